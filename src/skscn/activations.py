@@ -1,0 +1,120 @@
+"""Activation functions g of the hidden nodes h(x) = g(wᵀx + b).
+
+The paper's theorems ask that 0 < ‖g‖ < b_g; its Section 4.3 names sigmoid, gaussian, sine, cosine and tanh.
+``ACTIVATIONS`` maps each name to its :class:`Activation`; a function of one's own can be passed instead of a name.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """One activation function.
+
+    Attributes
+    ----------
+    name : str
+    value : callable
+        g, evaluated in place: it may overwrite its argument and returns the array that holds the result.
+    derivative : callable or None
+        g′ as a new array. None where it is not known; only searches by gradient need it.
+    bound : float
+        b_g, the largest absolute value of g.
+    """
+
+    name: str
+    value: Function
+    derivative: Function | None = None
+    bound: float = np.inf
+
+
+@dataclass(frozen=True)
+class _InPlace:
+    """A user's function z → g(z), made to write over its argument."""
+
+    function: Function
+
+    def __call__(self, z: np.ndarray) -> np.ndarray:
+        z[...] = self.function(z)
+        return z
+
+
+def _sigmoid(z: np.ndarray) -> np.ndarray:
+    # ½(1 + tanh(z/2)) runs in place on NumPy's vectorised tanh, several times faster than 1/(1 + exp(-z)).
+    z *= 0.5
+    np.tanh(z, out=z)
+    z += 1.0
+    z *= 0.5
+    return z
+
+
+def _sigmoid_derivative(z: np.ndarray) -> np.ndarray:
+    h = _sigmoid(z.copy())
+    return h * (1.0 - h)
+
+
+def _tanh(z: np.ndarray) -> np.ndarray:
+    return np.tanh(z, out=z)
+
+
+def _tanh_derivative(z: np.ndarray) -> np.ndarray:
+    return 1.0 - np.tanh(z) ** 2
+
+
+def _gaussian(z: np.ndarray) -> np.ndarray:
+    # Beyond |z| = 40 the value is 0 in float64; the clip keeps z² from overflowing.
+    np.clip(z, -40.0, 40.0, out=z)
+    z *= z
+    np.negative(z, out=z)
+    return np.exp(z, out=z)
+
+
+def _gaussian_derivative(z: np.ndarray) -> np.ndarray:
+    return -2.0 * np.clip(z, -40.0, 40.0) * _gaussian(z.copy())
+
+
+def _sine(z: np.ndarray) -> np.ndarray:
+    return np.sin(z, out=z)
+
+
+def _cosine(z: np.ndarray) -> np.ndarray:
+    return np.cos(z, out=z)
+
+
+def _cosine_derivative(z: np.ndarray) -> np.ndarray:
+    return -np.sin(z)
+
+
+def _relu(z: np.ndarray) -> np.ndarray:
+    return np.maximum(z, 0.0, out=z)
+
+
+def _relu_derivative(z: np.ndarray) -> np.ndarray:
+    return (z > 0.0).astype(z.dtype)
+
+
+ACTIVATIONS: dict[str, Activation] = {
+    activation.name: activation
+    for activation in (
+        Activation("sigmoid", _sigmoid, _sigmoid_derivative, bound=1.0),
+        Activation("tanh", _tanh, _tanh_derivative, bound=1.0),
+        Activation("gaussian", _gaussian, _gaussian_derivative, bound=1.0),
+        Activation("sine", _sine, np.cos, bound=1.0),
+        Activation("cosine", _cosine, _cosine_derivative, bound=1.0),
+        Activation("relu", _relu, _relu_derivative),
+    )
+}
+
+
+def resolve_activation(activation: str | Activation | Function) -> Activation:
+    """The :class:`Activation` that a name, an instance or a plain function z → g(z) stands for."""
+    if isinstance(activation, str):
+        return ACTIVATIONS[activation]
+    if isinstance(activation, Activation):
+        return activation
+    return Activation(getattr(activation, "__name__", type(activation).__name__), _InPlace(activation))

@@ -1,0 +1,60 @@
+"""The contract between a strategy and the constructive loop."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from skscn.rows.memory import MemoryRows
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A short list of candidate nodes.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, s)
+    biases : ndarray of shape (s,)
+    scope : float
+        λ, the scope that they were drawn in.
+    contraction : float
+        r, with which each must fulfil the supervisory inequality; 1 asks for nothing.
+    candidates : int
+        How many candidates have been drawn for this step so far.
+    """
+
+    weights: np.ndarray
+    biases: np.ndarray
+    scope: float
+    contraction: float
+    candidates: int
+
+
+class Configuration(ABC):
+    """A strategy for Phase 1.
+
+    Parameters
+    ----------
+    scopes : sequence of float
+        Υ, the λ's: weights and biases are drawn from [−λ, λ].
+    contractions : sequence of float
+        r, rising.
+    max_candidates : int
+        T_max, draws in each scope.
+    """
+
+    def __init__(self, scopes: Sequence[float], contractions: Sequence[float], max_candidates: int):
+        self.scopes = tuple(scopes)
+        self.contractions = tuple(contractions)
+        self.max_candidates = max_candidates
+
+    @abstractmethod
+    def propose(self, rows: MemoryRows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+        """Short lists for node L = ``node`` and the ``count`` − 1 after it, until one of them is accepted."""
+
+
+def draw(n_features: int, scope: float, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Step 5 of Algorithm SC-I: weights (d, count) and biases (count,) uniform in [−λ, λ]."""
+    return rng.uniform(-scope, scope, (n_features, count)), rng.uniform(-scope, scope, count)

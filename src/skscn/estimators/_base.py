@@ -1,0 +1,241 @@
+"""What the estimators share: parameters, and how ``fit`` grows a network from validated rows."""
+
+from collections.abc import Generator
+from numbers import Integral, Real
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from skscn.activations import ACTIVATIONS, Activation, resolve_activation
+from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
+from skscn.estimators._callbacks import CallbackSupportMixin
+from skscn.estimators._early_stopping import split_rows
+from skscn.estimators._training import Parts, Training, TrainingData
+from skscn.growth import Step
+from skscn.network import Network
+from skscn.output_weights import ALGORITHMS
+from skscn.progress import Progress
+from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+
+
+class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
+    """Base of the estimators: validates, resolves names to parts, scales, and follows the steps of growth."""
+
+    _parameter_constraints: dict = {
+        "algorithm": [StrOptions(set(ALGORITHMS))],
+        "max_nodes": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
+        "scopes": ["array-like"],
+        "contractions": ["array-like"],
+        "window": [Interval(Integral, 1, None, closed="left")],
+        "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
+        "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
+        "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
+        "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
+        "early_stopping": ["boolean"],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
+        "warm_start": ["boolean"],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    def __init__(
+        self,
+        algorithm="SC-III",
+        max_nodes=100,
+        tol=1e-4,
+        max_candidates=200,
+        scopes=(1, 5, 15, 30, 50, 100, 150, 200),
+        contractions=(0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
+        window=15,
+        nodes_per_step=1,
+        configuration="ladder",
+        activation="sigmoid",
+        scaling="minmax",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        self.algorithm = algorithm
+        self.max_nodes = max_nodes
+        self.tol = tol
+        self.max_candidates = max_candidates
+        self.scopes = scopes
+        self.contractions = contractions
+        self.window = window
+        self.nodes_per_step = nodes_per_step
+        self.configuration = configuration
+        self.activation = activation
+        self.scaling = scaling
+        self.early_stopping = early_stopping
+        self.validation_fraction = validation_fraction
+        self.n_iter_no_change = n_iter_no_change
+        self.warm_start = warm_start
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def transform(self, X):
+        """Give the output of each hidden node for each row: random features that were selected for the target.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        H : ndarray of shape (n_samples, n_nodes_)
+        """
+        X = self._validated(X)
+        return self.network_.hidden(X)
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_nodes_
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _validated(self, X):
+        check_is_fitted(self)
+        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+
+    def _fit_network(self, data: TrainingData, single_output: bool) -> None:
+        """Grow a network on the rows and set the fitted attributes."""
+        configuration = self._resolved_configuration()
+        continued = self._is_continued(data)
+        if not continued:
+            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        train, held_out = data, None
+        if self.early_stopping:
+            train, held_out = map(
+                data.take, split_rows(len(data.targets), self.validation_fraction, data.labels, self._seed)
+            )
+        training = Training(
+            train,
+            held_out,
+            self._parts(train, self.network_ if continued else None, single_output),
+            ALGORITHMS[self.algorithm](train.targets.shape[1], self.window),
+            patience=self.n_iter_no_change,
+            n_jobs=self.n_jobs,
+        )
+        with training.rows:
+            if continued:
+                training.resume(self.network_, self.history_, self.nodes_per_step)
+            steps = training.steps(
+                configuration,
+                max_nodes=self.max_nodes,
+                tol=self.tol,
+                nodes_per_step=self.nodes_per_step,
+                seed=self._seed,
+            )
+            reason = self._follow(steps, training, data)
+            for name, value in {**self._fitted_attributes(training), "stop_reason_": reason}.items():
+                setattr(self, name, value)
+
+    def _follow(self, steps: Generator[Step, None, str], training: Training, data: TrainingData) -> str:
+        """Take every step, showing progress and calling back; return why growth ended."""
+        progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
+        context = self._init_callback_context(max_subtasks=self.max_nodes)
+        state = {"estimator": self, "X": data.X, "metadata": {"sample_weight": data.sample_weight}}
+        context.call_on_fit_task_begin(**state)
+        reason = None
+        while reason is None:
+            try:
+                progress.update(next(steps))
+            except StopIteration as end:
+                reason = end.value
+                break
+            task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
+            if task.call_on_fit_task_end(
+                **state, reconstruction_attributes=lambda: self._fitted_attributes(training)
+            ):
+                reason = "callback"
+        progress.close(training.output_weights.nodes, reason)
+        context.call_on_fit_task_end(**state, reconstruction_attributes=lambda: self._fitted_attributes(training))
+        return reason
+
+    def _fitted_attributes(self, training: Training) -> dict:
+        """What an estimator that stopped at this moment would have learnt."""
+        network, history = training.network(), training.history
+        return {"network_": network, "history_": history, "n_nodes_": network.n_nodes, "n_iter_": len(history)}
+
+    def _parts(self, data: TrainingData, earlier: Network | None, single_output: bool) -> Parts:
+        """Activation and scalings; those of the network that is continued, if any."""
+        if earlier is not None:
+            return Parts(earlier.activation, earlier.inputs, earlier.outputs, single_output)
+        return Parts(
+            resolve_activation(self.activation),
+            scale_inputs(self.scaling, data.X),
+            scale_targets(self.scaling, data.targets),
+            single_output,
+        )
+
+    def _is_continued(self, data: TrainingData) -> bool:
+        """Whether this fit goes on with the network of the one before; refuses what cannot go on."""
+        if not (self.warm_start and hasattr(self, "network_")):
+            return False
+        network = self.network_
+        grown = (network.n_features, network.n_outputs, network.activation.name)
+        if grown != (data.X.shape[1], data.targets.shape[1], resolve_activation(self.activation).name):
+            raise ValueError(
+                "warm_start=True continues a network with the same number of inputs and outputs and the same "
+                "activation; use warm_start=False to start anew."
+            )
+        if self.max_nodes < network.n_nodes:
+            raise ValueError(
+                f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
+                "give at least as many, or warm_start=False."
+            )
+        return True
+
+    def _resolved_configuration(self) -> Configuration:
+        scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
+        if not all(0.0 < scope < np.inf for scope in scopes):
+            raise ValueError(f"scopes must be numbers above 0, for example (1, 5, 15); got {self.scopes}.")
+        rising = all(a < b for a, b in zip(contractions, contractions[1:], strict=False))
+        if not (rising and all(0.0 < r < 1.0 for r in contractions)):
+            raise ValueError(
+                "contractions must rise and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
+                f"got {self.contractions}."
+            )
+        return resolve_configuration(
+            self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
+        )
+
+
+def _numbers(name: str, values) -> tuple[float, ...]:
+    """A parameter that is a sequence of numbers, as a tuple."""
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be a sequence of at least one number; got {values!r}.")
+    return tuple(float(number) for number in numbers)
+
+
+def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
+    """X, y and the weights of those rows that count: those of positive weight.
+
+    Weights of 1 and more may be numbers of equal rows and are taken as such; others are scaled to a mean of 1.
+    """
+    if sample_weight is None:
+        return X, y, None
+    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (sample_weight < 0).any() or not 0 < sample_weight.sum() < np.inf:
+        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0, with a finite sum.")
+    rows = sample_weight > 0
+    if not rows.all():
+        X, y, sample_weight = X[rows], y[rows], sample_weight[rows]
+    return X, y, sample_weight if sample_weight.min() >= 1 else sample_weight / sample_weight.mean()

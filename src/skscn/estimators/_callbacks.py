@@ -1,0 +1,26 @@
+"""scikit-learn's callbacks where the installed version has them (1.9 and later); without effect where it has not."""
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:
+
+    class _NoContext:
+        """Stands in for a CallbackContext: no callbacks, no stop."""
+
+        def subcontext(self, **settings) -> "_NoContext":
+            return self
+
+        def call_on_fit_task_begin(self, **state) -> "_NoContext":
+            return self
+
+        def call_on_fit_task_end(self, **state) -> bool:
+            return False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """The part of scikit-learn's mixin that fitting calls."""
+
+        def _init_callback_context(self, **settings) -> _NoContext:
+            return _NoContext()
+
+
+__all__ = ["CallbackSupportMixin"]

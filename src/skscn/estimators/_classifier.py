@@ -1,0 +1,162 @@
+"""Classification with a stochastic configuration network."""
+
+import numpy as np
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from skscn.estimators._base import BaseSCN, positive_rows
+from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
+from skscn.estimators._docs import document
+from skscn.estimators._training import Training, TrainingData
+
+
+@document(
+    summary="Classification with a stochastic configuration network, trained on class indicators.",
+    attributes="""
+classes_ : ndarray
+    The classes.
+calibration_ : Calibration
+    How outputs become probabilities.
+""",
+    examples="""
+>>> from sklearn.datasets import load_wine
+>>> from sklearn.model_selection import train_test_split
+>>> from skscn import SCNClassifier
+>>> X, y = load_wine(return_X_y=True)
+>>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+>>> model = SCNClassifier(max_nodes=30, random_state=0).fit(X_train, y_train)
+>>> model.score(X_test, y_test) > 0.9
+True
+""",
+)
+class SCNClassifier(ClassifierMixin, BaseSCN):
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X, y, sample_weight=None):
+        """Grow a network on rows X and classes y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Labels of any type.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are left out.
+
+        Returns
+        -------
+        self
+        """
+        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        check_classification_targets(y)
+        X, y, sample_weight = positive_rows(X, y, sample_weight)
+        classes, labels = np.unique(y, return_inverse=True)
+        if len(classes) < 2:
+            raise ValueError(f"A classifier needs at least two classes; y holds one class only, {classes[0]!r}.")
+        if self.warm_start and not np.array_equal(classes, getattr(self, "classes_", classes)):
+            raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
+        self.classes_ = classes
+        self._fit_network(
+            TrainingData(X, _indicators(labels, len(classes)), sample_weight, labels), single_output=len(classes) == 2
+        )
+        return self
+
+    def _fitted_attributes(self, training: Training) -> dict:
+        rows = np.unique(np.linspace(0, training.rows.n_rows - 1, ENOUGH_ROWS, dtype=int))
+        outputs = training.parts.outputs.inverse_transform(training.rows.leave_one_out(rows))
+        data = training.data.take(rows)
+        calibration = calibrate(
+            _class_outputs(outputs),
+            data.labels,
+            data.sample_weight,
+            nodes_per_row=training.output_weights.nodes / training.rows.weight,
+        )
+        return {**super()._fitted_attributes(training), "calibration_": calibration}
+
+    def predict(self, X):
+        """Predict the class of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        X = self._validated(X)
+        return self._classes_of(self.network_.predict(X))
+
+    def staged_predict(self, X):
+        """Yield the predicted classes after each node, in one pass over the rows.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Yields
+        ------
+        y : ndarray of shape (n_samples,)
+        """
+        X = self._validated(X)
+        yield from map(self._classes_of, self.network_.staged_predict(X))
+
+    def decision_function(self, X):
+        """Give the network's outputs: the larger, the more that class; above 0 the second, where there are two.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        X = self._validated(X)
+        outputs = self.network_.predict(X)
+        return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
+
+    def predict_proba(self, X):
+        """Predict the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        X = self._validated(X)
+        return self.calibration_.probabilities(_class_outputs(self.network_.predict(X)))
+
+    def predict_log_proba(self, X):
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+        """
+        return np.log(self.predict_proba(X))
+
+    def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
+        return self.classes_[_class_outputs(outputs).argmax(axis=1)]
+
+
+def _indicators(labels: np.ndarray, count: int) -> np.ndarray:
+    """Targets: 1 for the class of a row and 0 for the others; one column is enough for two classes."""
+    if count == 2:
+        return labels[:, np.newaxis].astype(np.float64)
+    return np.eye(count)[labels]
+
+
+def _class_outputs(outputs: np.ndarray) -> np.ndarray:
+    """Outputs of shape (n, classes), whether the network has a column for each class or, for two, just one."""
+    if outputs.ndim == 2 and outputs.shape[1] > 1:
+        return outputs
+    second = outputs.reshape(-1)
+    return np.column_stack([1.0 - second, second])

@@ -1,0 +1,177 @@
+"""A network in the making: what an estimator's ``fit`` puts together, follows step by step, and freezes."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from skscn.activations import Activation
+from skscn.configuration import Configuration
+from skscn.estimators._early_stopping import EarlyStopping
+from skscn.growth import Step, grow
+from skscn.network import Network
+from skscn.output_weights import OutputWeights
+from skscn.rows import MemoryRows
+from skscn.scaling import Scaling
+
+HISTORY = np.dtype(
+    [
+        ("nodes", np.int64),
+        ("scope", np.float64),
+        ("contraction", np.float64),
+        ("slack", np.float64),
+        ("train_rmse", np.float64),
+        ("validation_rmse", np.float64),
+        ("candidates", np.int64),
+        ("seconds", np.float64),
+    ]
+)
+
+
+@dataclass(frozen=True)
+class TrainingData:
+    """Validated rows: inputs as given, targets of shape (N, m), positive weights, and numbers of classes if any."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    sample_weight: np.ndarray | None = None
+    labels: np.ndarray | None = None
+
+    def take(self, rows: np.ndarray) -> TrainingData:
+        """These rows only."""
+        return TrainingData(
+            self.X[rows],
+            self.targets[rows],
+            None if self.sample_weight is None else self.sample_weight[rows],
+            None if self.labels is None else self.labels[rows],
+        )
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a network is made of, beside its nodes."""
+
+    activation: Activation
+    inputs: Scaling
+    outputs: Scaling
+    single_output: bool
+
+
+class Training:
+    """Rows, output weights and the nodes so far.
+
+    Parameters
+    ----------
+    data : TrainingData
+        The rows to train on.
+    held_out : TrainingData or None
+        The rows to watch for early stopping.
+    parts : Parts
+    output_weights : OutputWeights
+        The rule, without nodes yet.
+    patience : int
+        n_iter_no_change.
+    n_jobs : int or None
+    """
+
+    def __init__(
+        self,
+        data: TrainingData,
+        held_out: TrainingData | None,
+        parts: Parts,
+        output_weights: OutputWeights,
+        *,
+        patience: int,
+        n_jobs: int | None,
+    ):
+        self.data, self.parts, self.output_weights = data, parts, output_weights
+        self.rows = MemoryRows(
+            data.X,
+            parts.outputs.transform(data.targets),
+            activation=parts.activation,
+            scaling=parts.inputs,
+            sample_weight=data.sample_weight,
+            n_jobs=n_jobs,
+        )
+        self._watch = held_out and EarlyStopping(
+            held_out.X,
+            parts.outputs.transform(held_out.targets),
+            held_out.sample_weight,
+            parts.activation,
+            parts.inputs,
+            patience,
+        )
+        self._weights = [np.zeros((data.X.shape[1], 0))]
+        self._biases = [np.zeros(0)]
+        self._history: list[tuple] = []
+
+    def resume(self, network: Network, history: np.ndarray, nodes_per_step: int) -> None:
+        """Take the nodes of an earlier network in again, in their order, as if they had just been found.
+
+        A last step that was cut short by max_nodes is left out: it is grown again, to its full length.
+        """
+        history = history[history["nodes"] <= network.n_nodes]
+        sizes = np.diff(history["nodes"], prepend=0)
+        if sizes.size and sizes[-1] < nodes_per_step:
+            history = history[:-1]
+        nodes = int(history["nodes"][-1]) if history.size else 0
+        weights, biases = network.weights[:, :nodes], network.biases[:nodes]
+        for weight, bias in zip(weights.T, biases, strict=True):
+            if not self.output_weights.append(self.rows, weight, float(bias)):
+                raise ValueError(
+                    "warm_start=True continues a network on the data it was grown on; on these rows its nodes depend "
+                    "on each other. Use warm_start=False for other data."
+                )
+        self._weights.append(weights)
+        self._biases.append(biases)
+        self._history.extend(history.tolist())
+        if self._watch:
+            self._watch.resume(weights, biases, history)
+
+    def steps(
+        self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
+    ) -> Generator[Step, None, str]:
+        """Grow; yield each step with its validation error; return why growth ended."""
+        growth = grow(
+            self.rows,
+            configuration,
+            self.output_weights,
+            max_nodes=max_nodes,
+            tol=tol,
+            nodes_per_step=nodes_per_step,
+            seed=seed,
+        )
+        while not (self._watch and self._watch.exhausted):
+            try:
+                step = next(growth)
+            except StopIteration as end:
+                return end.value
+            self._weights.append(step.weights)
+            self._biases.append(step.biases)
+            if self._watch:
+                step = replace(step, validation_rmse=self._watch.observe(step, self.output_weights))
+            self._history.append(tuple(getattr(step, name) for name in HISTORY.names))
+            yield step
+        return "early stopping"
+
+    @property
+    def history(self) -> np.ndarray:
+        """One row a step."""
+        return np.array(self._history, dtype=HISTORY)
+
+    def network(self) -> Network:
+        """The network of this moment; with early stopping, its nodes up to the lowest validation error."""
+        nodes = self._watch.best_nodes if self._watch else self.output_weights.nodes
+        return Network(
+            weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
+            biases=np.hstack(self._biases)[:nodes],
+            output_weights=self.output_weights.output_weights(nodes),
+            activation=self.parts.activation,
+            inputs=self.parts.inputs,
+            outputs=self.parts.outputs,
+            directions=self.output_weights.directions(nodes),
+            coefficients=self.output_weights.coefficients(nodes),
+            single_output=self.parts.single_output,
+        )

@@ -1,0 +1,141 @@
+"""The constructive loop: a generator of steps, one or several nodes each.
+
+    while the residual is too large and there are fewer than L_max nodes:
+        Phase 1   the configuration proposes candidates; the best that passes the supervisory inequality is accepted
+        Phase 2   the rule re-evaluates output weights; the residual becomes T − Hβ
+        yield     a Step
+
+Acceptance is decided here and nowhere else: on all rows, in float64, against the residual of that very moment. So
+every network fulfils the inequality of Theorems 6 to 8 at each of its nodes, however its candidates were found.
+Early stopping, progress bars and callbacks read the steps; nothing here knows of them.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from skscn.configuration import Configuration, Proposal
+from skscn.output_weights import OutputWeights
+from skscn.rows import MemoryRows
+from skscn.supervision import admissible, alive, slack, supported
+
+
+@dataclass(frozen=True)
+class Step:
+    """What one step of growth did.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, n)
+        Input weights of the nodes it added.
+    biases : ndarray of shape (n,)
+    nodes : int
+        Nodes in the network after it.
+    scope, contraction : float
+        λ and r at which they were accepted.
+    slack : float
+        ξ_L = Σ_q ξ_{L,q}; the smallest, where a step adds several nodes.
+    train_rmse, validation_rmse : float
+        Errors after it, of the scaled targets.
+    candidates : int
+        Candidates drawn in it.
+    seconds : float
+        Time spent on it.
+    """
+
+    weights: np.ndarray
+    biases: np.ndarray
+    nodes: int
+    scope: float
+    contraction: float
+    slack: float
+    train_rmse: float
+    candidates: int
+    seconds: float
+    validation_rmse: float = np.nan
+
+
+def grow(
+    rows: MemoryRows,
+    configuration: Configuration,
+    output_weights: OutputWeights,
+    *,
+    max_nodes: int,
+    tol: float,
+    nodes_per_step: int,
+    seed: int,
+) -> Generator[Step, None, str]:
+    """Grow a network from the nodes that ``output_weights`` already has; return why it ended.
+
+    Draws depend on the seed and the number of nodes only, so a network continues as if it had never been interrupted.
+    """
+    while True:
+        if rows.rmse <= tol:
+            return "tol"
+        if output_weights.nodes >= max_nodes:
+            return "max_nodes"
+        count = min(nodes_per_step, max_nodes - output_weights.nodes)
+        step = _take_step(rows, configuration, output_weights, count, seed)
+        if step is None:
+            return "no candidate"
+        yield step
+
+
+def _take_step(
+    rows: MemoryRows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
+) -> Step | None:
+    started, node = perf_counter(), output_weights.nodes + 1
+    rng = np.random.default_rng((seed, node))
+    for proposal in configuration.propose(rows, node, rng, count):
+        accepted = _accept(rows, output_weights, proposal, count)
+        if accepted:
+            chosen, slacks = zip(*accepted, strict=True)
+            return Step(
+                weights=proposal.weights[:, chosen],
+                biases=proposal.biases[list(chosen)],
+                nodes=output_weights.nodes,
+                scope=proposal.scope,
+                contraction=proposal.contraction,
+                slack=min(slacks),
+                train_rmse=rows.rmse,
+                candidates=proposal.candidates,
+                seconds=perf_counter() - started,
+            )
+    return None
+
+
+def _accept(
+    rows: MemoryRows, output_weights: OutputWeights, proposal: Proposal, count: int
+) -> list[tuple[int, float]]:
+    """Add up to ``count`` candidates of the short list, best first; return which, each with its ξ.
+
+    After each node the rest of the list is judged anew: what a second node was worth beside the first is not what it
+    is worth after it.
+    """
+    accepted: list[tuple[int, float]] = []
+    remaining = np.arange(len(proposal.biases))
+    while remaining.size and len(accepted) < count:
+        remaining, worth = _judge(rows, proposal, remaining, output_weights.nodes + 1)
+        for place, candidate in enumerate(remaining):
+            if output_weights.append(rows, proposal.weights[:, candidate], float(proposal.biases[candidate])):
+                accepted.append((int(candidate), float(worth[place])))
+                remaining = remaining[place + 1 :]
+                break
+        else:
+            break
+    return accepted
+
+
+def _judge(
+    rows: MemoryRows, proposal: Proposal, candidates: np.ndarray, node: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Those candidates that pass the inequality and the guards on all rows, best first, and their ξ."""
+    sums = rows.sums(proposal.weights[:, candidates], proposal.biases[candidates], quartics=True)
+    slacks = slack(sums, rows.residual_squares, proposal.contraction, node)
+    usable = alive(sums, rows.weight, rows.activation.bound) & supported(sums, rows.weight)
+    passing = np.flatnonzero(usable & admissible(slacks))
+    worth = slacks.sum(axis=0)[passing]
+    best_first = np.argsort(-worth, kind="stable")
+    return candidates[passing[best_first]], worth[best_first]

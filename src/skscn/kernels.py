@@ -1,0 +1,79 @@
+"""Pure functions on one stretch of rows: the only hot loops.
+
+A stretch is walked in blocks whose hidden outputs stay in the processor's cache; no array of all rows by all
+candidates is ever formed.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from scipy import sparse
+
+from skscn.activations import Activation
+from skscn.scaling import Scaling
+from skscn.supervision import Sums
+
+# Numbers in one block: half a megabyte of float64, a part of the second-level cache.
+_BLOCK = 65536
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows such that an array of a slice by ``width`` columns fits in the cache."""
+    step = max(16, _BLOCK // max(width, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
+
+
+def hidden(X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling) -> np.ndarray:
+    """h = g(Xw + b) for the rows X as given, one column a node; sparse rows are made dense here, block by block."""
+    dense = X.toarray() if sparse.issparse(X) else X
+    z = scaling.transform(dense) @ weights
+    z += biases
+    return activation.value(z)
+
+
+def candidate_sums(
+    X,
+    residual: np.ndarray,
+    row_weights: np.ndarray | None,
+    weights: np.ndarray,
+    biases: np.ndarray,
+    activation: Activation,
+    scaling: Scaling,
+    quartics: bool,
+) -> Sums:
+    """The row sums that supervision needs, for all candidates over one stretch of rows.
+
+    ``residual`` and ``row_weights`` carry the square roots of the sample weights, so plain sums are weighted sums.
+    """
+    count = biases.shape[0]
+    projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
+    fourth = np.zeros(count) if quartics else None
+    for rows in blocks(X.shape[0], max(count, weights.shape[0])):
+        h = hidden(X[rows], weights, biases, activation, scaling)
+        if fourth is not None:
+            h2 = h * h
+            fourth += np.einsum("ij,ij->j", h2, h2 if row_weights is None else h2 * row_weights[rows, np.newaxis] ** 2)
+        if row_weights is not None:
+            h *= row_weights[rows, np.newaxis]
+        projections += residual[rows].T @ h
+        squares += np.einsum("ij,ij->j", h, h)
+    return Sums(projections, squares, fourth)
+
+
+def column(
+    X,
+    row_weights: np.ndarray | None,
+    weight: np.ndarray,
+    bias: float,
+    activation: Activation,
+    scaling: Scaling,
+    out: np.ndarray,
+) -> float:
+    """Write one weighted hidden column of a stretch to ``out``; return its sum of squares."""
+    weights, biases = weight[:, np.newaxis], np.atleast_1d(bias)
+    for rows in blocks(X.shape[0], weight.shape[0]):
+        out[rows] = hidden(X[rows], weights, biases, activation, scaling)[:, 0]
+    if row_weights is not None:
+        out *= row_weights
+    return float(out @ out)

@@ -1,0 +1,82 @@
+"""What the three rules share: each node moves the output along one direction.
+
+Let the rule keep an orthonormal basis Q of the hidden columns that it re-evaluates together with the new one, and let
+h = Qr + ρq. Because the residual e is orthogonal to Q, re-evaluating those output weights is e ← e − q(qᵀe). The rules
+differ only in the columns they keep: none (SC-I), the newest K − 1 (SC-II), all (SC-III).
+
+With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a combination of hidden columns, the *direction*
+u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
+"""
+
+from abc import ABC
+from typing import ClassVar
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import solve_triangular
+
+from skscn.rows.memory import MemoryRows
+
+
+class OutputWeights(ABC):
+    """One rule for the output weights, with its state while a network grows.
+
+    Parameters
+    ----------
+    n_outputs : int
+        m.
+    window : int
+        K of SC-II; the other rules have no use for it.
+    """
+
+    keeps_columns: ClassVar[bool] = True
+
+    def __init__(self, n_outputs: int, window: int):
+        self.n_outputs = n_outputs
+        self.window = window
+        self.factor = np.zeros((0, 0))
+        self._directions: list[np.ndarray] = []
+        self._coefficients: list[np.ndarray] = []
+
+    @property
+    def nodes(self) -> int:
+        """L, the number of nodes so far."""
+        return len(self._directions)
+
+    def append(self, rows: MemoryRows, weight: np.ndarray, bias: float) -> bool:
+        """Add a node to the network and re-evaluate; False, and no change, if it nearly depends on the kept ones."""
+        appended = rows.append(weight, bias, keep=self.keeps_columns)
+        if appended is None:
+            return False
+        kept = solve_triangular(self.factor, appended.projection) if len(self.factor) else np.zeros(0)
+        self._directions.append(np.append(-kept, 1.0) / appended.remainder)
+        self._coefficients.append(appended.coefficients)
+        if self.keeps_columns:
+            self._extend_factor(appended.projection, appended.remainder)
+        return True
+
+    def _extend_factor(self, projection: np.ndarray, remainder: float) -> None:
+        size = len(self.factor)
+        factor = np.zeros((size + 1, size + 1))
+        factor[:size, :size] = self.factor
+        factor[:size, size] = projection
+        factor[size, size] = remainder
+        self.factor = factor
+
+    def coefficients(self, nodes: int | None = None) -> np.ndarray:
+        """C of shape (L, m): how far each node moved the output along its direction."""
+        return np.array(self._coefficients[:nodes]).reshape(-1, self.n_outputs)
+
+    def directions(self, nodes: int | None = None) -> sparse.csc_array:
+        """U of shape (L, L), upper triangular: column j combines hidden columns into the direction of node j."""
+        columns = self._directions[:nodes]
+        size = len(columns)
+        starts = np.cumsum([0, *map(len, columns)])
+        # Each column ends on the diagonal and reaches up over the hidden columns that were kept when it came.
+        indices = [np.arange(end - len(column), end) for end, column in enumerate(columns, start=1)]
+        values = np.concatenate([np.zeros(0), *columns])
+        return sparse.csc_array((values, np.concatenate([np.zeros(0, int), *indices]), starts), shape=(size, size))
+
+    def output_weights(self, nodes: int | None = None) -> np.ndarray:
+        """β of shape (L, m), as it was after the first ``nodes`` nodes (all of them by default)."""
+        return self.directions(nodes) @ self.coefficients(nodes)

@@ -1,0 +1,25 @@
+"""SC-II: the newest K output weights are re-evaluated after each node, the older ones stay (Theorem 8)."""
+
+import numpy as np
+from scipy.linalg import qr
+
+from skscn.output_weights._base import OutputWeights
+from skscn.rows.memory import MemoryRows
+
+
+class Windowed(OutputWeights):
+    """The rule of Algorithm SC-II, by a basis of the window that slides: O(N K²) a node, whatever L."""
+
+    def append(self, rows: MemoryRows, weight: np.ndarray, bias: float) -> bool:
+        """Add a node, then let the oldest column go so that K − 1 stay to be solved with the next one."""
+        if not super().append(rows, weight, bias):
+            return False
+        if len(self.factor) == self.window:
+            self._release_oldest(rows)
+        return True
+
+    def _release_oldest(self, rows: MemoryRows) -> None:
+        """Without its first column the factor is upper Hessenberg; a rotation makes it triangular again."""
+        rotation, factor = qr(self.factor[:, 1:], mode="economic")
+        self.factor = factor
+        rows.rotate(rotation)

@@ -1,0 +1,57 @@
+"""Progress on standard error: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+from typing import TextIO
+
+from skscn.growth import Step
+
+_WIDTH = 24
+
+
+class Progress:
+    """Shows the steps of growth.
+
+    Parameters
+    ----------
+    label : str
+        What is growing.
+    total : int
+        L_max.
+    verbose : int
+        0 shows nothing, 1 a bar or about ten lines, 2 a line for every step.
+    stream : text stream, default: standard error
+    """
+
+    def __init__(self, label: str, total: int, verbose: int, stream: TextIO | None = None):
+        self.label, self.total, self.verbose = label, total, verbose
+        self.stream = sys.stderr if stream is None else stream
+        self._bar = verbose == 1 and self.stream.isatty()
+        self._lines = 0
+
+    def update(self, step: Step) -> None:
+        """Show the network after this step."""
+        if self.verbose == 0:
+            return
+        if self._bar:
+            done = _WIDTH * step.nodes // self.total
+            self._write(f"\r{self.label} {'█' * done}{'░' * (_WIDTH - done)} {self._describe(step)}\x1b[K")
+        elif self.verbose > 1 or 10 * step.nodes // self.total > self._lines:
+            self._lines = 10 * step.nodes // self.total
+            self._write(f"{self.label} {self._describe(step)}\n")
+
+    def close(self, nodes: int, reason: str) -> None:
+        """Say how growth ended."""
+        if self.verbose:
+            lead = "\n" if self._bar else ""
+            self._write(f"{lead}{self.label} stopped at {nodes} nodes: {reason}\n")
+
+    def _describe(self, step: Step) -> str:
+        held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5f}"
+        return (
+            f"{step.nodes}/{self.total} nodes, RMSE {step.train_rmse:.5f}{held_out}, "
+            f"scope {step.scope:g}, {step.candidates} candidates"
+        )
+
+    def _write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()

@@ -1,0 +1,68 @@
+"""The supervisory mechanism: which random nodes may enter the network (Theorems 6 to 8).
+
+Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows live.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+# Guards beside the paper's inequality, which is blind to the size of h. A node must not be almost zero on the training
+# rows, relative to the bound of its activation (its output weight would be enormous on others) ...
+SMALLEST_MEAN_SQUARE = 1e-4
+# ... nor live on a handful of them: at least this share of the rows must carry it (participation ratio).
+SMALLEST_SUPPORT = 0.01
+# ... nor be a combination of the nodes it is solved with: what is left of it, relative to its norm.
+SMALLEST_REMAINDER = 1e-7
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Row sums over the training rows for T candidate columns h and the m columns of the residual e.
+
+    Attributes
+    ----------
+    projections : ndarray of shape (m, T)
+        ⟨e_q, h⟩.
+    squares : ndarray of shape (T,)
+        ‖h‖².
+    quartics : ndarray of shape (T,) or None
+        Σ h⁴, where it was asked for.
+    """
+
+    projections: np.ndarray
+    squares: np.ndarray
+    quartics: np.ndarray | None = None
+
+
+def weakening(contraction: float, node: int) -> float:
+    """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
+    return (1.0 - contraction) / (node + 1)
+
+
+def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: int) -> np.ndarray:
+    """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T).
+
+    A candidate whose ξ_{L,q} are all ≥ 0 fulfils the supervisory inequality for node L = ``node``; adding it brings
+    ‖e_q‖² down to at most (r + μ_L)‖e_q‖² for every output q.
+    """
+    score = np.zeros_like(sums.projections)
+    np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
+    required = 1.0 - contraction - weakening(contraction, node)
+    return score - required * residual_squares[:, np.newaxis]
+
+
+def admissible(slacks: np.ndarray) -> np.ndarray:
+    """min_q ξ_{L,q} ≥ 0, for each candidate."""
+    return slacks.min(axis=0) >= 0.0
+
+
+def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
+    """Whether each candidate, of an activation with |g| ≤ ``bound``, is more than almost zero on rows of that weight."""
+    unit = bound**2 if np.isfinite(bound) else 1.0
+    return sums.squares >= SMALLEST_MEAN_SQUARE * unit * weight
+
+
+def supported(sums: Sums, weight: float) -> np.ndarray:
+    """Whether enough rows carry each candidate: (Σh²)²/Σh⁴, the participation ratio, counts them."""
+    return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics
