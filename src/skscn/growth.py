@@ -33,10 +33,9 @@ class Step:
     biases : ndarray of shape (n,)
     nodes : int
         Nodes in the network after it.
-    scope, contraction : float
-        λ and r at which they were accepted.
-    slack : float
-        ξ_L = Σ_q ξ_{L,q}; the smallest, where a step adds several nodes.
+    scope, contraction, slack : float
+        λ, r and ξ_L = Σ_q ξ_{L,q} with which the node was accepted; of several nodes the largest λ and r, with which
+        each of them fulfils the inequality, and the smallest ξ_L.
     train_rmse, validation_rmse : float
         Errors after it, of the scaled targets.
     candidates : int
@@ -86,41 +85,52 @@ def grow(
 def _take_step(
     rows: MemoryRows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
 ) -> Step | None:
+    """Add up to ``count`` nodes; None if not even one is to be had."""
     started, node = perf_counter(), output_weights.nodes + 1
     rng = np.random.default_rng((seed, node))
+    accepted: list[_Accepted] = []
     for proposal in configuration.propose(rows, node, rng, count):
-        accepted = _accept(rows, output_weights, proposal, count)
-        if accepted:
-            chosen, slacks = zip(*accepted, strict=True)
-            return Step(
-                weights=proposal.weights[:, chosen],
-                biases=proposal.biases[list(chosen)],
-                nodes=output_weights.nodes,
-                scope=proposal.scope,
-                contraction=proposal.contraction,
-                slack=min(slacks),
-                train_rmse=rows.rmse,
-                candidates=proposal.candidates,
-                seconds=perf_counter() - started,
-            )
-    return None
+        accepted += _accept(rows, output_weights, proposal, count - len(accepted))
+        if len(accepted) == count:
+            break
+    if not accepted:
+        return None
+    return Step(
+        weights=np.column_stack([node.weight for node in accepted]),
+        biases=np.array([node.bias for node in accepted]),
+        nodes=output_weights.nodes,
+        scope=max(node.scope for node in accepted),
+        contraction=max(node.contraction for node in accepted),
+        slack=min(node.slack for node in accepted),
+        train_rmse=rows.rmse,
+        candidates=proposal.candidates,
+        seconds=perf_counter() - started,
+    )
 
 
-def _accept(
-    rows: MemoryRows, output_weights: OutputWeights, proposal: Proposal, count: int
-) -> list[tuple[int, float]]:
-    """Add up to ``count`` candidates of the short list, best first; return which, each with its ξ.
+@dataclass(frozen=True)
+class _Accepted:
+    weight: np.ndarray
+    bias: float
+    scope: float
+    contraction: float
+    slack: float
+
+
+def _accept(rows: MemoryRows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
+    """Add up to ``count`` candidates of the short list, best first, and return them.
 
     After each node the rest of the list is judged anew: what a second node was worth beside the first is not what it
     is worth after it.
     """
-    accepted: list[tuple[int, float]] = []
+    accepted: list[_Accepted] = []
     remaining = np.arange(len(proposal.biases))
     while remaining.size and len(accepted) < count:
         remaining, worth = _judge(rows, proposal, remaining, output_weights.nodes + 1)
         for place, candidate in enumerate(remaining):
-            if output_weights.append(rows, proposal.weights[:, candidate], float(proposal.biases[candidate])):
-                accepted.append((int(candidate), float(worth[place])))
+            weight, bias = proposal.weights[:, candidate], float(proposal.biases[candidate])
+            if output_weights.append(rows, weight, bias):
+                accepted.append(_Accepted(weight, bias, proposal.scope, proposal.contraction, float(worth[place])))
                 remaining = remaining[place + 1 :]
                 break
         else:
@@ -128,9 +138,7 @@ def _accept(
     return accepted
 
 
-def _judge(
-    rows: MemoryRows, proposal: Proposal, candidates: np.ndarray, node: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _judge(rows: MemoryRows, proposal: Proposal, candidates: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray]:
     """Those candidates that pass the inequality and the guards on all rows, best first, and their ξ."""
     sums = rows.sums(proposal.weights[:, candidates], proposal.biases[candidates], quartics=True)
     slacks = slack(sums, rows.residual_squares, proposal.contraction, node)

@@ -25,7 +25,7 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def hidden(X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling) -> np.ndarray:
-    """h = g(Xw + b) for the rows X as given, one column a node; sparse rows are made dense here, block by block."""
+    """H = g(Xw + b) for the rows X as given, one column a node; sparse rows are made dense here, block by block."""
     dense = X.toarray() if sparse.issparse(X) else X
     z = scaling.transform(dense) @ weights
     z += biases

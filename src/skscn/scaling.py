@@ -59,9 +59,7 @@ def _minmax(values, what: str, constant: float) -> Scaling:
 def _as_given(values, what: str, constant: float) -> Scaling:
     low, high = _range(values)
     if max(np.abs(low).max(initial=0.0), np.abs(high).max(initial=0.0)) > 1e100:
-        raise ValueError(
-            f"scaling=None takes {what} as it is, but it holds values beyond 1e100; use scaling='minmax'."
-        )
+        raise ValueError(f"scaling=None takes {what} as it is, but it holds values beyond 1e100; use scaling='minmax'.")
     width = low.shape[0]
     return Scaling(np.zeros(width), np.ones(width))
 

@@ -34,6 +34,11 @@ class Sums:
     squares: np.ndarray
     quartics: np.ndarray | None = None
 
+    def __add__(self, other: "Sums") -> "Sums":
+        """The sums over two sets of rows together."""
+        quartics = None if self.quartics is None or other.quartics is None else self.quartics + other.quartics
+        return Sums(self.projections + other.projections, self.squares + other.squares, quartics)
+
 
 def weakening(contraction: float, node: int) -> float:
     """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
@@ -58,11 +63,12 @@ def admissible(slacks: np.ndarray) -> np.ndarray:
 
 
 def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
-    """Whether each candidate, of an activation with |g| ≤ ``bound``, is more than almost zero on rows of that weight."""
+    """Whether each candidate, of an activation with |g| ≤ ``bound``, is more than almost zero on the rows."""
     unit = bound**2 if np.isfinite(bound) else 1.0
     return sums.squares >= SMALLEST_MEAN_SQUARE * unit * weight
 
 
 def supported(sums: Sums, weight: float) -> np.ndarray:
     """Whether enough rows carry each candidate: (Σh²)²/Σh⁴, the participation ratio, counts them."""
+    assert sums.quartics is not None, "quartics must be asked for"
     return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics

@@ -1,6 +1,7 @@
 """What the estimators share: parameters, and how ``fit`` grows a network from validated rows."""
 
 from collections.abc import Generator
+from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
@@ -113,8 +114,8 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
         check_is_fitted(self)
         return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
-    def _fit_network(self, data: TrainingData, single_output: bool) -> None:
-        """Grow a network on the rows and set the fitted attributes."""
+    def _fit_network(self, data: TrainingData, y: np.ndarray, single_output: bool) -> None:
+        """Grow a network on the rows, whose targets are y as the user knows them, and set the fitted attributes."""
         configuration = self._resolved_configuration()
         continued = self._is_continued(data)
         if not continued:
@@ -142,15 +143,15 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
                 nodes_per_step=self.nodes_per_step,
                 seed=self._seed,
             )
-            reason = self._follow(steps, training, data)
+            reason = self._follow(steps, training, data, y)
             for name, value in {**self._fitted_attributes(training), "stop_reason_": reason}.items():
                 setattr(self, name, value)
 
-    def _follow(self, steps: Generator[Step, None, str], training: Training, data: TrainingData) -> str:
+    def _follow(self, steps: Generator[Step, None, str], training: Training, data: TrainingData, y: np.ndarray) -> str:
         """Take every step, showing progress and calling back; return why growth ended."""
         progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
         context = self._init_callback_context(max_subtasks=self.max_nodes)
-        state = {"estimator": self, "X": data.X, "metadata": {"sample_weight": data.sample_weight}}
+        state = {"estimator": self, "X": data.X, "y": y, "metadata": {"sample_weight": data.sample_weight}}
         context.call_on_fit_task_begin(**state)
         reason = None
         while reason is None:
@@ -160,9 +161,7 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
                 reason = end.value
                 break
             task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
-            if task.call_on_fit_task_end(
-                **state, reconstruction_attributes=lambda: self._fitted_attributes(training)
-            ):
+            if task.call_on_fit_task_end(**state, reconstruction_attributes=lambda: self._fitted_attributes(training)):
                 reason = "callback"
         progress.close(training.output_weights.nodes, reason)
         context.call_on_fit_task_end(**state, reconstruction_attributes=lambda: self._fitted_attributes(training))
@@ -206,7 +205,7 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
         scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
         if not all(0.0 < scope < np.inf for scope in scopes):
             raise ValueError(f"scopes must be numbers above 0, for example (1, 5, 15); got {self.scopes}.")
-        rising = all(a < b for a, b in zip(contractions, contractions[1:], strict=False))
+        rising = all(a < b for a, b in pairwise(contractions))
         if not (rising and all(0.0 < r < 1.0 for r in contractions)):
             raise ValueError(
                 "contractions must rise and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
@@ -233,7 +232,8 @@ def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
     if sample_weight is None:
         return X, y, None
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (sample_weight < 0).any() or not 0 < sample_weight.sum() < np.inf:
+    largest = sample_weight.max()
+    if (sample_weight < 0).any() or not 0 < largest < np.finfo(np.float64).max / len(sample_weight):
         raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0, with a finite sum.")
     rows = sample_weight > 0
     if not rows.all():

@@ -52,9 +52,7 @@ def _fit_exponent(
     rows = np.arange(len(labels))
 
     def log_loss(exponent: float) -> float:
-        return float(
-            -np.average(log_softmax(exponent * logarithms, axis=1)[rows, labels], weights=sample_weight)
-        )
+        return float(-np.average(log_softmax(exponent * logarithms, axis=1)[rows, labels], weights=sample_weight))
 
     # The log loss is convex in the exponent, so a bounded search finds its minimum.
     found = minimize_scalar(log_loss, bounds=(0.0, _LARGEST_EXPONENT), method="bounded")
@@ -64,4 +62,6 @@ def _fit_exponent(
 def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
     # For f < 0 the sum cancels; 2ε²/(√(f² + 4ε²) − f) is the same number.
     root = np.hypot(outputs, 2.0 * floor)
-    return np.where(outputs > 0.0, np.log(outputs + root) - np.log(2.0), np.log(2.0 * floor**2) - np.log(root - outputs))
+    return np.where(
+        outputs > 0.0, np.log(outputs + root) - np.log(2.0), np.log(2.0 * floor**2) - np.log(root - outputs)
+    )

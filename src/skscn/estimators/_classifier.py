@@ -56,15 +56,15 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         if self.warm_start and not np.array_equal(classes, getattr(self, "classes_", classes)):
             raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
         self.classes_ = classes
-        self._fit_network(
-            TrainingData(X, _indicators(labels, len(classes)), sample_weight, labels), single_output=len(classes) == 2
-        )
+        data = TrainingData(X, _indicators(labels, len(classes)), sample_weight, labels)
+        self._fit_network(data, y, single_output=len(classes) == 2)
         return self
 
     def _fitted_attributes(self, training: Training) -> dict:
         rows = np.unique(np.linspace(0, training.rows.n_rows - 1, ENOUGH_ROWS, dtype=int))
         outputs = training.parts.outputs.inverse_transform(training.rows.leave_one_out(rows))
         data = training.data.take(rows)
+        assert data.labels is not None
         calibration = calibrate(
             _class_outputs(outputs),
             data.labels,

@@ -10,9 +10,7 @@ from skscn.output_weights import OutputWeights
 from skscn.scaling import Scaling
 
 
-def split_rows(
-    n_rows: int, fraction: float, labels: np.ndarray | None, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
+def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to train on and of those held out; each class in both where its rows allow."""
     held_out = max(1, round(fraction * n_rows))
     if n_rows - held_out < 1:
@@ -65,16 +63,19 @@ class EarlyStopping:
 
     def observe(self, step: Step, output_weights: OutputWeights) -> float:
         """The validation RMSE with the nodes of ``step`` and the output weights of this moment."""
-        self._hidden.append(kernels.hidden(self.X, step.weights, step.biases, self.activation, self.scaling))
+        self._add_hidden(step.weights, step.biases)
         rmse = self._rmse(self.targets - np.hstack(self._hidden) @ output_weights.output_weights())
         self._note(step.nodes, rmse)
         return rmse
 
     def resume(self, weights: np.ndarray, biases: np.ndarray, history: np.ndarray) -> None:
         """Take in nodes that were there before, and the errors that were seen with them."""
-        self._hidden.append(kernels.hidden(self.X, weights, biases, self.activation, self.scaling))
-        for row in history:
+        for start, row in zip([0, *history["nodes"]], history, strict=False):
+            self._add_hidden(weights[:, start : row["nodes"]], biases[start : row["nodes"]])
             self._note(int(row["nodes"]), float(row["validation_rmse"]))
+
+    def _add_hidden(self, weights: np.ndarray, biases: np.ndarray) -> None:
+        self._hidden.append(kernels.hidden(self.X, weights, biases, self.activation, self.scaling))
 
     def _note(self, nodes: int, rmse: float) -> None:
         if rmse < self.best_rmse:

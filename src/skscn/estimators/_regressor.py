@@ -43,7 +43,7 @@ class SCNRegressor(RegressorMixin, MultiOutputMixin, BaseSCN):
         )
         X, y, sample_weight = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._fit_network(TrainingData(X, targets, sample_weight), single_output=y.ndim == 1)
+        self._fit_network(TrainingData(X, targets, sample_weight), y, single_output=y.ndim == 1)
         return self
 
     def predict(self, X):

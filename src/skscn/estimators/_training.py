@@ -152,7 +152,7 @@ class Training:
             self._biases.append(step.biases)
             if self._watch:
                 step = replace(step, validation_rmse=self._watch.observe(step, self.output_weights))
-            self._history.append(tuple(getattr(step, name) for name in HISTORY.names))
+            self._history.append(tuple(getattr(step, name) for name in HISTORY.fields or ()))
             yield step
         return "early stopping"
 

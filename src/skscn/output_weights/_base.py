@@ -8,7 +8,6 @@ With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a c
 u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
 """
 
-from abc import ABC
 from typing import ClassVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from scipy.linalg import solve_triangular
 from skscn.rows.memory import MemoryRows
 
 
-class OutputWeights(ABC):
+class OutputWeights:
     """One rule for the output weights, with its state while a network grows.
 
     Parameters

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TypeVar
 
 import numpy as np
@@ -21,11 +23,12 @@ from skscn.activations import Activation
 from skscn.scaling import Scaling
 from skscn.supervision import SMALLEST_REMAINDER, Sums
 
-_STRETCH = 16384
+_STRETCH = 4096
 # Basis vectors allocated at a time; memory is touched only as they are written.
 _PANEL = 16
 
 Result = TypeVar("Result")
+Summable = TypeVar("Summable", float, np.ndarray, Sums)
 
 
 @dataclass(frozen=True)
@@ -98,7 +101,7 @@ class MemoryRows:
 
     def sums(self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False) -> Sums:
         """Row sums of T candidates, weights of shape (d, T), against the residual, in float64 on all rows."""
-        parts = self._map(
+        return self._sum(
             lambda rows: kernels.candidate_sums(
                 self.X[rows],
                 self._residual[rows],
@@ -109,11 +112,6 @@ class MemoryRows:
                 self.scaling,
                 quartics,
             )
-        )
-        return Sums(
-            sum(part.projections for part in parts),
-            sum(part.squares for part in parts),
-            sum(part.quartics for part in parts) if quartics else None,
         )
 
     def append(self, weight: np.ndarray, bias: float, *, keep: bool) -> Appended | None:
@@ -147,9 +145,8 @@ class MemoryRows:
 
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
-        size, kept = rotation.shape
         self._map(lambda rows: self._rotate(rows, rotation))
-        self.basis_size = kept
+        self.basis_size = rotation.shape[1]
 
     def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
         """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
@@ -168,17 +165,15 @@ class MemoryRows:
         mapper = map if self._executor is None else self._executor.map
         return list(mapper(kernel, self._stretches))
 
-    def _sum(self, kernel: Callable[[slice], np.ndarray]) -> np.ndarray:
-        return sum(self._map(kernel))
+    def _sum(self, kernel: Callable[[slice], Summable]) -> Summable:
+        return reduce(add, self._map(kernel))
 
     def _squares_of_residual(self, rows: slice) -> np.ndarray:
         return np.einsum("ij,ij->j", self._residual[rows], self._residual[rows])
 
     def _write_column(self, rows: slice, weight: np.ndarray, bias: float) -> float:
         roots = None if self._roots is None else self._roots[rows]
-        return kernels.column(
-            self.X[rows], roots, weight, bias, self.activation, self.scaling, out=self._column[rows]
-        )
+        return kernels.column(self.X[rows], roots, weight, bias, self.activation, self.scaling, out=self._column[rows])
 
     def _basis(self, rows: slice | np.ndarray) -> list[np.ndarray]:
         """The basis on these rows, panel by panel, each of shape (vectors, rows)."""

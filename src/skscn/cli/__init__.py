@@ -1,0 +1,14 @@
+"""The command line program ``skscn``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the program; without the extra that it needs, say how to install it."""
+    try:
+        from skscn.cli._app import app
+    except ModuleNotFoundError as missing:
+        if missing.name not in ("typer", "rich"):
+            raise
+        sys.exit(f"The command line needs {missing.name}: pip install 'scikit-scn[cli]'")
+    app()

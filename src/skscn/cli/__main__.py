@@ -1,0 +1,5 @@
+"""``python -m skscn.cli``."""
+
+from skscn.cli import main
+
+main()

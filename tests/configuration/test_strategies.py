@@ -1,0 +1,58 @@
+import numpy as np
+import pytest
+
+from skscn.activations import ACTIVATIONS
+from skscn.configuration import CONFIGURATIONS, Free, Ladder, resolve_configuration
+from skscn.rows import MemoryRows
+from skscn.scaling import scale_inputs
+from skscn.supervision import admissible, alive, slack
+
+RNG = np.random.default_rng(2)
+X, T = RNG.uniform(size=(100, 2)), RNG.uniform(size=(100, 1))
+SCOPES, CONTRACTIONS, POOL = (1.0, 10.0), (0.5, 0.99), 30
+
+
+@pytest.fixture
+def rows():
+    return MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+
+
+@pytest.mark.parametrize("name", CONFIGURATIONS)
+def test_proposals_have_the_shape_that_growth_expects(name, rows):
+    configuration = resolve_configuration(name, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL)
+    proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
+    assert proposal.weights.shape == (2, len(proposal.biases))
+    assert proposal.scope in SCOPES
+    assert np.abs(proposal.weights).max() <= proposal.scope
+    assert np.abs(proposal.biases).max() <= proposal.scope
+    assert len(proposal.biases) <= proposal.candidates
+
+
+def test_an_instance_is_taken_as_it_is():
+    mine = Free((3.0,), (0.9,), 5)
+    assert resolve_configuration(mine, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL) is mine
+
+
+def test_ladder_climbs_contractions_over_one_pool_and_then_scopes(rows):
+    proposals = list(Ladder(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 1))
+    climb = [(p.scope, p.contraction) for p in proposals]
+    assert climb == sorted(climb)
+    assert {p.candidates for p in proposals if p.scope == 1.0} == {POOL}
+    assert {p.candidates for p in proposals if p.scope == 10.0} == {2 * POOL}
+
+
+def test_ladder_proposes_every_admissible_candidate_best_first(rows):
+    proposals = list(Ladder((10.0,), (0.99,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
+    proposed = np.hstack([p.weights for p in proposals])
+    rng = np.random.default_rng(0)
+    weights, biases = rng.uniform(-10, 10, (2, POOL)), rng.uniform(-10, 10, POOL)
+    sums = rows.sums(weights, biases)
+    slacks = slack(sums, rows.residual_squares, 0.99, 1)
+    expected = np.flatnonzero(admissible(slacks) & alive(sums, rows.weight, 1.0))
+    expected = expected[np.argsort(-slacks[0, expected])]
+    np.testing.assert_array_equal(proposed, weights[:, expected])
+
+
+def test_free_draws_in_the_first_scope_without_supervision(rows):
+    proposal = next(Free((1.0, 50.0), (0.9,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
+    assert (proposal.scope, proposal.contraction, proposal.candidates) == (1.0, 1.0, 1)

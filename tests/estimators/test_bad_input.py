@@ -1,0 +1,136 @@
+"""Each bad input either works or raises one clear sentence; warnings are errors in these tests."""
+
+import numpy as np
+import pytest
+
+from skscn import SCNClassifier, SCNRegressor
+
+RNG = np.random.default_rng(0)
+X, y = RNG.normal(size=(40, 3)), RNG.normal(size=40)
+FAST = {"max_nodes": 5, "max_candidates": 20, "random_state": 0}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "sentence"),
+    [
+        ({"algorithm": "SC-IV"}, "'algorithm' parameter .* must be a str among .*'SC-III'"),
+        ({"configuration": "lader"}, "'configuration' parameter .* among .*'ladder'"),
+        ({"activation": "sigmoidal"}, "'activation' parameter .* among .*'sigmoid'"),
+        ({"scaling": "min-max"}, "'scaling' parameter .* among .*'minmax'"),
+        ({"max_nodes": 0}, "'max_nodes' parameter .* must be an int in the range"),
+        ({"window": 0}, r"'window' parameter .* must be an int in the range \[1, inf"),
+        ({"nodes_per_step": 0}, "'nodes_per_step' parameter"),
+        ({"max_candidates": 2.5}, "'max_candidates' parameter .* must be an int"),
+        ({"tol": -1.0}, "'tol' parameter"),
+        ({"validation_fraction": 1.0}, "'validation_fraction' parameter"),
+        ({"contractions": (0.99, 0.9)}, "contractions must rise and lie between 0 and 1"),
+        ({"contractions": (0.9, 1.0)}, "contractions must rise and lie between 0 and 1"),
+        ({"contractions": (0.9, 0.9)}, "contractions must rise"),
+        ({"contractions": ()}, "contractions must be a sequence of at least one number"),
+        ({"scopes": (1, 0)}, r"scopes must be numbers above 0, for example \(1, 5, 15\)"),
+        ({"scopes": (1, -5)}, "scopes must be numbers above 0"),
+        ({"scopes": (1, np.inf)}, "scopes must be numbers above 0"),
+        ({"scopes": ()}, "scopes must be a sequence of at least one number"),
+        ({"scopes": ("a",)}, "scopes must be a sequence of at least one number"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize(("estimator", "target"), [(SCNRegressor, y), (SCNClassifier, y > 0)])
+def test_bad_parameters_are_named(estimator, target, parameters, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        estimator(**parameters).fit(X, target)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_missing_and_infinite_values_are_refused(value):
+    rows = X.copy()
+    rows[3, 1] = value
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        SCNRegressor().fit(rows, y)
+    with pytest.raises(ValueError, match="NaN|infinity"):
+        SCNRegressor().fit(X, np.where(np.arange(40) == 3, value, y))
+
+
+def test_no_rows_are_refused():
+    with pytest.raises(ValueError, match="0 sample"):
+        SCNRegressor().fit(X[:0], y[:0])
+
+
+def test_one_row_is_learnt():
+    np.testing.assert_allclose(SCNRegressor().fit(X[:1], y[:1]).predict(X), y[0])
+    model = SCNRegressor(scaling=None, random_state=0).fit(X[:1], y[:1])
+    np.testing.assert_allclose(model.predict(X[:1]), y[0], rtol=1e-3)
+
+
+def test_one_class_is_refused():
+    with pytest.raises(
+        ValueError, match="at least two classes; y holds one class only, np.int64\\(1\\)|one class only, 1"
+    ):
+        SCNClassifier().fit(X, np.ones(40, dtype=int))
+
+
+def test_continuous_classes_are_refused():
+    with pytest.raises(ValueError, match="Unknown label type"):
+        SCNClassifier().fit(X, y)
+
+
+def test_constant_columns_carry_nothing():
+    padded = np.column_stack([X, np.full(40, 7.0), np.zeros(40)])
+    model = SCNRegressor(**FAST).fit(padded, y)
+    changed = padded.copy()
+    changed[:, 3:] = 1e6
+    np.testing.assert_array_equal(model.predict(padded), model.predict(changed))
+
+
+def test_constant_inputs_give_the_best_constant():
+    model = SCNRegressor(**FAST).fit(np.ones((40, 2)), y)
+    np.testing.assert_allclose(model.predict(np.ones((3, 2))), y.mean())
+
+
+@pytest.mark.parametrize("weights", [np.zeros(40), -np.ones(40), np.full(40, 1e308)])
+def test_impossible_weights_are_refused(weights):
+    with pytest.raises(ValueError, match="(?i)sample.weight"):
+        SCNRegressor().fit(X, y, sample_weight=weights)
+
+
+def test_more_columns_than_rows():
+    wide = RNG.normal(size=(10, 200))
+    model = SCNRegressor(max_nodes=30, random_state=0).fit(wide, y[:10])
+    assert model.n_nodes_ <= 10
+    assert np.isfinite(model.predict(wide)).all()
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_huge_and_tiny_values_work(size):
+    model = SCNRegressor(**FAST).fit(X * size, y * size)
+    plain = SCNRegressor(**FAST).fit(X, y)
+    np.testing.assert_allclose(model.predict(X * size) / size, plain.predict(X), rtol=1e-6)
+    assert np.isfinite(model.predict(np.full((1, 3), 1e308))).all()
+
+
+def test_huge_values_as_given_are_refused():
+    with pytest.raises(ValueError, match="scaling=None takes X as it is.*use scaling='minmax'"):
+        SCNRegressor(scaling=None).fit(X * 1e300, y)
+    with pytest.raises(ValueError, match="scaling=None takes y as it is.*use scaling='minmax'"):
+        SCNRegressor(scaling=None).fit(X, y * 1e300)
+
+
+@pytest.mark.parametrize("activation", ["sigmoid", "gaussian", "relu"])
+def test_huge_rows_are_predicted_without_a_warning_by_a_network_without_scaling(activation):
+    model = SCNRegressor(scaling=None, activation=activation, **FAST).fit(X, y)
+    assert not np.isnan(model.predict(np.full((1, 3), 1e200))).any()
+
+
+def test_wrong_number_of_features_at_predict():
+    model = SCNRegressor(**FAST).fit(X, y)
+    with pytest.raises(ValueError, match="X has 2 features, but SCNRegressor is expecting 3 features"):
+        model.predict(X[:, :2])
+
+
+def test_predicting_before_fitting():
+    from sklearn.exceptions import NotFittedError
+
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        SCNRegressor().predict(X)
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        next(SCNClassifier().staged_predict(X))

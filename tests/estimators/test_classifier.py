@@ -1,0 +1,78 @@
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wine
+from sklearn.metrics import log_loss
+from sklearn.model_selection import train_test_split
+
+from skscn import SCNClassifier
+from skscn.estimators._calibration import calibrate
+from skscn.output_weights import ALGORITHMS
+
+FAST = {"max_nodes": 20, "max_candidates": 50, "random_state": 0}
+X, y = load_iris(return_X_y=True)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+def test_log_loss_beats_class_frequencies_on_every_bundled_set(load, algorithm):
+    rows, classes = load(return_X_y=True)
+    for seed in range(3):
+        rows_train, rows_test, train, test = train_test_split(rows, classes, stratify=classes, random_state=seed)
+        model = SCNClassifier(algorithm=algorithm, random_state=seed).fit(rows_train, train)
+        frequencies = np.tile(np.bincount(train) / len(train), (len(test), 1))
+        assert log_loss(test, model.predict_proba(rows_test)) < 0.8 * log_loss(test, frequencies)
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [["setosa", "versicolor", "virginica"], [-1.0, 0.0, 7.0], [10, 20, 30]],
+    ids=["text", "float", "int"],
+)
+def test_labels_of_any_type_come_back(labels):
+    model = SCNClassifier(**FAST).fit(X, np.array(labels)[y])
+    assert model.classes_.tolist() == labels
+    assert (model.predict(X) == np.array(labels)[y]).mean() > 0.9
+
+
+def test_two_classes_take_one_output():
+    model = SCNClassifier(**FAST).fit(X, y == 1)
+    assert model.classes_.tolist() == [False, True]
+    assert model.network_.n_outputs == 1
+    decision, probabilities = model.decision_function(X), model.predict_proba(X)
+    assert decision.shape == (150,)
+    np.testing.assert_array_equal(decision > 0, model.predict(X))
+    np.testing.assert_array_equal(probabilities[:, 1] > 0.5, model.predict(X))
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
+
+
+def test_methods_agree_with_each_other():
+    model = SCNClassifier(**FAST).fit(X, y)
+    predicted = model.predict(X)
+    np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), predicted)
+    np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), predicted)
+    np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+    *_, last = model.staged_predict(X)
+    np.testing.assert_array_equal(last, predicted)
+
+
+def test_good_probabilities_are_left_almost_as_they_are():
+    rng = np.random.default_rng(0)
+    truth = softmax(rng.normal(size=(20_000, 3)), axis=1)
+    labels = (rng.random((20_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
+    calibration = calibrate(truth, labels, None, nodes_per_row=0.0)
+    np.testing.assert_allclose(calibration.probabilities(truth), truth, atol=0.02)
+
+
+def test_probabilities_are_finite_far_out():
+    model = SCNClassifier(**FAST).fit(X, y)
+    probabilities = model.predict_proba(np.array([[1e300] * 4, [-1e300] * 4]))
+    assert np.isfinite(probabilities).all()
+    assert (probabilities >= 0).all()
+
+
+def test_weights_count_rows():
+    counts = np.random.default_rng(0).integers(0, 4, size=150)
+    weighted = SCNClassifier(**FAST).fit(X, y, sample_weight=counts)
+    repeated = SCNClassifier(**FAST).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)

@@ -1,0 +1,140 @@
+"""Early stopping, warm start and callbacks: readers of growth that must not change it."""
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.datasets import load_iris, make_friedman1
+
+from skscn import SCNClassifier, SCNRegressor
+from skscn.output_weights import ALGORITHMS
+
+X, y = make_friedman1(300, noise=1.0, random_state=0)
+FAST = {"max_candidates": 40, "random_state": 0}
+
+
+def same_network(one, other):
+    for name in ("weights", "biases", "output_weights", "coefficients"):
+        np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("nodes_per_step", [1, 4])
+@pytest.mark.parametrize("early_stopping", [False, True])
+def test_thirty_nodes_and_then_sixty_are_sixty_in_one_go(algorithm, nodes_per_step, early_stopping):
+    parameters = {"algorithm": algorithm, "nodes_per_step": nodes_per_step, "early_stopping": early_stopping, **FAST}
+    continued = SCNRegressor(max_nodes=30, warm_start=True, **parameters).fit(X, y)
+    continued.set_params(max_nodes=60).fit(X, y)
+    at_once = SCNRegressor(max_nodes=60, **parameters).fit(X, y)
+    same_network(continued, at_once)
+    for name in at_once.history_.dtype.names:
+        if name != "seconds":
+            np.testing.assert_array_equal(continued.history_[name], at_once.history_[name])
+
+
+def test_warm_start_works_without_a_seed():
+    model = SCNRegressor(max_nodes=5, warm_start=True, max_candidates=40).fit(X, y)
+    first = model.network_.weights
+    model.set_params(max_nodes=8).fit(X, y)
+    np.testing.assert_array_equal(model.network_.weights[:, :5], first)
+    assert model.n_nodes_ == 8
+
+
+def test_without_warm_start_fit_starts_anew():
+    model = SCNRegressor(max_nodes=5, **FAST).fit(X, y)
+    same_network(model.fit(X, y), SCNRegressor(max_nodes=5, **FAST).fit(X, y))
+
+
+def test_warm_start_refuses_what_it_cannot_continue():
+    model = SCNRegressor(max_nodes=10, warm_start=True, **FAST).fit(X, y)
+    with pytest.raises(ValueError, match="max_nodes=5 is below the 10 nodes"):
+        model.set_params(max_nodes=5).fit(X, y)
+    with pytest.raises(ValueError, match="same number of inputs"):
+        model.set_params(max_nodes=20).fit(X[:, :3], y)
+    with pytest.raises(ValueError, match="same activation"):
+        model.set_params(activation="sine").fit(X, y)
+    with pytest.raises(ValueError, match="data it was grown on"):
+        model.set_params(activation="sigmoid").fit(np.zeros_like(X), y)
+    rows, classes = load_iris(return_X_y=True)
+    classifier = SCNClassifier(max_nodes=5, warm_start=True, **FAST).fit(rows, classes)
+    with pytest.raises(ValueError, match="same classes"):
+        classifier.fit(rows, classes + 1)
+
+
+def test_early_stopping_keeps_the_best_prefix():
+    model = SCNRegressor(early_stopping=True, max_nodes=200, n_iter_no_change=5, **FAST).fit(X, y)
+    assert model.stop_reason_ == "early stopping"
+    best = model.history_["validation_rmse"].argmin()
+    assert model.n_nodes_ == model.history_["nodes"][best]
+    assert model.n_iter_ == best + 1 + 5
+    X_fresh, y_fresh = make_friedman1(2000, noise=1.0, random_state=1)
+    overgrown = SCNRegressor(max_nodes=200, **FAST).fit(X, y)
+    assert model.score(X_fresh, y_fresh) > overgrown.score(X_fresh, y_fresh)
+
+
+def test_the_validation_error_is_that_of_the_network_on_the_rows_held_out():
+    model = SCNRegressor(early_stopping=True, max_nodes=12, validation_fraction=0.3, **FAST).fit(X, y)
+    from skscn.estimators._early_stopping import split_rows
+
+    _, held_out = split_rows(300, 0.3, None, model._seed)
+    errors = [
+        np.sqrt(np.mean((p - y[held_out]) ** 2)) / model.network_.outputs.scale[0]
+        for p in model.staged_predict(X[held_out])
+    ]
+    kept = model.history_["validation_rmse"][: model.n_nodes_]
+    np.testing.assert_allclose(kept, errors, rtol=1e-6)
+
+
+def test_every_class_is_held_out_where_possible():
+    from skscn.estimators._early_stopping import split_rows
+
+    labels = np.repeat([0, 1, 2], [80, 15, 5])
+    train, held_out = split_rows(100, 0.2, labels, seed=0)
+    assert set(labels[held_out]) == {0, 1, 2}
+    assert sorted([*train, *held_out]) == list(range(100))
+    lonely = np.repeat([0, 1], [99, 1])
+    assert len(split_rows(100, 0.2, lonely, seed=0)[1]) == 20
+
+
+def test_too_few_rows_to_hold_any_out():
+    with pytest.raises(ValueError, match="leaves none of n_samples=1"):
+        SCNRegressor(early_stopping=True).fit(X[:1], y[:1])
+
+
+if hasattr(sklearn, "callback") or tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
+    from sklearn.callback import ScoringMonitor
+
+    class StopAt:
+        """A callback that ends growth, and looks at the estimator as it would be."""
+
+        def __init__(self, nodes):
+            self.nodes, self.seen = nodes, []
+
+        def setup(self, estimator, context):
+            pass
+
+        def teardown(self, estimator, context):
+            pass
+
+        def on_fit_task_begin(self, estimator, context):
+            pass
+
+        def on_fit_task_end(self, estimator, context, *, fitted_estimator):
+            if context.task_name == "step":
+                self.seen.append(fitted_estimator.n_nodes_)
+            return fitted_estimator.n_nodes_ >= self.nodes
+
+    def test_a_callback_can_end_growth():
+        callback = StopAt(7)
+        model = SCNRegressor(max_nodes=20, **FAST).set_callbacks(callback).fit(X, y)
+        assert model.stop_reason_ == "callback"
+        assert model.n_nodes_ == 7
+        assert callback.seen == [1, 2, 3, 4, 5, 6, 7]
+        same_network(model, SCNRegressor(max_nodes=7, **FAST).fit(X, y))
+
+    def test_scikit_learns_scoring_monitor_follows_growth():
+        monitor = ScoringMonitor(scoring="r2")
+        SCNRegressor(max_nodes=6, **FAST).set_callbacks(monitor).fit(X, y)
+        log = monitor.get_logs().data_as_pandas
+        scores = log["r2"][-6:]
+        assert scores.is_monotonic_increasing
+        assert scores.iloc[-1] > 0.5

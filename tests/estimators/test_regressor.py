@@ -1,0 +1,171 @@
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.experimental import enable_halving_search_cv  # noqa: F401
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_validate, train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skscn import ACTIVATIONS, SCNRegressor
+from skscn.configuration import Free
+
+X, y = make_friedman1(400, n_features=6, noise=0.1, random_state=0)
+FAST = {"max_nodes": 15, "max_candidates": 40, "random_state": 0}
+
+
+def test_fitted_attributes():
+    model = SCNRegressor(**FAST).fit(X, y)
+    assert model.n_nodes_ == model.network_.n_nodes == model.history_["nodes"][-1] == 15
+    assert model.n_iter_ == len(model.history_) == 15
+    assert model.n_features_in_ == 6
+    assert model.stop_reason_ == "max_nodes"
+    assert model.history_.dtype.names == (
+        "nodes",
+        "scope",
+        "contraction",
+        "slack",
+        "train_rmse",
+        "validation_rmse",
+        "candidates",
+        "seconds",
+    )
+    assert np.isnan(model.history_["validation_rmse"]).all()
+    assert set(model.history_["scope"]) <= set(model.scopes)
+    assert set(model.history_["contraction"]) <= set(model.contractions)
+    assert (model.history_["candidates"] % 40 == 0).all()
+    assert (model.history_["seconds"] > 0).all()
+
+
+def test_it_learns_unseen_rows():
+    X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    assert SCNRegressor(max_nodes=60, random_state=0).fit(X_train, y_train).score(X_test, y_test) > 0.9
+
+
+def test_many_outputs_are_learnt_together():
+    Y = np.column_stack([y, -2 * y + 3, X[:, 0]])
+    model = SCNRegressor(**FAST).fit(X, Y)
+    assert model.predict(X).shape == (400, 3)
+    assert model.network_.output_weights.shape == (15, 3)
+    assert model.score(X, Y) > 0.6
+
+
+@pytest.mark.parametrize("activation", [*ACTIVATIONS, np.arctan, ACTIVATIONS["sine"]])
+def test_activations_by_name_function_or_instance(activation):
+    model = SCNRegressor(activation=activation, **FAST).fit(X, y)
+    assert model.score(X, y) > 0.5
+
+
+def test_a_configuration_can_be_passed():
+    free = SCNRegressor(configuration=Free((5.0,), (0.9,), 10), algorithm="SC-I", **FAST).fit(X, y)
+    named = SCNRegressor(configuration="free", scopes=(5.0,), algorithm="SC-I", **FAST).fit(X, y)
+    np.testing.assert_array_equal(free.network_.weights, named.network_.weights)
+    assert set(free.history_["contraction"]) == {1.0}
+
+
+def test_several_nodes_a_step():
+    model = SCNRegressor(max_nodes=11, nodes_per_step=4, max_candidates=100, random_state=0).fit(X, y)
+    assert model.history_["nodes"].tolist() == [4, 8, 11]
+    assert len(np.unique(model.network_.weights, axis=1).T) == 11
+    single = SCNRegressor(max_nodes=11, max_candidates=100, random_state=0).fit(X, y)
+    assert model.history_["train_rmse"][-1] < 1.5 * single.history_["train_rmse"][-1]
+    assert model.history_["candidates"].sum() < single.history_["candidates"].sum()
+
+
+def test_tol_ends_growth():
+    model = SCNRegressor(tol=0.1, random_state=0).fit(X, y)
+    assert model.stop_reason_ == "tol"
+    assert model.history_["train_rmse"][-1] <= 0.1 < model.history_["train_rmse"][-2]
+
+
+def test_sparse_rows_give_the_network_of_dense_rows():
+    rows = X * (np.random.default_rng(0).random(X.shape) < 0.3)
+    dense, scattered = SCNRegressor(**FAST).fit(rows, y), SCNRegressor(**FAST).fit(sparse.csr_array(rows), y)
+    np.testing.assert_array_equal(dense.network_.output_weights, scattered.network_.output_weights)
+    np.testing.assert_array_equal(dense.predict(rows), scattered.predict(sparse.csr_array(rows)))
+
+
+def test_single_precision_stays_single_and_agrees():
+    single = SCNRegressor(**FAST).fit(X.astype(np.float32), y.astype(np.float32))
+    assert single.predict(X.astype(np.float32)).dtype == np.float32
+    assert single.transform(X.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(single.predict(X), SCNRegressor(**FAST).fit(X, y).predict(X), atol=0.05)
+
+
+def test_weights_count_rows():
+    counts = np.random.default_rng(0).integers(0, 4, size=400)
+    weighted = SCNRegressor(**FAST).fit(X, y, sample_weight=counts)
+    repeated = SCNRegressor(**FAST).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), rtol=1e-6)
+
+
+def test_the_unit_of_the_weights_does_not_matter():
+    weights = np.random.default_rng(0).random(400) + 0.1
+    one, other = (SCNRegressor(**FAST).fit(X, y, sample_weight=w) for w in (weights, weights / weights.sum()))
+    np.testing.assert_allclose(one.predict(X), other.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_frames_with_names(frame):
+    names = [f"sensor {i}" for i in range(6)]
+    table = frame(dict(zip(names, X.T, strict=True)))
+    model = SCNRegressor(**FAST).fit(table, y)
+    assert model.feature_names_in_.tolist() == names
+    np.testing.assert_allclose(model.predict(table), SCNRegressor(**FAST).fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_set_output_names_the_nodes():
+    model = SCNRegressor(**FAST).set_output(transform="pandas").fit(X, y)
+    hidden = model.transform(X)
+    assert isinstance(hidden, pd.DataFrame)
+    assert hidden.columns[0] == "scnregressor0"
+    assert hidden.shape == (400, 15)
+
+
+def test_hidden_nodes_are_features_for_others():
+    stacked = make_pipeline(SCNRegressor(**FAST), Ridge(1e-3)).fit(X, y)
+    assert stacked.score(X, y) > 0.7
+
+
+def test_metadata_routing_carries_weights():
+    weights = np.r_[np.ones(200), np.zeros(200)]
+    with config_context(enable_metadata_routing=True):
+        model = SCNRegressor(**FAST).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
+        pipeline = make_pipeline(StandardScaler().set_fit_request(sample_weight=True), model)
+        pipeline.fit(X, y, sample_weight=weights)
+        scores = cross_validate(model, X, y, params={"sample_weight": np.ones(400)}, error_score="raise")
+    half = SCNRegressor(**FAST).fit(X[:200], y[:200])
+    np.testing.assert_allclose(pipeline.predict(X), half.predict(X), rtol=1e-6)
+    assert len(scores["test_score"]) == 5
+
+
+def test_grid_search_and_cloning():
+    search = GridSearchCV(SCNRegressor(**FAST), {"algorithm": ["SC-I", "SC-III"], "window": [3]}, cv=3).fit(X, y)
+    assert search.best_params_["algorithm"] == "SC-III"
+    assert clone(search.best_estimator_).get_params() == search.best_estimator_.get_params()
+
+
+def test_halving_search_with_nodes_as_resource():
+    search = HalvingGridSearchCV(
+        SCNRegressor(max_candidates=20, random_state=0),
+        {"activation": ["sigmoid", "tanh"]},
+        resource="max_nodes",
+        max_resources=12,
+        min_resources=3,
+        factor=2,
+        cv=3,
+        random_state=0,
+    ).fit(X, y)
+    assert search.best_estimator_.max_nodes > 3
+
+
+def test_the_demo_of_the_readme_works_on_unseen_rows():
+    rows, target = load_diabetes(return_X_y=True)
+    rows_train, rows_test, train, test = train_test_split(rows, target, random_state=0)
+    model = SCNRegressor(early_stopping=True, random_state=0).fit(rows_train, train)
+    assert model.score(rows_test, test) > 0.3

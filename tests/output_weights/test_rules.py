@@ -1,0 +1,57 @@
+"""Each rule against a literal reading of the paper's pseudo code, with its residual T − Hβ."""
+
+import numpy as np
+import pytest
+from scipy.linalg import lstsq
+from scipy.special import expit
+
+from skscn.activations import ACTIVATIONS
+from skscn.output_weights import ALGORITHMS
+from skscn.rows import MemoryRows
+from skscn.scaling import scale_inputs
+
+RNG = np.random.default_rng(1)
+X, T = RNG.uniform(size=(200, 3)), RNG.normal(size=(200, 2))
+W, B = RNG.uniform(-6, 6, size=(3, 24)), RNG.uniform(-6, 6, size=24)
+H = expit(scale_inputs(None, X).transform(X) @ W + B)
+WINDOW = 5
+
+
+def literal(algorithm, window):
+    """β after each node: steps 18-19 of SC-I, 5-11 of SC-II, 5 of SC-III."""
+    beta = np.zeros((0, 2))
+    for L in range(1, H.shape[1] + 1):
+        first = {"SC-I": L - 1, "SC-II": max(0, L - window), "SC-III": 0}[algorithm]
+        beta = np.vstack([beta, np.zeros((1, 2))])
+        rest = T - H[:, :first] @ beta[:first]
+        beta[first:] = lstsq(H[:, first:L], rest)[0]
+        yield beta.copy()
+
+
+@pytest.mark.parametrize("window", [1, WINDOW, 100])
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rule = ALGORITHMS[algorithm](2, window)
+    for j, beta in enumerate(literal(algorithm, window)):
+        assert rule.append(rows, W[:, j], B[j])
+        np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
+        np.testing.assert_allclose(rows._residual, T - H[:, : j + 1] @ beta, atol=1e-8)
+    for nodes, beta in enumerate(literal(algorithm, window), start=1):
+        prefix = rule.directions(nodes) @ rule.coefficients(nodes)
+        np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ beta, atol=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_rule_without_nodes_has_empty_weights(algorithm):
+    rule = ALGORITHMS[algorithm](2, WINDOW)
+    assert rule.output_weights().shape == rule.coefficients().shape == (0, 2)
+    assert rule.directions().shape == (0, 0)
+
+
+def test_the_window_keeps_no_more_than_it_needs():
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rule = ALGORITHMS["SC-II"](2, WINDOW)
+    for j in range(H.shape[1]):
+        rule.append(rows, W[:, j], B[j])
+    assert rows.basis_size == WINDOW - 1

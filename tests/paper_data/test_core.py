@@ -1,0 +1,36 @@
+"""Networks on the paper's real data sets; errors on the scale [0, 1]."""
+
+import numpy as np
+import pytest
+
+from skscn import SCNRegressor
+
+
+def errors(model, X_train, X_test, y_train, y_test):
+    span = np.ptp(y_train)
+    return [np.sqrt(np.mean((model.predict(X) - y) ** 2)) / span for X, y in ((X_train, y_train), (X_test, y_test))]
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "low", "high"), [("SC-I", 0.085, 0.105), ("SC-II", 0, 0.047), ("SC-III", 0, 0.043)]
+)
+def test_stock(split, algorithm, low, high):
+    data = split("stock", seed=0)
+    results = [
+        errors(SCNRegressor(algorithm=algorithm, max_nodes=25, random_state=seed).fit(data[0], data[2]), *data)
+        for seed in range(10)
+    ]
+    train, test = np.mean(results, axis=0)
+    assert low <= train <= high
+    assert 0.8 * train <= test <= 1.2 * train
+
+
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
+@pytest.mark.parametrize("name", ["concrete", "compactiv"])
+def test_no_network_fails_on_unseen_rows(split, name, algorithm):
+    tests = []
+    for seed in range(20):
+        data = split(name, seed)
+        model = SCNRegressor(algorithm=algorithm, max_nodes=100, n_jobs=2, random_state=seed).fit(data[0], data[2])
+        tests.append(errors(model, *data)[1])
+    assert max(tests) <= 1.5 * np.median(tests)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.linalg import lstsq
+from scipy.special import expit
+
+from skscn.activations import ACTIVATIONS
+from skscn.rows import memory
+from skscn.rows.memory import MemoryRows
+from skscn.scaling import scale_inputs
+
+RNG = np.random.default_rng(0)
+X, T = RNG.normal(size=(300, 4)), RNG.normal(size=(300, 2))
+W, B = RNG.uniform(-3, 3, size=(4, 40)), RNG.uniform(-3, 3, size=40)
+P = RNG.integers(1, 4, size=300).astype(float)
+SCALING = scale_inputs("minmax", X)
+H = expit(SCALING.transform(X) @ W + B)
+
+
+def make(X=X, T=T, **settings):
+    return MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X), **settings)
+
+
+@pytest.fixture(autouse=True)
+def short_stretches(monkeypatch):
+    """Several stretches and panels also on few rows."""
+    monkeypatch.setattr(memory, "_STRETCH", 64)
+    monkeypatch.setattr(memory, "_PANEL", 3)
+
+
+@pytest.mark.parametrize("weights", [None, P])
+@pytest.mark.parametrize("rows", [X, X.astype(np.float32), sparse.csr_array(X)], ids=["float64", "float32", "sparse"])
+def test_sums_are_sums_over_all_rows(rows, weights):
+    p = np.ones(300) if weights is None else weights
+    sums = make(rows, sample_weight=weights).sums(W, B, quartics=True)
+    rtol = 1e-4 if rows.dtype == np.float32 else 1e-12
+    np.testing.assert_allclose(sums.projections, (T * p[:, None]).T @ H, rtol=rtol, atol=1e-4 if rtol > 1e-5 else 1e-12)
+    np.testing.assert_allclose(sums.squares, p @ H**2, rtol=rtol)
+    np.testing.assert_allclose(sums.quartics, p @ H**4, rtol=rtol)
+
+
+@pytest.mark.parametrize("weights", [None, P])
+def test_appending_keeps_the_basis_orthonormal_and_the_residual_that_of_least_squares(weights):
+    rows = make(sample_weight=weights)
+    for j in range(12):
+        assert rows.append(W[:, j], B[j], keep=True) is not None
+    everything = slice(0, 300)
+    basis = np.concatenate(rows._basis(everything))
+    np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-14)
+    roots = np.sqrt(np.ones(300) if weights is None else weights)[:, None]
+    solution = lstsq(roots * H[:, :12], roots * T)[0]
+    np.testing.assert_allclose(rows._residual, roots * (T - H[:, :12] @ solution), atol=1e-11)
+    np.testing.assert_allclose(rows.residual_squares, (rows._residual**2).sum(axis=0), rtol=1e-13)
+
+
+def test_a_dependent_column_is_refused_and_changes_nothing():
+    rows = make()
+    rows.append(W[:, 0], B[0], keep=True)
+    before = rows._residual.copy()
+    assert rows.append(W[:, 0], B[0], keep=True) is None
+    assert rows.basis_size == 1
+    np.testing.assert_array_equal(rows._residual, before)
+
+
+def test_rotating_the_basis_keeps_what_it_spans():
+    rows = make()
+    for j in range(7):
+        rows.append(W[:, j], B[j], keep=True)
+    before = np.concatenate(rows._basis(slice(0, 300)))
+    rotation = np.linalg.qr(RNG.normal(size=(7, 5)))[0]
+    rows.rotate(rotation)
+    np.testing.assert_allclose(np.concatenate(rows._basis(slice(0, 300))), rotation.T @ before, atol=1e-14)
+
+
+def test_threads_change_no_bit():
+    results = []
+    for n_jobs in (1, 2, 3):
+        with make(n_jobs=n_jobs) as rows:
+            sums = rows.sums(W, B)
+            appended = [rows.append(W[:, j], B[j], keep=True) for j in range(6)]
+        results.append([sums.projections, sums.squares, rows._residual, *(a.projection for a in appended)])
+    for other in results[1:]:
+        for ours, theirs in zip(results[0], other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
+def test_leave_one_out_is_what_leaving_each_row_out_gives():
+    rows = make()
+    for j in range(6):
+        rows.append(W[:, j], B[j], keep=True)
+    chosen = np.array([0, 17, 299])
+    truth = []
+    for i in chosen:
+        others = np.arange(300) != i
+        truth.append(H[i, :6] @ lstsq(H[others, :6], T[others])[0])
+    np.testing.assert_allclose(rows.leave_one_out(chosen), truth, atol=1e-9)
+
+
+def test_leave_one_out_of_counted_rows_leaves_one_of_them_out():
+    counted, repeated = (
+        make(sample_weight=P),
+        make(np.repeat(X, P.astype(int), axis=0), np.repeat(T, P.astype(int), axis=0)),
+    )
+    for j in range(6):
+        counted.append(W[:, j], B[j], keep=True)
+        repeated.append(W[:, j], B[j], keep=True)
+    first = np.r_[0, np.cumsum(P)[:-1]].astype(int)
+    np.testing.assert_allclose(counted.leave_one_out(np.arange(300)), repeated.leave_one_out(first), atol=1e-10)

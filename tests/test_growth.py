@@ -1,0 +1,175 @@
+"""What the theorems promise, over random shapes, weights and parts."""
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from scipy.linalg import lstsq
+
+from skscn import ACTIVATIONS, SCNRegressor
+from skscn.configuration import CONFIGURATIONS
+from skscn.growth import grow
+from skscn.output_weights import ALGORITHMS
+from skscn.rows import ROWS
+from skscn.scaling import scale_inputs
+
+problems = st.builds(
+    lambda seed, n, d, m, weighted: _problem(seed, n, d, m, weighted),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(5, 80),
+    d=st.integers(1, 6),
+    m=st.integers(1, 3),
+    weighted=st.booleans(),
+)
+often = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+
+
+def _problem(seed, n, d, m, weighted):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * rng.choice([1e-3, 1.0, 1e3], size=d)
+    return (
+        X,
+        np.tanh(X @ rng.normal(size=(d, m))) + 0.1 * rng.normal(size=(n, m)),
+        (rng.uniform(1.0, 3.0, size=n) if weighted else None),
+    )
+
+
+def _fit(problem, **parameters):
+    X, Y, p = problem
+    parameters = {"max_nodes": 8, "max_candidates": 30, "random_state": 0} | parameters
+    return SCNRegressor(**parameters).fit(X, Y, sample_weight=p)
+
+
+def _residuals(model, problem):
+    """e_0, e_1, …: scaled residuals after each node, as the frozen network gives them."""
+    X, Y, _ = problem
+    outputs = model.network_.outputs
+    targets = outputs.transform(Y)
+    return [targets, *(targets - outputs.transform(p.reshape(Y.shape)) for p in model.staged_predict(X))]
+
+
+@often
+@given(problem=problems, algorithm=st.sampled_from(list(ALGORITHMS)), activation=st.sampled_from(list(ACTIVATIONS)))
+def test_every_node_passes_the_supervisory_inequality(problem, algorithm, activation):
+    model = _fit(problem, algorithm=algorithm, activation=activation)
+    X, _, p = problem
+    p = np.ones(len(X)) if p is None else p
+    H, residuals = model.transform(X), _residuals(model, problem)
+    for L, row in enumerate(model.history_, start=1):
+        e, h, r = residuals[L - 1], H[:, L - 1], row["contraction"]
+        squares = p @ e**2
+        # The frozen network gives the residual that growth saw to about 16 digits of the targets.
+        rounding = 1e-9 * squares + 1e-20 * (p @ residuals[0] ** 2)
+        xi = (p @ (e * h[:, None])) ** 2 / (p @ h**2) - (1 - r - (1 - r) / (L + 1)) * squares
+        assert (xi >= -rounding).all()
+        assert row["slack"] == pytest.approx(xi.sum(), rel=1e-5, abs=rounding.sum())
+        assert row["slack"] >= 0
+
+
+@often
+@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)))
+def test_sc1_brings_every_output_down_by_its_contraction(problem, activation):
+    model = _fit(problem, algorithm="SC-I", activation=activation)
+    p = np.ones(len(problem[0])) if problem[2] is None else problem[2]
+    squares = np.array([p @ e**2 for e in _residuals(model, problem)])
+    for L, row in enumerate(model.history_, start=1):
+        r = row["contraction"]
+        assert (squares[L] <= (r + (1 - r) / (L + 1)) * squares[L - 1] * (1 + 1e-9) + 1e-20 * squares[0]).all()
+
+
+@often
+@given(
+    problem=problems,
+    algorithm=st.sampled_from(list(ALGORITHMS)),
+    activation=st.sampled_from(list(ACTIVATIONS)),
+    nodes_per_step=st.integers(1, 3),
+)
+def test_the_training_error_never_rises(problem, algorithm, activation, nodes_per_step):
+    model = _fit(problem, algorithm=algorithm, activation=activation, nodes_per_step=nodes_per_step, window=3)
+    p = np.ones(len(problem[0])) if problem[2] is None else problem[2]
+    residuals = _residuals(model, problem)
+    rmse = [np.sqrt(np.average((e**2).mean(axis=1), weights=p)) for e in residuals]
+    assert (np.diff(rmse) <= 1e-9 * rmse[0]).all()
+    np.testing.assert_allclose(model.history_["train_rmse"], np.array(rmse)[model.history_["nodes"]], atol=1e-9)
+
+
+@often
+@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)))
+def test_sc3_is_the_least_squares_solution_of_its_nodes(problem, activation):
+    model = _fit(problem, activation=activation)
+    X, Y, p = problem
+    roots = np.sqrt(np.ones(len(X)) if p is None else p)[:, None]
+    targets = model.network_.outputs.transform(Y)
+    H = model.transform(X)
+    norms = np.linalg.norm(H, axis=0) + 1e-300
+    truth = roots * (targets - H @ (lstsq(roots * H / norms, roots * targets)[0] / norms[:, None]))
+    ours = roots * _residuals(model, problem)[-1]
+    assert np.linalg.norm(ours) <= np.linalg.norm(truth) * (1 + 1e-6) + 1e-7
+
+
+@often
+@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)))
+def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
+    second = _fit(problem, algorithm="SC-II", window=8, activation=activation)
+    third = _fit(problem, algorithm="SC-III", activation=activation)
+    np.testing.assert_array_equal(second.network_.weights, third.network_.weights)
+    scale = np.abs(third.network_.outputs.scale).max()
+    np.testing.assert_allclose(second.predict(problem[0]), third.predict(problem[0]), atol=1e-6 * scale)
+
+
+@often
+@given(problem=problems, algorithm=st.sampled_from(list(ALGORITHMS)), n_jobs=st.sampled_from([1, 2]))
+def test_the_same_seed_gives_the_same_network(problem, algorithm, n_jobs):
+    one, other = _fit(problem, algorithm=algorithm), _fit(problem, algorithm=algorithm, n_jobs=n_jobs)
+    for name in ("weights", "biases", "output_weights"):
+        np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
+
+
+@pytest.mark.parametrize("backend", ROWS)
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_every_combination_of_registered_parts_grows(activation, configuration, algorithm, backend):
+    X, Y, p = _problem(0, 60, 3, 2, weighted=True)
+    rows = ROWS[backend](X, Y, activation=ACTIVATIONS[activation], scaling=scale_inputs("minmax", X), sample_weight=p)
+    rule = ALGORITHMS[algorithm](2, 3)
+    steps = list(
+        grow(
+            rows,
+            CONFIGURATIONS[configuration]((1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 40),
+            rule,
+            max_nodes=6,
+            tol=0.0,
+            nodes_per_step=1,
+            seed=0,
+        )
+    )
+    assert [step.nodes for step in steps] == [1, 2, 3, 4, 5, 6]
+    rmse = [step.train_rmse for step in steps]
+    assert rmse == sorted(rmse, reverse=True)
+    assert rule.output_weights().shape == (6, 2)
+
+
+def test_growth_says_why_it_ended():
+    X, Y, _ = _problem(0, 60, 3, 1, weighted=False)
+
+    def reason(max_nodes, tol, contractions=(0.999999,)):
+        rows = ROWS["memory"](X, Y, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X))
+        growth = grow(
+            rows,
+            CONFIGURATIONS["ladder"]((1.0,), contractions, 20),
+            ALGORITHMS["SC-III"](1, 15),
+            max_nodes=max_nodes,
+            tol=tol,
+            nodes_per_step=1,
+            seed=0,
+        )
+        while True:
+            try:
+                next(growth)
+            except StopIteration as end:
+                return end.value
+
+    assert reason(3, 0.0) == "max_nodes"
+    assert reason(3, 10.0) == "tol"
+    assert reason(3, 0.0, contractions=(1e-9,)) == "no candidate"

@@ -1,0 +1,52 @@
+"""One direction, no call back up: each part may import only those below it."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import skscn
+
+SOURCE = Path(skscn.__file__).parent
+# From the bottom to the top; what is missing here is above everything.
+LAYERS = [
+    {"activations", "scaling"},
+    {"supervision"},
+    {"kernels"},
+    {"rows", "network"},
+    {"output_weights", "configuration"},
+    {"growth"},
+    {"progress"},
+    {"estimators"},
+]
+OPTIONAL = {"matplotlib", "typer", "rich", "jinja2", "pandas", "polars", "pyarrow", "dask", "onnx"}
+FILES = sorted(SOURCE.rglob("*.py"))
+
+
+def level(module):
+    return next((i for i, names in enumerate(LAYERS) if module in names), len(LAYERS))
+
+
+def imports(path):
+    """Modules that a file imports; those imported when the file itself is, marked True."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    at_import = {id(node) for node in tree.body}
+    for node in ast.walk(tree):
+        names = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            names = [f"{node.module}.{alias.name}" for alias in node.names] if node.module == "skscn" else [node.module]
+        for name in names:
+            yield name, id(node) in at_import
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_imports_point_down(path):
+    module = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+    for name, at_import in imports(path):
+        if name.startswith("skscn."):
+            imported = name.split(".")[1]
+            assert imported == module or level(imported) < level(module) or level(module) == len(LAYERS), name
+        if at_import and module not in ("cli", "experiments"):
+            assert name.split(".")[0] not in OPTIONAL, f"{name} is optional and is imported where it is used"

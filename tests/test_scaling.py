@@ -1,0 +1,54 @@
+import numpy as np
+import pytest
+from scipy import sparse
+
+from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+
+X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e-6, 1e6] + [0.0, 5.0, -1e7]
+
+
+def test_minmax_maps_to_the_unit_interval_and_back():
+    scaling = scale_inputs("minmax", X)
+    scaled = scaling.transform(X)
+    np.testing.assert_array_equal(scaled.min(axis=0), 0.0)
+    np.testing.assert_array_equal(scaled.max(axis=0), 1.0)
+    np.testing.assert_allclose(scaling.inverse_transform(scaled), X, rtol=1e-12)
+
+
+def test_none_changes_nothing():
+    np.testing.assert_array_equal(scale_inputs(None, X).transform(X), X)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_sparse_is_scaled_as_dense(name):
+    rows = X * (np.random.default_rng(1).random(X.shape) < 0.5)
+    dense, scattered = scale_inputs(name, rows), scale_inputs(name, sparse.csr_array(rows))
+    np.testing.assert_array_equal(dense.offset, scattered.offset)
+    np.testing.assert_array_equal(dense.scale, scattered.scale)
+
+
+def test_a_constant_input_is_zero_for_good_and_a_constant_target_comes_back():
+    constant = np.full((5, 1), 7.0)
+    np.testing.assert_array_equal(scale_inputs("minmax", constant).transform(np.array([[7.0], [9.0]])), 0.0)
+    scaling = scale_targets("minmax", constant)
+    np.testing.assert_array_equal(scaling.transform(constant), 0.0)
+    np.testing.assert_array_equal(scaling.inverse_transform(np.zeros((1, 1))), 7.0)
+
+
+@pytest.mark.parametrize("size", [1e300, 1e-300])
+def test_extreme_values_are_scaled_without_a_warning(size):
+    values = np.array([[-size], [0.0], [size]])
+    np.testing.assert_allclose(scale_inputs("minmax", values).transform(values).ravel(), [0.0, 0.5, 1.0])
+
+
+def test_values_far_outside_the_training_range_stay_finite():
+    scaling = scale_inputs("minmax", np.array([[0.0], [1e-200]]))
+    assert np.isfinite(scaling.transform(np.array([[1e308], [-1e308]]))).all()
+
+
+def test_ranges_beyond_float64_are_refused():
+    values = np.array([[0.0, -1.7e308], [1.0, 1.7e308]])
+    with pytest.raises(ValueError, match="column 1 of X is larger than float64"):
+        scale_inputs("minmax", values)
+    with pytest.raises(ValueError, match="use scaling='minmax'"):
+        scale_targets(None, values)
