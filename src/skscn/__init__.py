@@ -1,9 +1,18 @@
 """Stochastic Configuration Networks for Python."""
 
 from skscn.activations import ACTIVATIONS, Activation
-from skscn.estimators import SCNClassifier, SCNRegressor
+from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.network import Network
 
 __version__ = "0.1.0"
 
-__all__ = ["ACTIVATIONS", "Activation", "Network", "SCNClassifier", "SCNRegressor", "__version__"]
+__all__ = [
+    "ACTIVATIONS",
+    "Activation",
+    "IRVFLRegressor",
+    "ModifiedQuickpropRegressor",
+    "Network",
+    "SCNClassifier",
+    "SCNRegressor",
+    "__version__",
+]

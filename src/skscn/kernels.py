@@ -11,7 +11,7 @@ from scipy import sparse
 
 from skscn.activations import Activation
 from skscn.scaling import Scaling
-from skscn.supervision import Sums
+from skscn.supervision import Slopes, Sums
 
 # Numbers in one block: half a megabyte of float64, a part of the second-level cache.
 _BLOCK = 65536
@@ -59,6 +59,33 @@ def candidate_sums(
         projections += residual[rows].T @ h
         squares += np.einsum("ij,ij->j", h, h)
     return Sums(projections, squares, fourth)
+
+
+def candidate_slopes(
+    X,
+    residual: np.ndarray,
+    row_weights: np.ndarray | None,
+    weight: np.ndarray,
+    bias: float,
+    activation: Activation,
+    scaling: Scaling,
+) -> Slopes:
+    """How the sums of one candidate change with its weights and bias, over one stretch of rows."""
+    assert activation.derivative is not None
+    projections, squares = np.zeros((residual.shape[1], len(weight) + 1)), np.zeros(len(weight) + 1)
+    for rows in blocks(X.shape[0], len(weight)):
+        x = scaling.transform(X[rows].toarray() if sparse.issparse(X) else X[rows])
+        z = x @ weight + bias
+        slope = activation.derivative(z)
+        h = activation.value(z)
+        if row_weights is not None:
+            slope = slope * row_weights[rows]
+            h = h * row_weights[rows]
+        for total, factor in zip((*projections, squares), (*residual[rows].T, 2.0 * h), strict=True):
+            moved = factor * slope
+            total[:-1] += moved @ x
+            total[-1] += moved.sum()
+    return Slopes(projections, squares)
 
 
 def column(

@@ -40,6 +40,26 @@ class Sums:
         return Sums(self.projections + other.projections, self.squares + other.squares, quartics)
 
 
+@dataclass(frozen=True)
+class Slopes:
+    """Derivatives of those sums in a candidate's weights and bias, for one candidate.
+
+    Attributes
+    ----------
+    projections : ndarray of shape (m, d + 1)
+        ∂⟨e_q, h⟩/∂(w, b).
+    squares : ndarray of shape (d + 1,)
+        ∂‖h‖²/∂(w, b).
+    """
+
+    projections: np.ndarray
+    squares: np.ndarray
+
+    def __add__(self, other: "Slopes") -> "Slopes":
+        """The slopes over two sets of rows together."""
+        return Slopes(self.projections + other.projections, self.squares + other.squares)
+
+
 def weakening(contraction: float, node: int) -> float:
     """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
     return (1.0 - contraction) / (node + 1)

@@ -23,9 +23,14 @@ def test_proposals_have_the_shape_that_growth_expects(name, rows):
     proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
     assert proposal.weights.shape == (2, len(proposal.biases))
     assert proposal.scope in SCOPES
+    assert len(proposal.biases) <= proposal.candidates
+
+
+@pytest.mark.parametrize("strategy", [Ladder, Free])
+def test_draws_stay_in_their_scope(strategy, rows):
+    proposal = next(strategy(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 2))
     assert np.abs(proposal.weights).max() <= proposal.scope
     assert np.abs(proposal.biases).max() <= proposal.scope
-    assert len(proposal.biases) <= proposal.candidates
 
 
 def test_an_instance_is_taken_as_it_is():

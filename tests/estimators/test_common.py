@@ -1,9 +1,13 @@
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from skscn import SCNClassifier, SCNRegressor
+from skscn import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.output_weights import ALGORITHMS
 
-ESTIMATORS = [estimator(algorithm=algorithm) for estimator in (SCNRegressor, SCNClassifier) for algorithm in ALGORITHMS]
+ESTIMATORS = [
+    *(estimator(algorithm=algorithm) for estimator in (SCNRegressor, SCNClassifier) for algorithm in ALGORITHMS),
+    IRVFLRegressor(),
+    ModifiedQuickpropRegressor(max_nodes=20),
+]
 
 
 @parametrize_with_checks(ESTIMATORS)

@@ -7,8 +7,9 @@ network is decided by :mod:`skscn.growth`, on all rows, for every strategy alike
 from skscn.configuration._base import Configuration, Proposal
 from skscn.configuration.free import Free
 from skscn.configuration.ladder import Ladder
+from skscn.configuration.quickprop import Quickprop
 
-CONFIGURATIONS: dict[str, type[Configuration]] = {"ladder": Ladder, "free": Free}
+CONFIGURATIONS: dict[str, type[Configuration]] = {"ladder": Ladder, "free": Free, "quickprop": Quickprop}
 
 
 def resolve_configuration(
@@ -24,4 +25,4 @@ def resolve_configuration(
     return configuration
 
 
-__all__ = ["CONFIGURATIONS", "Configuration", "Free", "Ladder", "Proposal", "resolve_configuration"]
+__all__ = ["CONFIGURATIONS", "Configuration", "Free", "Ladder", "Proposal", "Quickprop", "resolve_configuration"]

@@ -38,14 +38,19 @@ class Configuration(ABC):
     Parameters
     ----------
     scopes : sequence of float
-        Υ, the λ's: weights and biases are drawn from [−λ, λ].
+        Υ, the λ's: weights and biases are drawn from [−λ, λ]. Strategies without supervision use the first.
     contractions : sequence of float
-        r, rising.
+        r, rising; for strategies with supervision.
     max_candidates : int
-        T_max, draws in each scope.
+        T_max, draws in each scope; where there is no choice among draws, how often to try again.
     """
 
-    def __init__(self, scopes: Sequence[float], contractions: Sequence[float], max_candidates: int):
+    def __init__(
+        self,
+        scopes: Sequence[float],
+        contractions: Sequence[float] = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
+        max_candidates: int = 200,
+    ):
         self.scopes = tuple(scopes)
         self.contractions = tuple(contractions)
         self.max_candidates = max_candidates

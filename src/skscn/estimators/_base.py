@@ -1,7 +1,7 @@
 """What the estimators share: parameters, and how ``fit`` grows a network from validated rows."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Generator
-from itertools import pairwise
 from numbers import Integral, Real
 
 import numpy as np
@@ -11,30 +11,27 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
-from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
+from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import split_rows
 from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
 from skscn.network import Network
-from skscn.output_weights import ALGORITHMS
+from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 
-class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator):
-    """Base of the estimators: validates, resolves names to parts, scales, and follows the steps of growth."""
+class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
+    """Base of the estimators: validates, resolves names to parts, scales, and follows the steps of growth.
+
+    A subclass says how nodes are searched (:meth:`_configuration`) and how output weights are evaluated
+    (:meth:`_output_weights`), and lists all its parameters in ``__init__``.
+    """
 
     _parameter_constraints: dict = {
-        "algorithm": [StrOptions(set(ALGORITHMS))],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
-        "max_candidates": [Interval(Integral, 1, None, closed="left")],
-        "scopes": ["array-like"],
-        "contractions": ["array-like"],
-        "window": [Interval(Integral, 1, None, closed="left")],
-        "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
-        "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
         "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
         "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
         "early_stopping": ["boolean"],
@@ -45,37 +42,26 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
+    # A parameter of those that can add several nodes at a time.
+    nodes_per_step = 1
 
     def __init__(
         self,
-        algorithm="SC-III",
-        max_nodes=100,
-        tol=1e-4,
-        max_candidates=200,
-        scopes=(1, 5, 15, 30, 50, 100, 150, 200),
-        contractions=(0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
-        window=15,
-        nodes_per_step=1,
-        configuration="ladder",
-        activation="sigmoid",
-        scaling="minmax",
-        early_stopping=False,
-        validation_fraction=0.1,
-        n_iter_no_change=10,
-        warm_start=False,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        *,
+        max_nodes,
+        tol,
+        activation,
+        scaling,
+        early_stopping,
+        validation_fraction,
+        n_iter_no_change,
+        warm_start,
+        n_jobs,
+        random_state,
+        verbose,
     ):
-        self.algorithm = algorithm
         self.max_nodes = max_nodes
         self.tol = tol
-        self.max_candidates = max_candidates
-        self.scopes = scopes
-        self.contractions = contractions
-        self.window = window
-        self.nodes_per_step = nodes_per_step
-        self.configuration = configuration
         self.activation = activation
         self.scaling = scaling
         self.early_stopping = early_stopping
@@ -85,6 +71,14 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @abstractmethod
+    def _configuration(self) -> Configuration:
+        """How nodes are searched."""
+
+    @abstractmethod
+    def _output_weights(self, n_outputs: int) -> OutputWeights:
+        """How output weights are evaluated."""
 
     def transform(self, X):
         """Give the output of each hidden node for each row: random features that were selected for the target.
@@ -116,7 +110,7 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
 
     def _fit_network(self, data: TrainingData, y: np.ndarray, single_output: bool) -> None:
         """Grow a network on the rows, whose targets are y as the user knows them, and set the fitted attributes."""
-        configuration = self._resolved_configuration()
+        configuration = self._configuration()
         continued = self._is_continued(data)
         if not continued:
             self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
@@ -129,7 +123,7 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
             train,
             held_out,
             self._parts(train, self.network_ if continued else None, single_output),
-            ALGORITHMS[self.algorithm](train.targets.shape[1], self.window),
+            self._output_weights(train.targets.shape[1]),
             patience=self.n_iter_no_change,
             n_jobs=self.n_jobs,
         )
@@ -200,28 +194,6 @@ class BaseSCN(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupport
                 "give at least as many, or warm_start=False."
             )
         return True
-
-    def _resolved_configuration(self) -> Configuration:
-        scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
-        if not all(0.0 < scope < np.inf for scope in scopes):
-            raise ValueError(f"scopes must be numbers above 0, for example (1, 5, 15); got {self.scopes}.")
-        rising = all(a < b for a, b in pairwise(contractions))
-        if not (rising and all(0.0 < r < 1.0 for r in contractions)):
-            raise ValueError(
-                "contractions must rise and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
-                f"got {self.contractions}."
-            )
-        return resolve_configuration(
-            self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
-        )
-
-
-def _numbers(name: str, values) -> tuple[float, ...]:
-    """A parameter that is a sequence of numbers, as a tuple."""
-    numbers = np.asarray(values)
-    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be a sequence of at least one number; got {values!r}.")
-    return tuple(float(number) for number in numbers)
 
 
 def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:

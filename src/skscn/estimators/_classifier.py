@@ -5,14 +5,19 @@ from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from skscn.estimators._base import BaseSCN, positive_rows
+from skscn.estimators._base import positive_rows
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
 from skscn.estimators._docs import document
+from skscn.estimators._scn import BaseSCN
 from skscn.estimators._training import Training, TrainingData
 
 
 @document(
     summary="Classification with a stochastic configuration network, trained on class indicators.",
+    story="""
+A network of one hidden layer that builds itself: it draws random hidden nodes in growing scopes, keeps the best one
+that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+""",
     attributes="""
 classes_ : ndarray
     The classes.

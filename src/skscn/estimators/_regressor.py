@@ -1,28 +1,23 @@
-"""Regression with a stochastic configuration network."""
+"""Regression with growing networks: stochastic configuration networks and the two baselines of the paper."""
+
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
 
-from skscn.estimators._base import BaseSCN, positive_rows
+from skscn.configuration import Configuration, Free, Quickprop
+from skscn.estimators._base import GrowingNetwork, positive_rows
 from skscn.estimators._docs import document
+from skscn.estimators._scn import BaseSCN
 from skscn.estimators._training import TrainingData
+from skscn.output_weights import Constructive, LeastSquares, OutputWeights
 
 
-@document(
-    summary="Regression with a stochastic configuration network.",
-    examples="""
->>> from sklearn.datasets import load_diabetes
->>> from sklearn.model_selection import train_test_split
->>> from skscn import SCNRegressor
->>> X, y = load_diabetes(return_X_y=True)
->>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
->>> model = SCNRegressor(early_stopping=True, random_state=0).fit(X_train, y_train)
->>> model.score(X_test, y_test) > 0.3
-True
-""",
-)
-class SCNRegressor(RegressorMixin, MultiOutputMixin, BaseSCN):
+class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
+    """Base of the regressors."""
+
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None):
         """Grow a network on rows X and targets y.
@@ -73,3 +68,159 @@ class SCNRegressor(RegressorMixin, MultiOutputMixin, BaseSCN):
         """
         X = self._validated(X)
         yield from self.network_.staged_predict(X)
+
+
+@document(
+    summary="Regression with a stochastic configuration network.",
+    story="""
+A network of one hidden layer that builds itself: it draws random hidden nodes in growing scopes, keeps the best one
+that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+""",
+    examples="""
+>>> from sklearn.datasets import load_diabetes
+>>> from sklearn.model_selection import train_test_split
+>>> from skscn import SCNRegressor
+>>> X, y = load_diabetes(return_X_y=True)
+>>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+>>> model = SCNRegressor(early_stopping=True, random_state=0).fit(X_train, y_train)
+>>> model.score(X_test, y_test) > 0.3
+True
+""",
+)
+class SCNRegressor(NetworkRegressor, BaseSCN):
+    pass
+
+
+@document(
+    summary="Regression with an incremental random vector functional-link network: the baseline IRVFL of the paper.",
+    story="""
+Every node is one free random draw in a fixed scope, and only its own output weight is evaluated. Without supervision
+such a network need not approximate its target, however large it grows (Theorem 4).
+""",
+    examples="""
+>>> from skscn import IRVFLRegressor, SCNRegressor
+>>> from skscn.datasets import make_db1
+>>> db1 = make_db1(random_state=0)
+>>> free = IRVFLRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
+>>> supervised = SCNRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
+>>> free.score(db1.test_data, db1.test_target) < 0.1 < 0.9 < supervised.score(db1.test_data, db1.test_target)
+True
+""",
+)
+class IRVFLRegressor(NetworkRegressor):
+    _parameter_constraints: dict = {
+        **GrowingNetwork._parameter_constraints,
+        "scope": [Interval(Real, 0, None, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        max_nodes=100,
+        tol=1e-4,
+        scope=1.0,
+        activation="sigmoid",
+        scaling="minmax",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            max_nodes=max_nodes,
+            tol=tol,
+            activation=activation,
+            scaling=scaling,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.scope = scope
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        # That it learns badly is what it is here to show.
+        tags.regressor_tags.poor_score = True
+        return tags
+
+    def _configuration(self) -> Configuration:
+        return Free((self.scope,))
+
+    def _output_weights(self, n_outputs: int) -> OutputWeights:
+        return Constructive(n_outputs)
+
+
+@document(
+    summary="Regression with a constructive network trained by quickprop: the baseline MQ of the paper.",
+    story="""
+The weights and bias of each node are found by quickprop ascent on ⟨e, h⟩²/‖h‖² from one random start, as in Kwok and
+Yeung's constructive networks (IEEE Transactions on Neural Networks 8 (5), 1997, 1131-1148); then all output weights are
+solved for by least squares.
+""",
+    examples="""
+>>> from skscn import ModifiedQuickpropRegressor
+>>> from skscn.datasets import make_db1
+>>> db1 = make_db1(random_state=0)
+>>> model = ModifiedQuickpropRegressor(max_nodes=10, random_state=0).fit(db1.data, db1.target)
+>>> model.score(db1.test_data, db1.test_target) > 0.5
+True
+""",
+)
+class ModifiedQuickpropRegressor(NetworkRegressor):
+    _parameter_constraints: dict = {
+        **GrowingNetwork._parameter_constraints,
+        "scope": [Interval(Real, 0, None, closed="neither")],
+        "learning_rate": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "patience": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    def __init__(
+        self,
+        max_nodes=100,
+        tol=1e-4,
+        scope=1.0,
+        learning_rate=0.05,
+        max_iter=200,
+        patience=8,
+        activation="sigmoid",
+        scaling="minmax",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            max_nodes=max_nodes,
+            tol=tol,
+            activation=activation,
+            scaling=scaling,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.scope = scope
+        self.learning_rate = learning_rate
+        self.max_iter = max_iter
+        self.patience = patience
+
+    def _configuration(self) -> Configuration:
+        return Quickprop(
+            (self.scope,), learning_rate=self.learning_rate, max_iter=self.max_iter, patience=self.patience
+        )
+
+    def _output_weights(self, n_outputs: int) -> OutputWeights:
+        return LeastSquares(n_outputs)

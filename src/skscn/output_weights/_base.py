@@ -30,7 +30,7 @@ class OutputWeights:
 
     keeps_columns: ClassVar[bool] = True
 
-    def __init__(self, n_outputs: int, window: int):
+    def __init__(self, n_outputs: int, window: int = 15):
         self.n_outputs = n_outputs
         self.window = window
         self.factor = np.zeros((0, 0))

@@ -21,14 +21,14 @@ from threadpoolctl import threadpool_limits
 from skscn import kernels
 from skscn.activations import Activation
 from skscn.scaling import Scaling
-from skscn.supervision import SMALLEST_REMAINDER, Sums
+from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
 _STRETCH = 4096
 # Basis vectors allocated at a time; memory is touched only as they are written.
 _PANEL = 16
 
 Result = TypeVar("Result")
-Summable = TypeVar("Summable", float, np.ndarray, Sums)
+Summable = TypeVar("Summable", float, np.ndarray, Sums, Slopes)
 
 
 @dataclass(frozen=True)
@@ -111,6 +111,20 @@ class MemoryRows:
                 self.activation,
                 self.scaling,
                 quartics,
+            )
+        )
+
+    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+        """How the row sums of one candidate change with its weights and bias."""
+        return self._sum(
+            lambda rows: kernels.candidate_slopes(
+                self.X[rows],
+                self._residual[rows],
+                None if self._roots is None else self._roots[rows],
+                weight,
+                bias,
+                self.activation,
+                self.scaling,
             )
         )
 

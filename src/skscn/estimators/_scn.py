@@ -1,0 +1,93 @@
+"""The parameters that make a growing network a stochastic configuration network."""
+
+from itertools import pairwise
+from numbers import Integral
+
+import numpy as np
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
+from skscn.estimators._base import GrowingNetwork
+from skscn.output_weights import ALGORITHMS, OutputWeights
+
+
+class BaseSCN(GrowingNetwork):
+    """Base of :class:`SCNRegressor` and :class:`SCNClassifier`."""
+
+    _parameter_constraints: dict = {
+        **GrowingNetwork._parameter_constraints,
+        "algorithm": [StrOptions(set(ALGORITHMS))],
+        "max_candidates": [Interval(Integral, 1, None, closed="left")],
+        "scopes": ["array-like"],
+        "contractions": ["array-like"],
+        "window": [Interval(Integral, 1, None, closed="left")],
+        "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
+        "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
+    }
+
+    def __init__(
+        self,
+        algorithm="SC-III",
+        max_nodes=100,
+        tol=1e-4,
+        max_candidates=200,
+        scopes=(1, 5, 15, 30, 50, 100, 150, 200),
+        contractions=(0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
+        window=15,
+        nodes_per_step=1,
+        configuration="ladder",
+        activation="sigmoid",
+        scaling="minmax",
+        early_stopping=False,
+        validation_fraction=0.1,
+        n_iter_no_change=10,
+        warm_start=False,
+        n_jobs=None,
+        random_state=None,
+        verbose=0,
+    ):
+        super().__init__(
+            max_nodes=max_nodes,
+            tol=tol,
+            activation=activation,
+            scaling=scaling,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.algorithm = algorithm
+        self.max_candidates = max_candidates
+        self.scopes = scopes
+        self.contractions = contractions
+        self.window = window
+        self.nodes_per_step = nodes_per_step
+        self.configuration = configuration
+
+    def _configuration(self) -> Configuration:
+        scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
+        if not all(0.0 < scope < np.inf for scope in scopes):
+            raise ValueError(f"scopes must be numbers above 0, for example (1, 5, 15); got {self.scopes}.")
+        rising = all(a < b for a, b in pairwise(contractions))
+        if not (rising and all(0.0 < r < 1.0 for r in contractions)):
+            raise ValueError(
+                "contractions must rise and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
+                f"got {self.contractions}."
+            )
+        return resolve_configuration(
+            self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
+        )
+
+    def _output_weights(self, n_outputs: int) -> OutputWeights:
+        return ALGORITHMS[self.algorithm](n_outputs, self.window)
+
+
+def _numbers(name: str, values) -> tuple[float, ...]:
+    """A parameter that is a sequence of numbers, as a tuple."""
+    numbers = np.asarray(values)
+    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
+        raise ValueError(f"{name} must be a sequence of at least one number; got {values!r}.")
+    return tuple(float(number) for number in numbers)
