@@ -1,0 +1,36 @@
+"""``skscn reproduce``: the paper's tables and figures, and the studies that it asks for."""
+
+from pathlib import Path
+
+import typer
+from rich.console import Console
+
+from skscn.cli._progress import progress_bar
+from skscn.datasets import DataFileError
+from skscn.experiments.reproduce import Reproduction
+
+
+def run_reproduce(targets: list[str], trials: int, jobs: int, out: Path, seed: int, method: str | None) -> None:
+    """Run the trials that are missing, then write everything."""
+    reproduction = Reproduction(targets, out, trials, seed, method)
+    console = Console(stderr=True)
+    try:
+        _run_missing(reproduction, jobs)
+        written = reproduction.write()
+    except DataFileError as error:
+        console.print(str(error), style="red", highlight=False, soft_wrap=True)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as interrupt:
+        console.print(f"Interrupted. The trials so far are in {out}; the same command goes on from there.")
+        raise typer.Exit(130) from interrupt
+    for path in written:
+        typer.echo(path)
+
+
+def _run_missing(reproduction: Reproduction, jobs: int) -> None:
+    tasks = reproduction.missing()
+    total = len(reproduction.units) * reproduction.trials
+    with progress_bar() as progress:
+        bar = progress.add_task("trials", total=total, completed=total - len(tasks))
+        for unit in reproduction.store.run(tasks, jobs):
+            progress.update(bar, description=f"{unit.data} {unit.method}", advance=1)

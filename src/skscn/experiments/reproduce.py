@@ -1,0 +1,124 @@
+"""Everything from one command: which trials a table, figure or study needs, and what is written when they are there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from skscn.datasets import make_db1
+from skscn.experiments import figures, studies, tables
+from skscn.experiments.page import Picture, write_page
+from skscn.experiments.store import TrialStore
+from skscn.experiments.trials import Trial, Unit
+
+TABLES = {f"table{number}": number for number in range(1, 6)}
+FIGURES = {f"figure{number}": number for number in range(1, 5)}
+TARGETS = (*TABLES, *FIGURES, "all", *studies.STUDIES)
+
+
+def expand(targets: list[str]) -> list[str]:
+    """The tables, figures and studies that these names stand for, in the paper's order."""
+    wanted = {name for target in targets for name in ([*TABLES, *FIGURES] if target == "all" else [target])}
+    return [name for name in TARGETS if name in wanted]
+
+
+class Reproduction:
+    """The run of some tables, figures and studies.
+
+    Parameters
+    ----------
+    targets : list of str
+        Names from ``TARGETS``.
+    out : Path
+        Folder for trials and results.
+    trials : int
+        Networks for each cell.
+    seed : int
+        Seed of data and split.
+    method : str or None
+        Run and show the trials of one method only.
+    """
+
+    def __init__(self, targets: list[str], out: Path, trials: int, seed: int, method: str | None = None):
+        self.targets, self.out, self.trials, self.seed, self.method = expand(targets), out, trials, seed, method
+        self.store = TrialStore(out / "trials.jsonl", seed)
+
+    @property
+    def units(self) -> list[Unit]:
+        """What has to be run, each once."""
+        units: list[Unit] = []
+        for name in self.targets:
+            if name in TABLES:
+                units += tables.table_units(TABLES[name])
+            elif name in FIGURES:
+                units += figures.figure_units(FIGURES[name])
+            else:
+                units += studies.STUDIES[name]().values()
+        return [unit for unit in dict.fromkeys(units) if self.method in (None, unit.method)]
+
+    def missing(self) -> list[tuple[Unit, int]]:
+        """The trials that are still to be run."""
+        return self.store.missing(self.units, self.trials)
+
+    def results(self, unit: Unit) -> list[Trial]:
+        """The trials of a unit."""
+        return self.store.trials(unit, self.trials)
+
+    def write(self) -> list[Path]:
+        """Write tables, figures and the page; all trials must be there. Return what was written."""
+        if self.method is not None:
+            return self._write_method()
+        numbers = [TABLES[name] for name in self.targets if name in TABLES]
+        cells = {number: tables.table_cells(number, self.results) for number in numbers}
+        written = [self._write_table(number, group) for number, group in cells.items()]
+        seconds = tables.seconds(numbers, self.results)
+        if seconds:
+            # Not CSV like the rest: times are never the same twice.
+            times = self.out / "times.json"
+            times.write_text(json.dumps(seconds, indent=1), encoding="utf-8")
+            written.append(times)
+        pictures = {name: self._picture(name) for name in self.targets if name not in TABLES}
+        written += [self.out / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]
+        page = self.out / "index.html"
+        write_page(
+            page,
+            cells=cells,
+            claims=tables.claims(self.results, numbers),
+            seconds=seconds,
+            pictures=pictures,
+            units=self.units,
+            trials=self.trials,
+            seed=self.seed,
+        )
+        return [*written, page]
+
+    def _write_table(self, number: int, cells: list[tables.Cell]) -> Path:
+        path = self.out / f"table{number}.csv"
+        tables.write_csv(cells, path)
+        return path
+
+    def _write_method(self) -> list[Path]:
+        """The cells of one method alone, in one file."""
+        available = {unit: self.results(unit) for unit in self.units}
+        cells = [
+            cell
+            for name in self.targets
+            if name in TABLES
+            for cell in tables.table_cells(TABLES[name], lambda unit: available.get(unit, []))
+            if cell.method.split(",")[0] == self.method
+        ]
+        path = self.out / f"{self.method}.csv"
+        tables.write_csv(cells, path)
+        return [path]
+
+    def _picture(self, name: str) -> Picture:
+        path = self.out / f"{name}.svg"
+        if name in FIGURES:
+            db1 = make_db1(random_state=self.seed)
+            figures.save(figures.draw_figure(FIGURES[name], self.results, db1, seed=0), path)
+            return Picture.read(path, f"Figure {FIGURES[name]}", figures.CAPTIONS[name])
+        settings = studies.study_settings(name, self.results)
+        studies.write_study(settings, self.out / f"{name}.csv")
+        figures.save(studies.draw_study(settings), path)
+        caption = f"Test RMSE of SC-III (SC-II for the window) after 50 nodes, mean and deviation: {name}."
+        return Picture.read(path, name.capitalize(), caption, studies.findings(settings))

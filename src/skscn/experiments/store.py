@@ -1,0 +1,87 @@
+"""Trials on disk, one JSON line each, written as they end: an interrupted run goes on where it was."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from joblib import Parallel, delayed
+
+from skscn.experiments.trials import Trial, Unit, run_trial
+
+
+class TrialStore:
+    """The trials of one experiment's seed in a file of JSON lines.
+
+    Parameters
+    ----------
+    path : Path
+        The file; created with its folder if need be.
+    data_seed : int
+        Seed of data and split. Trials of other seeds may be in the same file.
+    """
+
+    def __init__(self, path: Path, data_seed: int):
+        self.path, self.data_seed = path, data_seed
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._trials: dict[tuple[str, int], Trial] = {}
+        for record in self._records():
+            if record["data_seed"] == data_seed:
+                self._trials[_key(record["unit"]), record["seed"]] = Trial(**record["trial"])
+
+    def _records(self) -> Iterator[dict]:
+        """The lines of the file; a last line that was cut off by a kill is removed."""
+        if not self.path.exists():
+            return
+        content = self.path.read_bytes()
+        whole = content.rfind(b"\n") + 1
+        if whole < len(content):
+            with self.path.open("r+b") as file:
+                file.truncate(whole)
+        yield from map(json.loads, content[:whole].splitlines())
+
+    def trials(self, unit: Unit, count: int) -> list[Trial]:
+        """The first ``count`` trials of a unit, in the order of their seeds; all of them must be there."""
+        return [self._trials[_key(unit.describe()), seed] for seed in range(count)]
+
+    def missing(self, units: Iterable[Unit], count: int) -> list[tuple[Unit, int]]:
+        """Which trials are still to be run, trial by trial through all units."""
+        distinct = list(dict.fromkeys(units))
+        return [
+            (unit, seed)
+            for seed in range(count)
+            for unit in distinct
+            if (_key(unit.describe()), seed) not in self._trials
+        ]
+
+    def add(self, unit: Unit, seed: int, trial: Trial) -> None:
+        """Keep a trial; it is on disk when this returns."""
+        described = unit.describe()
+        record = {"unit": described, "seed": seed, "data_seed": self.data_seed, "trial": asdict(trial)}
+        with self.path.open("ab") as file:
+            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self._trials[_key(described), seed] = trial
+
+    def run(self, tasks: list[tuple[Unit, int]], jobs: int) -> Iterator[Unit]:
+        """Run trials in processes and keep each as it ends; yield its unit."""
+        if not tasks:
+            return
+        results = Parallel(n_jobs=jobs, return_as="generator_unordered")(
+            delayed(_run)(unit, seed, self.data_seed) for unit, seed in tasks
+        )
+        for unit, seed, trial in results:
+            self.add(unit, seed, trial)
+            yield unit
+
+
+def _run(unit: Unit, seed: int, data_seed: int) -> tuple[Unit, int, Trial]:
+    return unit, seed, run_trial(unit, seed, data_seed)
+
+
+def _key(unit: dict) -> str:
+    return json.dumps(unit, sort_keys=True)

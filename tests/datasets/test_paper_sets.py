@@ -1,0 +1,70 @@
+"""Finding, verifying and downloading the paper's sets; nothing here uses the network or the real files."""
+
+from urllib.error import URLError
+
+import numpy as np
+import pytest
+from sklearn.utils import Bunch
+
+from skscn.datasets import DataFileError, _paper_sets, load_concrete, load_stock
+
+
+@pytest.fixture(autouse=True)
+def empty_folders(tmp_path, monkeypatch):
+    monkeypatch.setenv("SCIKIT_LEARN_DATA", str(tmp_path / "home"))
+    monkeypatch.setenv("SKSCN_DATA", str(tmp_path / "named"))
+    (tmp_path / "named").mkdir()
+
+
+@pytest.fixture
+def offline(monkeypatch):
+    def refuse(**settings):
+        raise URLError("no network")
+
+    monkeypatch.setattr(_paper_sets, "fetch_openml", refuse)
+
+
+def made_up_stock():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(950, 9)), np.r_[34.0, 62.0, rng.uniform(34, 62, size=948)]
+
+
+def test_offline_and_without_a_file_the_error_says_what_to_do(offline):
+    with pytest.raises(DataFileError, match=r"put stock\.csv \(target last\) or KEEL's stock\.dat into one of them"):
+        load_stock()
+
+
+def test_a_download_is_kept_and_read_again(monkeypatch, offline):
+    data, target = made_up_stock()
+    asked = []
+
+    def fetch(data_id, **settings):
+        asked.append(data_id)
+        return Bunch(data=data, target=target.astype(str), feature_names=[f"Company{i}" for i in range(1, 10)])
+
+    monkeypatch.setattr(_paper_sets, "fetch_openml", fetch)
+    first, second = load_stock(), load_stock()
+    assert asked == [223]
+    np.testing.assert_array_equal(first.data, data)
+    np.testing.assert_array_equal(second.target, target)
+    assert second.target_names == ["Company10"]
+
+
+@pytest.mark.parametrize("change", ["rows", "range", "words"])
+def test_another_file_of_that_name_is_refused(tmp_path, offline, change):
+    data, target = made_up_stock()
+    if change == "rows":
+        data, target = data[:-1], target[:-1]
+    if change == "range":
+        target = target + 100
+    lines = [",".join(map(str, [*row, value])) for row, value in zip(data, target, strict=True)]
+    if change == "words":
+        lines[5] = ",".join(["red"] * 10)
+    (tmp_path / "named" / "stock.csv").write_text("\n".join(["a,b,c,d,e,f,g,h,i,y", *lines]), encoding="utf-8")
+    with pytest.raises(DataFileError, match="stock"):
+        load_stock()
+
+
+def test_each_set_has_its_own_file(offline):
+    with pytest.raises(DataFileError, match="concrete"):
+        load_concrete()

@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+from skscn.experiments.store import TrialStore
+from skscn.experiments.trials import Trial, Unit, run_trial
+
+UNIT = Unit("DB1", "SC-III", 6, (("max_candidates", 10),))
+OTHER = Unit("DB1", "IRVFL", 6)
+
+
+def filled(path, trials=2):
+    store = TrialStore(path, data_seed=0)
+    list(store.run(store.missing([UNIT, OTHER], trials), jobs=1))
+    return store
+
+
+def test_trials_are_there_again_when_the_file_is_opened_again(tmp_path):
+    path = tmp_path / "new folder" / "trials.jsonl"
+    store = filled(path)
+    again = TrialStore(path, data_seed=0)
+    assert again.missing([UNIT, OTHER], 2) == []
+    assert again.trials(UNIT, 2) == store.trials(UNIT, 2)
+    assert again.missing([UNIT], 3) == [(UNIT, 2)]
+
+
+def test_other_data_seeds_and_parameters_are_other_trials(tmp_path):
+    filled(tmp_path / "trials.jsonl")
+    assert len(TrialStore(tmp_path / "trials.jsonl", data_seed=1).missing([UNIT], 2)) == 2
+    changed = Unit("DB1", "SC-III", 6, (("max_candidates", 11),))
+    assert len(TrialStore(tmp_path / "trials.jsonl", data_seed=0).missing([changed], 2)) == 2
+
+
+@pytest.mark.parametrize("cut", [1, 20, 200])
+def test_a_line_that_was_cut_off_is_run_again(tmp_path, cut):
+    path = tmp_path / "trials.jsonl"
+    store = filled(path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-cut])
+    resumed = TrialStore(path, data_seed=0)
+    missing = resumed.missing([UNIT, OTHER], 2)
+    assert len(missing) == 1
+    list(resumed.run(missing, jobs=1))
+    for unit in (UNIT, OTHER):
+        for ours, theirs in zip(resumed.trials(unit, 2), store.trials(unit, 2), strict=True):
+            assert (ours.train, ours.test) == (theirs.train, theirs.test)
+    assert all(json.loads(line) for line in path.read_text(encoding="utf-8").splitlines())
+
+
+def test_a_trial_is_the_same_every_time_and_goes_on_until_its_tolerance():
+    short = Unit("DB1", "SC-III", 5)
+    longer = Unit("DB1", "SC-III", 5, until=60)
+    one, other = run_trial(short, 3, 0), run_trial(longer, 3, 0)
+    assert one.train == run_trial(short, 3, 0).train
+    assert one.train == other.train[:5]
+    assert one.reached() is None
+    assert other.reached() == len(other.train) > 5
+
+
+def test_reading_a_trial():
+    trial = Trial(train=[0.2, 0.05, 0.01], test=[0.3, 0.06, 0.02], seconds=[1.0, 2.0, 3.0])
+    assert trial.at("test", 2) == 0.06
+    assert trial.at("train", 100) == 0.01
+    assert trial.reached() == 2
