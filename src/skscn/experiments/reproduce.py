@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skscn.datasets import make_db1
 from skscn.experiments import figures, studies, tables
-from skscn.experiments.page import Picture, write_page
+from skscn.experiments.page import Picture, Report
 from skscn.experiments.store import TrialStore
 from skscn.experiments.trials import Trial, Unit
 
@@ -79,18 +79,12 @@ class Reproduction:
             written.append(times)
         pictures = {name: self._picture(name) for name in self.targets if name not in TABLES}
         written += [self.out / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]
-        page = self.out / "index.html"
-        write_page(
-            page,
-            cells=cells,
-            claims=tables.claims(self.results, numbers),
-            seconds=seconds,
-            pictures=pictures,
-            units=self.units,
-            trials=self.trials,
-            seed=self.seed,
+        report = Report(
+            cells, tables.claims(self.results, numbers), seconds, pictures, self.units, self.trials, self.seed
         )
-        return [*written, page]
+        report.write_markdown(self.out / "index.md")
+        report.write_page(self.out / "index.html")
+        return [*written, self.out / "index.md", self.out / "index.html"]
 
     def _write_table(self, number: int, cells: list[tables.Cell]) -> Path:
         path = self.out / f"table{number}.csv"

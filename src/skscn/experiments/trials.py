@@ -43,7 +43,16 @@ class Unit:
         parameters = {"max_nodes": self.nodes, "tol": 0.0, "random_state": seed, **dict(self.parameters)}
         if self.method in _BASELINES:
             return _BASELINES[self.method](**parameters)
-        return SCNRegressor(**{"algorithm": self.method, "scopes": SCOPES[self.data], **parameters})
+        return SCNRegressor(
+            **{
+                "algorithm": self.method,
+                "configuration": "ladder",
+                "scopes": SCOPES[self.data],
+                "max_candidates": 200,
+                "scaling": "minmax",
+                **parameters,
+            }
+        )
 
     def describe(self) -> dict[str, Any]:
         """The unit as plain values, which identify it."""
