@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.linalg import lstsq
 
 from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import CONFIGURATIONS
+from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
 from skscn.growth import grow
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import ROWS
@@ -25,13 +25,12 @@ often = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCh
 
 
 def _problem(seed, n, d, m, weighted):
+    """Rows, targets and weights; the weights have a mean of 1, to which weights that are no counts are scaled."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, d)) * rng.choice([1e-3, 1.0, 1e3], size=d)
-    return (
-        X,
-        np.tanh(X @ rng.normal(size=(d, m))) + 0.1 * rng.normal(size=(n, m)),
-        (rng.uniform(1.0, 3.0, size=n) if weighted else None),
-    )
+    Y = np.tanh(X @ rng.normal(size=(d, m))) + 0.1 * rng.normal(size=(n, m))
+    p = rng.uniform(1.0, 3.0, size=n)
+    return X, Y, p / p.mean() if weighted else None
 
 
 def _fit(problem, **parameters):
@@ -118,9 +117,12 @@ def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
 
 
 @often
-@given(problem=problems, algorithm=st.sampled_from(list(ALGORITHMS)), n_jobs=st.sampled_from([1, 2]))
-def test_the_same_seed_gives_the_same_network(problem, algorithm, n_jobs):
-    one, other = _fit(problem, algorithm=algorithm), _fit(problem, algorithm=algorithm, n_jobs=n_jobs)
+@given(problem=problems, algorithm=st.sampled_from(list(ALGORITHMS)))
+def test_the_same_seed_gives_the_same_network_with_any_number_of_threads(problem, algorithm):
+    # Short stretches, so that there is work for several threads.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("skscn.rows.memory._STRETCH", 8)
+        one, other = _fit(problem, algorithm=algorithm), _fit(problem, algorithm=algorithm, n_jobs=3)
     for name in ("weights", "biases", "output_weights"):
         np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
 
@@ -148,6 +150,52 @@ def test_every_combination_of_registered_parts_grows(activation, configuration, 
     rmse = [step.train_rmse for step in steps]
     assert rmse == sorted(rmse, reverse=True)
     assert rule.output_weights().shape == (6, 2)
+
+
+class Fixed(Configuration):
+    """Proposes the nodes that it was given, without asking for any fall of the error."""
+
+    def __init__(self, *nodes):
+        self.nodes = nodes
+
+    def propose(self, rows, node, rng, count):
+        for weight, bias in self.nodes:
+            yield Proposal(np.array([[weight]]), np.array([bias]), 1.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        [(1.0, -8.0)],  # almost zero on all rows
+        [(4000.0, -3992.0)],  # carried by a few rows only
+        [(0.0, 0.0)] * 2,  # the same column twice
+        [(1.0, 0.0), (1.0 + 1e-9, 0.0)],  # almost the same column
+    ],
+    ids=["dead", "lonely", "dependent", "nearly dependent"],
+)
+def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
+    X = np.linspace(0.0, 1.0, 1000)[:, None]
+    rows = ROWS["memory"](X, np.sin(7 * X), activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    *good, _ = nodes
+    rule = ALGORITHMS["SC-III"](1, 15)
+    growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, nodes_per_step=1, seed=0)
+    assert len(list(growth)) == len(good)
+
+
+def test_threads_are_used_where_there_are_rows_for_them(monkeypatch):
+    import skscn.rows.memory
+
+    started = []
+
+    class Executor(skscn.rows.memory.ThreadPoolExecutor):
+        def __init__(self, workers):
+            started.append(workers)
+            super().__init__(workers)
+
+    monkeypatch.setattr(skscn.rows.memory, "ThreadPoolExecutor", Executor)
+    monkeypatch.setattr(skscn.rows.memory, "_STRETCH", 8)
+    _fit(_problem(0, 60, 3, 1, weighted=False), n_jobs=3)
+    assert started == [3]
 
 
 def test_growth_says_why_it_ended():

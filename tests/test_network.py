@@ -54,7 +54,7 @@ def test_one_output_is_one_dimensional():
 def test_kinds_of_rows_agree():
     network = fitted().network_
     np.testing.assert_array_equal(network.predict(sparse.csr_array(X)), network.predict(X))
-    single = network.predict(X.astype(np.float32))
+    single = fitted(y=Y.astype(np.float32)).network_.predict(X.astype(np.float32))
     assert single.dtype == np.float32
     np.testing.assert_allclose(single, network.predict(X), atol=1e-4)
     np.testing.assert_array_equal(network.predict(X.tolist()), network.predict(X))

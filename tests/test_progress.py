@@ -29,8 +29,19 @@ def test_a_terminal_gets_one_bar():
     text = show(Terminal(), 1)
     assert text.count("\r") == 20
     assert text.count("\n") == 2
-    assert "20/20 nodes, RMSE 0.25000, scope 5, 200 candidates" in text
+    assert "20/20 nodes, RMSE 0.25000, scope 5" in text
     assert text.endswith("Model stopped at 20 nodes: max_nodes\n")
+
+
+def test_a_bar_never_wraps(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    lines = show(Terminal(), 1).split("\r")[1:-1]
+    assert {len(line.removesuffix("\x1b[K")) for line in lines} == {39}
+
+
+def test_a_program_without_a_console_shows_nothing(monkeypatch):
+    monkeypatch.setattr("sys.stderr", None)
+    Progress("Model", 5, 1).update(step(1))
 
 
 @pytest.mark.parametrize(("verbose", "lines"), [(0, 0), (1, 11), (2, 21)])

@@ -18,8 +18,8 @@ import numpy as np
 
 from skscn.configuration import Configuration, Proposal
 from skscn.output_weights import OutputWeights
-from skscn.rows import MemoryRows
-from skscn.supervision import admissible, alive, slack, supported
+from skscn.rows import Rows
+from skscn.supervision import alive, ranked, slack, supported
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class Step:
 
 
 def grow(
-    rows: MemoryRows,
+    rows: Rows,
     configuration: Configuration,
     output_weights: OutputWeights,
     *,
@@ -83,25 +83,25 @@ def grow(
 
 
 def _take_step(
-    rows: MemoryRows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
+    rows: Rows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
 ) -> Step | None:
     """Add up to ``count`` nodes; None if not even one is to be had."""
     started, node = perf_counter(), output_weights.nodes + 1
     rng = np.random.default_rng((seed, node))
-    accepted: list[_Accepted] = []
+    added: list[_Node] = []
     for proposal in configuration.propose(rows, node, rng, count):
-        accepted += _accept(rows, output_weights, proposal, count - len(accepted))
-        if len(accepted) == count:
+        _accept(rows, output_weights, proposal, count, added)
+        if len(added) == count:
             break
-    if not accepted:
+    if not added:
         return None
     return Step(
-        weights=np.column_stack([node.weight for node in accepted]),
-        biases=np.array([node.bias for node in accepted]),
+        weights=np.column_stack([new.weight for new in added]),
+        biases=np.array([new.bias for new in added]),
         nodes=output_weights.nodes,
-        scope=max(node.scope for node in accepted),
-        contraction=max(node.contraction for node in accepted),
-        slack=min(node.slack for node in accepted),
+        scope=max(new.scope for new in added),
+        contraction=max(new.contraction for new in added),
+        slack=min(new.slack for new in added),
         train_rmse=rows.rmse,
         candidates=proposal.candidates,
         seconds=perf_counter() - started,
@@ -109,7 +109,9 @@ def _take_step(
 
 
 @dataclass(frozen=True)
-class _Accepted:
+class _Node:
+    """A node that was accepted, and how."""
+
     weight: np.ndarray
     bias: float
     scope: float
@@ -117,33 +119,37 @@ class _Accepted:
     slack: float
 
 
-def _accept(rows: MemoryRows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Add up to ``count`` candidates of the short list, best first, and return them.
+def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int, added: list[_Node]) -> None:
+    """Add candidates of the short list, best first, until ``added`` holds ``count``.
 
     After each node the rest of the list is judged anew: what a second node was worth beside the first is not what it
     is worth after it.
     """
-    accepted: list[_Accepted] = []
-    remaining = np.arange(len(proposal.biases))
-    while remaining.size and len(accepted) < count:
+    remaining = np.array([c for c in range(len(proposal.biases)) if not _is_among(proposal, c, added)], dtype=int)
+    while remaining.size and len(added) < count:
         remaining, worth = _judge(rows, proposal, remaining, output_weights.nodes + 1)
         for place, candidate in enumerate(remaining):
             weight, bias = proposal.weights[:, candidate], float(proposal.biases[candidate])
             if output_weights.append(rows, weight, bias):
-                accepted.append(_Accepted(weight, bias, proposal.scope, proposal.contraction, float(worth[place])))
+                added.append(_Node(weight, bias, proposal.scope, proposal.contraction, float(worth[place])))
                 remaining = remaining[place + 1 :]
                 break
         else:
             break
-    return accepted
 
 
-def _judge(rows: MemoryRows, proposal: Proposal, candidates: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray]:
+def _is_among(proposal: Proposal, candidate: int, added: list[_Node]) -> bool:
+    """Whether a candidate was added in this step already; a strategy may propose it again with a weaker contraction."""
+    return any(
+        proposal.biases[candidate] == node.bias and np.array_equal(proposal.weights[:, candidate], node.weight)
+        for node in added
+    )
+
+
+def _judge(rows: Rows, proposal: Proposal, candidates: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray]:
     """Those candidates that pass the inequality and the guards on all rows, best first, and their ξ."""
     sums = rows.sums(proposal.weights[:, candidates], proposal.biases[candidates], quartics=True)
     slacks = slack(sums, rows.residual_squares, proposal.contraction, node)
     usable = alive(sums, rows.weight, rows.activation.bound) & supported(sums, rows.weight)
-    passing = np.flatnonzero(usable & admissible(slacks))
-    worth = slacks.sum(axis=0)[passing]
-    best_first = np.argsort(-worth, kind="stable")
-    return candidates[passing[best_first]], worth[best_first]
+    best_first = ranked(slacks, usable)
+    return candidates[best_first], slacks.sum(axis=0)[best_first]

@@ -25,11 +25,23 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
 
 
 def hidden(X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling) -> np.ndarray:
-    """H = g(Xw + b) for the rows X as given, one column a node; sparse rows are made dense here, block by block."""
-    dense = X.toarray() if sparse.issparse(X) else X
-    z = scaling.transform(dense) @ weights
+    """h = g(Xw + b) for one block of rows X as given, one column a node."""
+    z = scaled(X, scaling) @ weights
     z += biases
     return activation.value(z)
+
+
+def scaled(X, scaling: Scaling) -> np.ndarray:
+    """One block of rows, scaled; sparse rows are made dense here, so never more than a block of them."""
+    return scaling.transform(X.toarray() if sparse.issparse(X) else X)
+
+
+def hidden_blocks(
+    X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Walk through all rows: each block's place and its hidden outputs."""
+    for rows in blocks(X.shape[0], max(weights.shape)):
+        yield rows, hidden(X[rows], weights, biases, activation, scaling)
 
 
 def candidate_sums(
@@ -49,8 +61,7 @@ def candidate_sums(
     count = biases.shape[0]
     projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
     fourth = np.zeros(count) if quartics else None
-    for rows in blocks(X.shape[0], max(count, weights.shape[0])):
-        h = hidden(X[rows], weights, biases, activation, scaling)
+    for rows, h in hidden_blocks(X, weights, biases, activation, scaling):
         if fourth is not None:
             h2 = h * h
             fourth += np.einsum("ij,ij->j", h2, h2 if row_weights is None else h2 * row_weights[rows, np.newaxis] ** 2)
@@ -74,7 +85,7 @@ def candidate_slopes(
     assert activation.derivative is not None
     projections, squares = np.zeros((residual.shape[1], len(weight) + 1)), np.zeros(len(weight) + 1)
     for rows in blocks(X.shape[0], len(weight)):
-        x = scaling.transform(X[rows].toarray() if sparse.issparse(X) else X[rows])
+        x = scaled(X[rows], scaling)
         z = x @ weight + bias
         slope = activation.derivative(z)
         h = activation.value(z)
@@ -98,9 +109,8 @@ def column(
     out: np.ndarray,
 ) -> float:
     """Write one weighted hidden column of a stretch to ``out``; return its sum of squares."""
-    weights, biases = weight[:, np.newaxis], np.atleast_1d(bias)
-    for rows in blocks(X.shape[0], weight.shape[0]):
-        out[rows] = hidden(X[rows], weights, biases, activation, scaling)[:, 0]
+    for rows, h in hidden_blocks(X, weight[:, np.newaxis], np.atleast_1d(bias), activation, scaling):
+        out[rows] = h[:, 0]
     if row_weights is not None:
         out *= row_weights
     return float(out @ out)

@@ -35,6 +35,8 @@ class Network:
         C: how far. The first k nodes alone predict H U[:, :k] C[:k].
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
+    single_precision : bool
+        Whether the training target fits in float32, so that float32 rows may have float32 predictions.
     """
 
     weights: np.ndarray
@@ -46,6 +48,7 @@ class Network:
     directions: sparse.csc_array
     coefficients: np.ndarray
     single_output: bool
+    single_precision: bool
 
     @property
     def n_nodes(self) -> int:
@@ -65,15 +68,15 @@ class Network:
     def hidden(self, X) -> np.ndarray:
         """H of shape (n, L): what each hidden node makes of each row."""
         X = self._checked(X)
-        H = np.empty((X.shape[0], self.n_nodes), dtype=_float_type(X))
+        H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, h in self._hidden_blocks(X):
             H[rows] = h
         return H
 
     def predict(self, X) -> np.ndarray:
-        """f(x) for each row, of shape (n,) or (n, m); float32 rows give float32 results."""
+        """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were."""
         X = self._checked(X)
-        predictions = np.empty((X.shape[0], self.n_outputs), dtype=_float_type(X))
+        predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
         for rows, h in self._hidden_blocks(X):
             predictions[rows] = self.outputs.inverse_transform(h @ self.output_weights)
         return self._shaped(predictions)
@@ -87,11 +90,13 @@ class Network:
         output = np.zeros((X.shape[0], self.n_outputs))
         for move, coefficients in zip(moves.T, self.coefficients, strict=True):
             output += np.multiply.outer(move, coefficients)
-            yield self._shaped(self.outputs.inverse_transform(output).astype(_float_type(X), copy=False))
+            yield self._shaped(self.outputs.inverse_transform(output).astype(self._type(X), copy=False))
 
     def _hidden_blocks(self, X) -> Iterator[tuple[slice, np.ndarray]]:
-        for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
-            yield rows, kernels.hidden(X[rows], self.weights, self.biases, self.activation, self.inputs)
+        return kernels.hidden_blocks(X, self.weights, self.biases, self.activation, self.inputs)
+
+    def _type(self, X) -> type:
+        return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64
 
     def _checked(self, X):
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -101,7 +106,3 @@ class Network:
 
     def _shaped(self, predictions: np.ndarray) -> np.ndarray:
         return predictions[:, 0] if self.single_output else predictions
-
-
-def _float_type(X) -> type:
-    return np.float32 if X.dtype == np.float32 else np.float64

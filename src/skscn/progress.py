@@ -1,11 +1,12 @@
 """Progress on standard error: a bar on a terminal, plain lines elsewhere."""
 
+import shutil
 import sys
 from typing import TextIO
 
 from skscn.growth import Step
 
-_WIDTH = 24
+_WIDTH = 16
 
 
 class Progress:
@@ -23,9 +24,10 @@ class Progress:
     """
 
     def __init__(self, label: str, total: int, verbose: int, stream: TextIO | None = None):
-        self.label, self.total, self.verbose = label, total, verbose
         self.stream = sys.stderr if stream is None else stream
-        self._bar = verbose == 1 and self.stream.isatty()
+        # A program without a console has no standard error.
+        self.label, self.total, self.verbose = label, total, verbose if self.stream is not None else 0
+        self._bar = self.verbose == 1 and self.stream.isatty()
         self._lines = 0
 
     def update(self, step: Step) -> None:
@@ -34,7 +36,9 @@ class Progress:
             return
         if self._bar:
             done = _WIDTH * step.nodes // self.total
-            self._write(f"\r{self.label} {'█' * done}{'░' * (_WIDTH - done)} {self._describe(step)}\x1b[K")
+            line = f"{self.label} {'#' * done}{'.' * (_WIDTH - done)} {self._describe(step)}"
+            # A line that wraps could not be written over.
+            self._write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
         elif self.verbose > 1 or 10 * step.nodes // self.total > self._lines:
             self._lines = 10 * step.nodes // self.total
             self._write(f"{self.label} {self._describe(step)}\n")

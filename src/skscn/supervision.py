@@ -82,10 +82,19 @@ def admissible(slacks: np.ndarray) -> np.ndarray:
     return slacks.min(axis=0) >= 0.0
 
 
+def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
+    """Those usable candidates that are admissible, largest ξ_L = Σ_q ξ_{L,q} first."""
+    passing = np.flatnonzero(usable & admissible(slacks))
+    return passing[np.argsort(-slacks.sum(axis=0)[passing], kind="stable")]
+
+
 def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
-    """Whether each candidate, of an activation with |g| ≤ ``bound``, is more than almost zero on the rows."""
-    unit = bound**2 if np.isfinite(bound) else 1.0
-    return sums.squares >= SMALLEST_MEAN_SQUARE * unit * weight
+    """Whether each candidate is more than almost zero on the rows, relative to the activation's bound.
+
+    Where |g| has no known bound, the largest of the candidates takes its place.
+    """
+    unit = bound**2 * weight if np.isfinite(bound) else sums.squares.max(initial=0.0)
+    return (sums.squares > 0.0) & (sums.squares >= SMALLEST_MEAN_SQUARE * unit)
 
 
 def supported(sums: Sums, weight: float) -> np.ndarray:

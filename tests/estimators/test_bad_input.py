@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
-from skscn import SCNClassifier, SCNRegressor
+from skscn import ACTIVATIONS, SCNClassifier, SCNRegressor
 
 RNG = np.random.default_rng(0)
 X, y = RNG.normal(size=(40, 3)), RNG.normal(size=40)
@@ -27,9 +28,10 @@ FAST = {"max_nodes": 5, "max_candidates": 20, "random_state": 0}
         ({"contractions": (0.9, 1.0)}, "contractions must rise and lie between 0 and 1"),
         ({"contractions": (0.9, 0.9)}, "contractions must rise"),
         ({"contractions": ()}, "contractions must be a sequence of at least one number"),
-        ({"scopes": (1, 0)}, r"scopes must be numbers above 0, for example \(1, 5, 15\)"),
+        ({"scopes": (1, 0)}, r"scopes must be numbers above 0 and up to 1e6, for example \(1, 5, 15\)"),
         ({"scopes": (1, -5)}, "scopes must be numbers above 0"),
         ({"scopes": (1, np.inf)}, "scopes must be numbers above 0"),
+        ({"scopes": (1, 1e300)}, "scopes must be numbers above 0 and up to 1e6"),
         ({"scopes": ()}, "scopes must be a sequence of at least one number"),
         ({"scopes": ("a",)}, "scopes must be a sequence of at least one number"),
     ],
@@ -63,9 +65,7 @@ def test_one_row_is_learnt():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(
-        ValueError, match="at least two classes; y holds one class only, np.int64\\(1\\)|one class only, 1"
-    ):
+    with pytest.raises(ValueError, match="at least two classes; y holds one class only: 1."):
         SCNClassifier().fit(X, np.ones(40, dtype=int))
 
 
@@ -87,7 +87,7 @@ def test_constant_inputs_give_the_best_constant():
     np.testing.assert_allclose(model.predict(np.ones((3, 2))), y.mean())
 
 
-@pytest.mark.parametrize("weights", [np.zeros(40), -np.ones(40), np.full(40, 1e308)])
+@pytest.mark.parametrize("weights", [np.zeros(40), -np.ones(40), np.full(40, np.nan)])
 def test_impossible_weights_are_refused(weights):
     with pytest.raises(ValueError, match="(?i)sample.weight"):
         SCNRegressor().fit(X, y, sample_weight=weights)
@@ -100,12 +100,73 @@ def test_more_columns_than_rows():
     assert np.isfinite(model.predict(wide)).all()
 
 
+@pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("size", [1e300, 1e-300])
-def test_huge_and_tiny_values_work(size):
-    model = SCNRegressor(**FAST).fit(X * size, y * size)
-    plain = SCNRegressor(**FAST).fit(X, y)
+def test_huge_and_tiny_values_work(size, activation):
+    model = SCNRegressor(activation=activation, **FAST).fit(X * size, y * size)
+    plain = SCNRegressor(activation=activation, **FAST).fit(X, y)
     np.testing.assert_allclose(model.predict(X * size) / size, plain.predict(X), rtol=1e-6)
     assert np.isfinite(model.predict(np.full((1, 3), 1e308))).all()
+
+
+# A gaussian is zero on all rows of such size.
+@pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "gaussian"])
+@pytest.mark.parametrize("size", [1e29, 1e-300])
+def test_large_and_tiny_values_work_as_given(size, activation):
+    model = SCNRegressor(scaling=None, activation=activation, **FAST).fit(X * size, y * size)
+    assert np.isfinite(model.predict(np.array([[1e308] * 3, [-1e308] * 3]))).all()
+
+
+@pytest.mark.parametrize("weight", [1e-320, 1e-300, 1e160, 1e308])
+def test_weights_of_any_size_give_the_same_network(weight):
+    weighted = SCNRegressor(**FAST).fit(X, y, sample_weight=np.full(40, weight))
+    np.testing.assert_allclose(weighted.predict(X), SCNRegressor(**FAST).fit(X, y).predict(X), rtol=1e-9)
+
+
+def test_weights_of_very_different_size():
+    weights = np.where(np.arange(40) % 2, 1e-320, 1e10)
+    model = SCNClassifier(**FAST).fit(X, y > 0, sample_weight=weights)
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_constant_column_at_the_other_end_of_float64():
+    rows = np.column_stack([X, np.full(40, -1e308)])
+    model = SCNRegressor(**FAST).fit(rows, y)
+    rows[:, 3] = 1e308
+    np.testing.assert_allclose(model.predict(rows), SCNRegressor(**FAST).fit(rows, y).predict(rows))
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_probabilities_far_out(activation):
+    model = SCNClassifier(activation=activation, **FAST).fit(X, y > 0)
+    far = np.array([[size] * 3 for size in (1e3, -1e6, 1e30, 1e300, -1e308)])
+    assert np.isfinite(model.predict_proba(far)).all()
+    assert np.isfinite(model.predict_proba(far[:2].astype(np.float32))).all()
+
+
+def test_an_activation_of_small_amplitude_is_as_good_as_any():
+    model = SCNRegressor(activation=lambda z: 1e-3 * np.tanh(z), **FAST).fit(X, y)
+    assert model.n_nodes_ == 5
+
+
+def test_a_network_without_nodes_warns():
+    with pytest.warns(ConvergenceWarning, match="No candidate passed the supervisory inequality"):
+        SCNRegressor(activation=lambda z: 0.0 * z, **FAST).fit(X, y)
+
+
+def test_a_refused_fit_leaves_the_estimator_as_it_was():
+    from sklearn.exceptions import NotFittedError
+
+    fresh = SCNRegressor(scopes=(0,))
+    with pytest.raises(ValueError, match="scopes"):
+        fresh.fit(X, y)
+    with pytest.raises(NotFittedError):
+        fresh.predict(X)
+    model = SCNRegressor(warm_start=True, **FAST).fit(X, y)
+    before = model.predict(X)
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.fit(X[:, :2], y)
+    np.testing.assert_array_equal(model.predict(X), before)
 
 
 def test_huge_values_as_given_are_refused():
@@ -113,12 +174,6 @@ def test_huge_values_as_given_are_refused():
         SCNRegressor(scaling=None).fit(X * 1e300, y)
     with pytest.raises(ValueError, match="scaling=None takes y as it is.*use scaling='minmax'"):
         SCNRegressor(scaling=None).fit(X, y * 1e300)
-
-
-@pytest.mark.parametrize("activation", ["sigmoid", "gaussian", "relu"])
-def test_huge_rows_are_predicted_without_a_warning_by_a_network_without_scaling(activation):
-    model = SCNRegressor(scaling=None, activation=activation, **FAST).fit(X, y)
-    assert not np.isnan(model.predict(np.full((1, 3), 1e200))).any()
 
 
 def test_wrong_number_of_features_at_predict():

@@ -71,6 +71,28 @@ def test_probabilities_are_finite_far_out():
     assert (probabilities >= 0).all()
 
 
+@pytest.mark.parametrize("weights", [np.ones(150), np.random.default_rng(0).uniform(0.5, 3, size=150)])
+@pytest.mark.parametrize("unit", [0.1, 10.0, 1000.0])
+def test_the_unit_of_the_weights_does_not_matter(weights, unit):
+    one, other = (SCNClassifier(**FAST).fit(X, y, sample_weight=w) for w in (weights, unit * weights))
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=1e-4)
+
+
+def test_small_weights_leave_probabilities_sane():
+    rows_train, rows_test, train, test = train_test_split(X, y, stratify=y, random_state=0)
+    weights = np.random.default_rng(0).random(len(train)) + 0.05
+    model = SCNClassifier(random_state=0).fit(rows_train, train, sample_weight=weights)
+    assert log_loss(test, model.predict_proba(rows_test)) < 0.8
+
+
+def test_the_order_of_many_rows_does_not_matter():
+    rng = np.random.default_rng(0)
+    labels = np.arange(20_002) % 2
+    rows = rng.normal(size=(20_002, 1)) * np.where(labels, 3.0, 0.3)[:, None]
+    model = SCNClassifier(max_nodes=10, max_candidates=20, random_state=0).fit(rows, labels)
+    assert log_loss(labels, model.predict_proba(rows)) < 0.4
+
+
 def test_weights_count_rows():
     counts = np.random.default_rng(0).integers(0, 4, size=150)
     weighted = SCNClassifier(**FAST).fit(X, y, sample_weight=counts)

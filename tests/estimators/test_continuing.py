@@ -31,6 +31,14 @@ def test_thirty_nodes_and_then_sixty_are_sixty_in_one_go(algorithm, nodes_per_st
             np.testing.assert_array_equal(continued.history_[name], at_once.history_[name])
 
 
+def test_early_stopping_may_begin_with_a_warm_start():
+    model = SCNRegressor(max_nodes=12, warm_start=True, **FAST).fit(X, y)
+    model.set_params(max_nodes=60, early_stopping=True).fit(X, y)
+    assert model.n_nodes_ > 5
+    assert not np.isnan(model.history_["validation_rmse"]).any()
+    assert model.score(X, y) > 0.6
+
+
 def test_warm_start_works_without_a_seed():
     model = SCNRegressor(max_nodes=5, warm_start=True, max_candidates=40).fit(X, y)
     first = model.network_.weights
@@ -48,12 +56,19 @@ def test_warm_start_refuses_what_it_cannot_continue():
     model = SCNRegressor(max_nodes=10, warm_start=True, **FAST).fit(X, y)
     with pytest.raises(ValueError, match="max_nodes=5 is below the 10 nodes"):
         model.set_params(max_nodes=5).fit(X, y)
-    with pytest.raises(ValueError, match="same number of inputs"):
+    with pytest.raises(ValueError, match="expecting 10 features"):
         model.set_params(max_nodes=20).fit(X[:, :3], y)
-    with pytest.raises(ValueError, match="same activation"):
+    with pytest.raises(ValueError, match="same number of outputs"):
+        model.fit(X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="the same activation"):
         model.set_params(activation="sine").fit(X, y)
+    with pytest.raises(ValueError, match="the same scaling"):
+        model.set_params(activation="sigmoid", scaling=None).fit(X, y)
     with pytest.raises(ValueError, match="data it was grown on"):
-        model.set_params(activation="sigmoid").fit(np.zeros_like(X), y)
+        model.set_params(scaling="minmax").fit(np.zeros_like(X), y)
+    own = SCNRegressor(activation=lambda z: np.tanh(z), max_nodes=3, warm_start=True, **FAST).fit(X, y)
+    with pytest.raises(ValueError, match="the same activation"):
+        own.set_params(activation=lambda z: np.sin(z)).fit(X, y)
     rows, classes = load_iris(return_X_y=True)
     classifier = SCNClassifier(max_nodes=5, warm_start=True, **FAST).fit(rows, classes)
     with pytest.raises(ValueError, match="same classes"):
@@ -72,16 +87,39 @@ def test_early_stopping_keeps_the_best_prefix():
 
 
 def test_the_validation_error_is_that_of_the_network_on_the_rows_held_out():
-    model = SCNRegressor(early_stopping=True, max_nodes=12, validation_fraction=0.3, **FAST).fit(X, y)
+    weights = np.random.default_rng(0).integers(1, 9, size=300)
+    model = SCNRegressor(early_stopping=True, max_nodes=12, validation_fraction=0.3, **FAST).fit(X, y, weights)
     from skscn.estimators._early_stopping import split_rows
 
     _, held_out = split_rows(300, 0.3, None, model._seed)
     errors = [
-        np.sqrt(np.mean((p - y[held_out]) ** 2)) / model.network_.outputs.scale[0]
+        np.sqrt(np.average((p - y[held_out]) ** 2, weights=weights[held_out])) / model.network_.outputs.scale[0]
         for p in model.staged_predict(X[held_out])
     ]
     kept = model.history_["validation_rmse"][: model.n_nodes_]
     np.testing.assert_allclose(kept, errors, rtol=1e-6)
+
+
+def test_probabilities_belong_to_the_nodes_that_are_kept():
+    rows, classes = load_iris(return_X_y=True)
+    parameters = {"early_stopping": True, "n_iter_no_change": 40, "max_nodes": 60, **FAST}
+    model = SCNClassifier(**parameters).fit(rows, classes)
+    assert model.n_nodes_ < model.history_["nodes"][-1]
+    exact = SCNClassifier(**{**parameters, "max_nodes": model.n_nodes_}).fit(rows, classes)
+    np.testing.assert_allclose(model.predict_proba(rows), exact.predict_proba(rows), atol=1e-6)
+
+
+def test_held_out_rows_stay_sparse():
+    import tracemalloc
+
+    from scipy import sparse
+
+    wide = sparse.random_array((600, 5000), density=0.001, format="csr", rng=0)
+    tracemalloc.start()
+    SCNRegressor(early_stopping=True, validation_fraction=0.5, max_nodes=3, **FAST).fit(wide, np.arange(600.0))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 300 * 5000 * 8
 
 
 def test_every_class_is_held_out_where_possible():

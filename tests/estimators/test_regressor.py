@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skscn import ACTIVATIONS, SCNRegressor
 from skscn.configuration import Free
+from skscn.output_weights import ALGORITHMS
 
 X, y = make_friedman1(400, n_features=6, noise=0.1, random_state=0)
 FAST = {"max_nodes": 15, "max_candidates": 40, "random_state": 0}
@@ -68,10 +69,15 @@ def test_a_configuration_can_be_passed():
     assert set(free.history_["contraction"]) == {1.0}
 
 
-def test_several_nodes_a_step():
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_step_adds_a_block_of_distinct_nodes(algorithm):
+    model = SCNRegressor(algorithm=algorithm, max_nodes=35, nodes_per_step=10, window=2, random_state=0).fit(X, y)
+    assert model.history_["nodes"].tolist() == [10, 20, 30, 35]
+    assert len(np.unique(model.network_.weights, axis=1).T) == 35
+
+
+def test_several_nodes_a_step_are_cheaper_and_almost_as_good():
     model = SCNRegressor(max_nodes=11, nodes_per_step=4, max_candidates=100, random_state=0).fit(X, y)
-    assert model.history_["nodes"].tolist() == [4, 8, 11]
-    assert len(np.unique(model.network_.weights, axis=1).T) == 11
     single = SCNRegressor(max_nodes=11, max_candidates=100, random_state=0).fit(X, y)
     assert model.history_["train_rmse"][-1] < 1.5 * single.history_["train_rmse"][-1]
     assert model.history_["candidates"].sum() < single.history_["candidates"].sum()
@@ -95,6 +101,13 @@ def test_single_precision_stays_single_and_agrees():
     assert single.predict(X.astype(np.float32)).dtype == np.float32
     assert single.transform(X.astype(np.float32)).dtype == np.float32
     np.testing.assert_allclose(single.predict(X), SCNRegressor(**FAST).fit(X, y).predict(X), atol=0.05)
+
+
+def test_predictions_keep_the_digits_of_the_target():
+    rows, target = X.astype(np.float32), 1.6e9 + 10.0 * np.sin(X[:, 0])
+    model = SCNRegressor(**FAST).fit(rows, target)
+    assert model.predict(rows).dtype == np.float64
+    assert model.score(rows, target) > 0.9
 
 
 def test_weights_count_rows():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.rows.memory import MemoryRows
+from skscn.rows import Rows
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Configuration(ABC):
         self.max_candidates = max_candidates
 
     @abstractmethod
-    def propose(self, rows: MemoryRows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """Short lists for node L = ``node`` and the ``count`` − 1 after it, until one of them is accepted."""
 
 

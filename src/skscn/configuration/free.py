@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, draw
-from skscn.rows.memory import MemoryRows
+from skscn.rows import Rows
 
 
 class Free(Configuration):
     """One draw a node in the first of the scopes; r = 1 makes the supervisory inequality empty."""
 
-    def propose(self, rows: MemoryRows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """``count`` draws, then another set only if none of them could be used."""
         scope = self.scopes[0]
         for trial in range(1, self.max_candidates + 1):

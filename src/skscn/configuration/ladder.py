@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, draw
-from skscn.rows.memory import MemoryRows
-from skscn.supervision import admissible, alive, slack
+from skscn.rows import Rows
+from skscn.supervision import alive, ranked, slack
 
 # Candidates handed on for one node; the next ones follow if a guard refuses them all.
 _SHORT_LIST = 4
@@ -19,7 +19,7 @@ _SHORT_LIST = 4
 class Ladder(Configuration):
     """λ outside, r inside."""
 
-    def propose(self, rows: MemoryRows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """The admissible candidates of each scope and contraction, largest ξ first."""
         for level, scope in enumerate(self.scopes, start=1):
             weights, biases = draw(rows.n_features, scope, self.max_candidates, rng)
@@ -27,8 +27,7 @@ class Ladder(Configuration):
             usable = alive(sums, rows.weight, rows.activation.bound)
             for contraction in self.contractions:
                 slacks = slack(sums, rows.residual_squares, contraction, node)
-                passing = np.flatnonzero(usable & admissible(slacks))
-                best_first = passing[np.argsort(-slacks.sum(axis=0)[passing], kind="stable")]
+                best_first = ranked(slacks, usable)
                 for start in range(0, len(best_first), _SHORT_LIST * count):
                     short = best_first[start : start + _SHORT_LIST * count]
                     yield Proposal(weights[:, short], biases[short], scope, contraction, level * self.max_candidates)

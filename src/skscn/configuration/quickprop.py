@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, draw
-from skscn.rows.memory import MemoryRows
+from skscn.rows import Rows
 
 # Fahlman's maximum growth factor of a step, and caps that keep a runaway step finite.
 _GROWTH = 1.75
@@ -41,7 +41,7 @@ class Quickprop(Configuration):
         self.max_iter = max_iter
         self.patience = patience
 
-    def propose(self, rows: MemoryRows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """One optimised node from each random start; another start if it cannot be used."""
         if rows.activation.derivative is None:
             raise ValueError(
@@ -54,7 +54,7 @@ class Quickprop(Configuration):
             best = self._ascend(rows, np.append(weights[:, 0], biases[0]))
             yield Proposal(best[:-1, np.newaxis], best[-1:], scope, 1.0, start)
 
-    def _ascend(self, rows: MemoryRows, point: np.ndarray) -> np.ndarray:
+    def _ascend(self, rows: Rows, point: np.ndarray) -> np.ndarray:
         """The best (w, b) seen on the way up from ``point``."""
         score, gradient = _objective(rows, point)
         best_score, best = score, point
@@ -76,7 +76,7 @@ class Quickprop(Configuration):
         return best
 
 
-def _objective(rows: MemoryRows, point: np.ndarray) -> tuple[float, np.ndarray]:
+def _objective(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray]:
     """S = Σ_q A_q²/B with A_q = ⟨e_q, h⟩, B = ‖h‖², and its gradient in (w, b)."""
     sums = rows.sums(point[:-1, np.newaxis], point[-1:])
     slopes = rows.slopes(point[:-1], float(point[-1]))

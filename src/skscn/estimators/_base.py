@@ -1,11 +1,14 @@
 """What the estimators share: parameters, and how ``fit`` grows a network from validated rows."""
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Generator
+from functools import partial
 from numbers import Integral, Real
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -16,7 +19,6 @@ from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import split_rows
 from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
-from skscn.network import Network
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
@@ -105,25 +107,36 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return tags
 
     def _validated(self, X):
-        check_is_fitted(self)
+        check_is_fitted(self, "network_")
         return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+
+    def _validated_training(self, X, y, **checks) -> tuple:
+        """X and y for a fit; what cannot be fitted is refused before anything changes."""
+        self._configuration()
+        return validate_data(
+            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not self._is_continued(), **checks
+        )
+
+    def _is_continued(self) -> bool:
+        """Whether this fit goes on with the network of the one before."""
+        return self.warm_start and hasattr(self, "network_")
 
     def _fit_network(self, data: TrainingData, y: np.ndarray, single_output: bool) -> None:
         """Grow a network on the rows, whose targets are y as the user knows them, and set the fitted attributes."""
-        configuration = self._configuration()
-        continued = self._is_continued(data)
-        if not continued:
-            self._seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        continued = self._is_continued()
+        if continued:
+            self._check_continued(data)
+            seed = self._seed
+        else:
+            seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
         train, held_out = data, None
         if self.early_stopping:
-            train, held_out = map(
-                data.take, split_rows(len(data.targets), self.validation_fraction, data.labels, self._seed)
-            )
+            train, held_out = map(data.take, split_rows(len(data.targets), self.validation_fraction, data.labels, seed))
         training = Training(
             train,
             held_out,
-            self._parts(train, self.network_ if continued else None, single_output),
-            self._output_weights(train.targets.shape[1]),
+            self._parts(train, single_output, y.dtype == np.float32 or data.classes is not None),
+            self._output_weights,
             patience=self.n_iter_no_change,
             n_jobs=self.n_jobs,
         )
@@ -131,21 +144,32 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             if continued:
                 training.resume(self.network_, self.history_, self.nodes_per_step)
             steps = training.steps(
-                configuration,
+                self._configuration(),
                 max_nodes=self.max_nodes,
                 tol=self.tol,
                 nodes_per_step=self.nodes_per_step,
-                seed=self._seed,
+                seed=seed,
             )
-            reason = self._follow(steps, training, data, y)
-            for name, value in {**self._fitted_attributes(training), "stop_reason_": reason}.items():
-                setattr(self, name, value)
+            reason = self._follow(steps, training, data, y, seed)
+            fitted = {**self._fitted_attributes(training, seed), "stop_reason_": reason}
+        for name, value in fitted.items():
+            setattr(self, name, value)
+        if reason == "no candidate" and not self.n_nodes_:
+            warnings.warn(
+                "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
+                "predicts a constant; try other scopes, more max_candidates, or contractions closer to 1.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
 
-    def _follow(self, steps: Generator[Step, None, str], training: Training, data: TrainingData, y: np.ndarray) -> str:
+    def _follow(
+        self, steps: Generator[Step, None, str], training: Training, data: TrainingData, y: np.ndarray, seed: int
+    ) -> str:
         """Take every step, showing progress and calling back; return why growth ended."""
         progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
         context = self._init_callback_context(max_subtasks=self.max_nodes)
         state = {"estimator": self, "X": data.X, "y": y, "metadata": {"sample_weight": data.sample_weight}}
+        learnt = partial(self._fitted_attributes, training, seed)
         context.call_on_fit_task_begin(**state)
         reason = None
         while reason is None:
@@ -155,59 +179,69 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 reason = end.value
                 break
             task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
-            if task.call_on_fit_task_end(**state, reconstruction_attributes=lambda: self._fitted_attributes(training)):
+            if task.call_on_fit_task_end(**state, reconstruction_attributes=learnt):
                 reason = "callback"
         progress.close(training.output_weights.nodes, reason)
-        context.call_on_fit_task_end(**state, reconstruction_attributes=lambda: self._fitted_attributes(training))
+        context.call_on_fit_task_end(**state, reconstruction_attributes=learnt)
         return reason
 
-    def _fitted_attributes(self, training: Training) -> dict:
+    def _fitted_attributes(self, training: Training, seed: int) -> dict:
         """What an estimator that stopped at this moment would have learnt."""
         network, history = training.network(), training.history
-        return {"network_": network, "history_": history, "n_nodes_": network.n_nodes, "n_iter_": len(history)}
+        return {
+            "network_": network,
+            "history_": history,
+            "n_nodes_": network.n_nodes,
+            "n_iter_": len(history),
+            "_seed": seed,
+        }
 
-    def _parts(self, data: TrainingData, earlier: Network | None, single_output: bool) -> Parts:
+    def _parts(self, data: TrainingData, single_output: bool, single_precision: bool) -> Parts:
         """Activation and scalings; those of the network that is continued, if any."""
-        if earlier is not None:
-            return Parts(earlier.activation, earlier.inputs, earlier.outputs, single_output)
+        if self._is_continued():
+            earlier = self.network_
+            return Parts(earlier.activation, earlier.inputs, earlier.outputs, single_output, single_precision)
         return Parts(
             resolve_activation(self.activation),
             scale_inputs(self.scaling, data.X),
             scale_targets(self.scaling, data.targets),
             single_output,
+            single_precision,
         )
 
-    def _is_continued(self, data: TrainingData) -> bool:
-        """Whether this fit goes on with the network of the one before; refuses what cannot go on."""
-        if not (self.warm_start and hasattr(self, "network_")):
-            return False
+    def _check_continued(self, data: TrainingData) -> None:
+        """Refuse what cannot go on."""
         network = self.network_
-        grown = (network.n_features, network.n_outputs, network.activation.name)
-        if grown != (data.X.shape[1], data.targets.shape[1], resolve_activation(self.activation).name):
+        grown = (network.n_outputs, network.activation, network.inputs.name)
+        if grown != (data.targets.shape[1], resolve_activation(self.activation), self.scaling):
             raise ValueError(
-                "warm_start=True continues a network with the same number of inputs and outputs and the same "
-                "activation; use warm_start=False to start anew."
+                "warm_start=True continues a network with the same number of outputs, the same activation and the same "
+                "scaling; use warm_start=False to start anew."
             )
         if self.max_nodes < network.n_nodes:
             raise ValueError(
                 f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
                 "give at least as many, or warm_start=False."
             )
-        return True
 
 
 def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
     """X, y and the weights of those rows that count: those of positive weight.
 
-    Weights of 1 and more may be numbers of equal rows and are taken as such; others are scaled to a mean of 1.
+    Whole numbers are numbers of equal rows, in units of their greatest common divisor; other weights are scaled to a
+    mean of 1. So the unit of the weights does not matter.
     """
     if sample_weight is None:
         return X, y, None
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     largest = sample_weight.max()
-    if (sample_weight < 0).any() or not 0 < largest < np.finfo(np.float64).max / len(sample_weight):
-        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0, with a finite sum.")
+    if (sample_weight < 0).any() or largest == 0:
+        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
+    counts = largest < 2**53 / len(sample_weight) and (sample_weight == np.rint(sample_weight)).all()
+    if counts:
+        sample_weight = sample_weight / np.gcd.reduce(sample_weight.astype(np.int64))
+    else:
+        sample_weight = sample_weight / largest
+        sample_weight /= sample_weight.mean()
     rows = sample_weight > 0
-    if not rows.all():
-        X, y, sample_weight = X[rows], y[rows], sample_weight[rows]
-    return X, y, sample_weight if sample_weight.min() >= 1 else sample_weight / sample_weight.mean()
+    return (X, y, sample_weight) if rows.all() else (X[rows], y[rows], sample_weight[rows])

@@ -60,8 +60,7 @@ def _fit_exponent(
 
 
 def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
-    # For f < 0 the sum cancels; 2ε²/(√(f² + 4ε²) − f) is the same number.
-    root = np.hypot(outputs, 2.0 * floor)
-    return np.where(
-        outputs > 0.0, np.log(outputs + root) - np.log(2.0), np.log(2.0 * floor**2) - np.log(root - outputs)
-    )
+    """log s(f); for f < 0 the sum f + √(f² + 4ε²) cancels, and 4ε²/(√(f² + 4ε²) + |f|) is the same number."""
+    outputs = np.clip(outputs.astype(np.float64), -1e300, 1e300)
+    positive = np.log(np.hypot(outputs, 2.0 * floor) + np.abs(outputs))
+    return np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)

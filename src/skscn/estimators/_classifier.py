@@ -3,7 +3,6 @@
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from skscn.estimators._base import positive_rows
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
@@ -52,31 +51,34 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         self
         """
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32])
+        X, y = self._validated_training(X, y)
         check_classification_targets(y)
         X, y, sample_weight = positive_rows(X, y, sample_weight)
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y holds one class only, {classes[0]!r}.")
-        if self.warm_start and not np.array_equal(classes, getattr(self, "classes_", classes)):
+            raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
+        if self._is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
-        self.classes_ = classes
-        data = TrainingData(X, _indicators(labels, len(classes)), sample_weight, labels)
+        data = TrainingData(X, _indicators(labels, len(classes)), sample_weight, classes, labels)
         self._fit_network(data, y, single_output=len(classes) == 2)
         return self
 
-    def _fitted_attributes(self, training: Training) -> dict:
-        rows = np.unique(np.linspace(0, training.rows.n_rows - 1, ENOUGH_ROWS, dtype=int))
-        outputs = training.parts.outputs.inverse_transform(training.rows.leave_one_out(rows))
-        data = training.data.take(rows)
+    def _fitted_attributes(self, training: Training, seed: int) -> dict:
+        settled = training.settled()
+        rows = np.arange(settled.rows.n_rows)
+        if len(rows) > ENOUGH_ROWS:
+            rows = np.random.default_rng(seed).choice(rows, ENOUGH_ROWS, replace=False)
+        outputs = settled.parts.outputs.inverse_transform(settled.rows.leave_one_out(rows))
+        data = settled.data.take(rows)
         assert data.labels is not None
         calibration = calibrate(
             _class_outputs(outputs),
             data.labels,
             data.sample_weight,
-            nodes_per_row=training.output_weights.nodes / training.rows.weight,
+            nodes_per_row=settled.output_weights.nodes / settled.rows.weight,
         )
-        return {**super()._fitted_attributes(training), "calibration_": calibration}
+        learnt = super()._fitted_attributes(training, seed)
+        return {**learnt, "classes_": data.classes, "calibration_": calibration}
 
     def predict(self, X):
         """Predict the class of each row.
@@ -130,7 +132,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
         Returns
         -------
-        probabilities : ndarray of shape (n_samples, n_classes)
+        probabilities : ndarray of shape (n_samples, n_classes), float64
         """
         X = self._validated(X)
         return self.calibration_.probabilities(_class_outputs(self.network_.predict(X)))

@@ -67,7 +67,8 @@ network_ : Network
     The trained network; it predicts on its own.
 history_ : structured ndarray
     One row a step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds. Errors are
-    those of the scaled target.
+    those of the scaled target. Where a step adds several nodes, scope and contraction are the largest with which one
+    of them was accepted, and slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
 n_nodes_ : int

@@ -5,7 +5,6 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from skscn import kernels
 from skscn.activations import Activation
-from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.scaling import Scaling
 
@@ -61,27 +60,18 @@ class EarlyStopping:
         """Whether the error has not fallen for ``patience`` steps."""
         return self.waited >= self.patience
 
-    def observe(self, step: Step, output_weights: OutputWeights) -> float:
-        """The validation RMSE with the nodes of ``step`` and the output weights of this moment."""
-        self._add_hidden(step.weights, step.biases)
+    def observe(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights) -> float:
+        """The validation RMSE with these nodes as well, and the output weights of this moment."""
+        added = np.empty((self.X.shape[0], len(biases)))
+        for rows, h in kernels.hidden_blocks(self.X, weights, biases, self.activation, self.scaling):
+            added[rows] = h
+        self._hidden.append(added)
         rmse = self._rmse(self.targets - np.hstack(self._hidden) @ output_weights.output_weights())
-        self._note(step.nodes, rmse)
-        return rmse
-
-    def resume(self, weights: np.ndarray, biases: np.ndarray, history: np.ndarray) -> None:
-        """Take in nodes that were there before, and the errors that were seen with them."""
-        for start, row in zip([0, *history["nodes"]], history, strict=False):
-            self._add_hidden(weights[:, start : row["nodes"]], biases[start : row["nodes"]])
-            self._note(int(row["nodes"]), float(row["validation_rmse"]))
-
-    def _add_hidden(self, weights: np.ndarray, biases: np.ndarray) -> None:
-        self._hidden.append(kernels.hidden(self.X, weights, biases, self.activation, self.scaling))
-
-    def _note(self, nodes: int, rmse: float) -> None:
         if rmse < self.best_rmse:
-            self.best_nodes, self.best_rmse, self.waited = nodes, rmse, 0
+            self.best_nodes, self.best_rmse, self.waited = output_weights.nodes, rmse, 0
         else:
             self.waited += 1
+        return rmse
 
     def _rmse(self, errors: np.ndarray) -> float:
         return float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))

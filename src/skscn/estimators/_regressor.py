@@ -5,7 +5,6 @@ from numbers import Integral, Real
 import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import validate_data
 
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._base import GrowingNetwork, positive_rows
@@ -33,9 +32,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         self
         """
-        X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], multi_output=True, y_numeric=True
-        )
+        X, y = self._validated_training(X, y, multi_output=True, y_numeric=True)
         X, y, sample_weight = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
         self._fit_network(TrainingData(X, targets, sample_weight), y, single_output=y.ndim == 1)
@@ -110,7 +107,7 @@ True
 class IRVFLRegressor(NetworkRegressor):
     _parameter_constraints: dict = {
         **GrowingNetwork._parameter_constraints,
-        "scope": [Interval(Real, 0, None, closed="neither")],
+        "scope": [Interval(Real, 0, 1e6, closed="right")],
     }
 
     def __init__(
@@ -175,7 +172,7 @@ True
 class ModifiedQuickpropRegressor(NetworkRegressor):
     _parameter_constraints: dict = {
         **GrowingNetwork._parameter_constraints,
-        "scope": [Interval(Real, 0, None, closed="neither")],
+        "scope": [Interval(Real, 0, 1e6, closed="right")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "patience": [Interval(Integral, 1, None, closed="left")],

@@ -69,8 +69,10 @@ class BaseSCN(GrowingNetwork):
 
     def _configuration(self) -> Configuration:
         scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
-        if not all(0.0 < scope < np.inf for scope in scopes):
-            raise ValueError(f"scopes must be numbers above 0, for example (1, 5, 15); got {self.scopes}.")
+        if not all(0.0 < scope <= 1e6 for scope in scopes):
+            raise ValueError(
+                f"scopes must be numbers above 0 and up to 1e6, for example (1, 5, 15); got {self.scopes}."
+            )
         rising = all(a < b for a, b in pairwise(contractions))
         if not (rising and all(0.0 < r < 1.0 for r in contractions)):
             raise ValueError(

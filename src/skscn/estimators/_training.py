@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -32,11 +32,12 @@ HISTORY = np.dtype(
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated rows: inputs as given, targets of shape (N, m), positive weights, and numbers of classes if any."""
+    """Validated rows: inputs as given, targets of shape (N, m), positive weights; classes and their numbers if any."""
 
     X: np.ndarray
     targets: np.ndarray
     sample_weight: np.ndarray | None = None
+    classes: np.ndarray | None = None
     labels: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> TrainingData:
@@ -45,6 +46,7 @@ class TrainingData:
             self.X[rows],
             self.targets[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
+            self.classes,
             None if self.labels is None else self.labels[rows],
         )
 
@@ -57,6 +59,7 @@ class Parts:
     inputs: Scaling
     outputs: Scaling
     single_output: bool
+    single_precision: bool
 
 
 class Training:
@@ -69,8 +72,8 @@ class Training:
     held_out : TrainingData or None
         The rows to watch for early stopping.
     parts : Parts
-    output_weights : OutputWeights
-        The rule, without nodes yet.
+    make_output_weights : callable
+        Makes the rule for a number of outputs.
     patience : int
         n_iter_no_change.
     n_jobs : int or None
@@ -81,12 +84,14 @@ class Training:
         data: TrainingData,
         held_out: TrainingData | None,
         parts: Parts,
-        output_weights: OutputWeights,
+        make_output_weights: Callable[[int], OutputWeights],
         *,
         patience: int,
         n_jobs: int | None,
     ):
-        self.data, self.parts, self.output_weights = data, parts, output_weights
+        self.data, self.parts, self.patience, self.n_jobs = data, parts, patience, n_jobs
+        self._make_output_weights = make_output_weights
+        self.output_weights = make_output_weights(data.targets.shape[1])
         self.rows = MemoryRows(
             data.X,
             parts.outputs.transform(data.targets),
@@ -113,22 +118,29 @@ class Training:
         A last step that was cut short by max_nodes is left out: it is grown again, to its full length.
         """
         history = history[history["nodes"] <= network.n_nodes]
-        sizes = np.diff(history["nodes"], prepend=0)
-        if sizes.size and sizes[-1] < nodes_per_step:
+        starts = np.concatenate([[0], history["nodes"]])[:-1]
+        if history.size and history["nodes"][-1] - starts[-1] < nodes_per_step:
             history = history[:-1]
-        nodes = int(history["nodes"][-1]) if history.size else 0
-        weights, biases = network.weights[:, :nodes], network.biases[:nodes]
+        for start, row in zip(starts, history, strict=False):
+            nodes = slice(start, row["nodes"])
+            self._replay(network.weights[:, nodes], network.biases[nodes])
+            validation_rmse = self._note(network.weights[:, nodes], network.biases[nodes])
+            errors = {"train_rmse": self.rows.rmse, "validation_rmse": validation_rmse}
+            self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
+
+    def _replay(self, weights: np.ndarray, biases: np.ndarray) -> None:
         for weight, bias in zip(weights.T, biases, strict=True):
             if not self.output_weights.append(self.rows, weight, float(bias)):
                 raise ValueError(
                     "warm_start=True continues a network on the data it was grown on; on these rows its nodes depend "
                     "on each other. Use warm_start=False for other data."
                 )
+
+    def _note(self, weights: np.ndarray, biases: np.ndarray) -> float:
+        """Count nodes that have been added; return the validation error with them, if there is one."""
         self._weights.append(weights)
         self._biases.append(biases)
-        self._history.extend(history.tolist())
-        if self._watch:
-            self._watch.resume(weights, biases, history)
+        return self._watch.observe(weights, biases, self.output_weights) if self._watch else np.nan
 
     def steps(
         self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
@@ -148,10 +160,7 @@ class Training:
                 step = next(growth)
             except StopIteration as end:
                 return end.value
-            self._weights.append(step.weights)
-            self._biases.append(step.biases)
-            if self._watch:
-                step = replace(step, validation_rmse=self._watch.observe(step, self.output_weights))
+            step = replace(step, validation_rmse=self._note(step.weights, step.biases))
             self._history.append(tuple(getattr(step, name) for name in HISTORY.fields or ()))
             yield step
         return "early stopping"
@@ -161,9 +170,25 @@ class Training:
         """One row a step."""
         return np.array(self._history, dtype=HISTORY)
 
+    @property
+    def nodes(self) -> int:
+        """How many nodes to keep: all; with early stopping, those up to the lowest validation error."""
+        return self._watch.best_nodes if self._watch else self.output_weights.nodes
+
+    def settled(self) -> Training:
+        """The training as it was after the nodes to keep."""
+        if self.nodes == self.output_weights.nodes:
+            return self
+        training = Training(
+            self.data, None, self.parts, self._make_output_weights, patience=self.patience, n_jobs=self.n_jobs
+        )
+        network = self.network()
+        training._replay(network.weights, network.biases)
+        return training
+
     def network(self) -> Network:
-        """The network of this moment; with early stopping, its nodes up to the lowest validation error."""
-        nodes = self._watch.best_nodes if self._watch else self.output_weights.nodes
+        """The network of this moment, with the nodes to keep."""
+        nodes = self.nodes
         return Network(
             weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
             biases=np.hstack(self._biases)[:nodes],
@@ -174,4 +199,5 @@ class Training:
             directions=self.output_weights.directions(nodes),
             coefficients=self.output_weights.coefficients(nodes),
             single_output=self.parts.single_output,
+            single_precision=self.parts.single_precision,
         )

@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from skscn.rows.memory import MemoryRows
+from skscn.rows import Rows
 
 
 class OutputWeights:
@@ -42,7 +42,7 @@ class OutputWeights:
         """L, the number of nodes so far."""
         return len(self._directions)
 
-    def append(self, rows: MemoryRows, weight: np.ndarray, bias: float) -> bool:
+    def append(self, rows: Rows, weight: np.ndarray, bias: float) -> bool:
         """Add a node to the network and re-evaluate; False, and no change, if it nearly depends on the kept ones."""
         appended = rows.append(weight, bias, keep=self.keeps_columns)
         if appended is None:

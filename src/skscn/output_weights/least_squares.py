@@ -13,4 +13,6 @@ class LeastSquares(OutputWeights):
         """β = R⁻¹ Qᵀ T; the triangular solve is backward stable where the product U C is not quite."""
         coefficients = self.coefficients(nodes)
         size = len(coefficients)
+        if size == 0:
+            return coefficients
         return solve_triangular(self.factor[:size, :size], coefficients)

@@ -4,13 +4,13 @@ import numpy as np
 from scipy.linalg import qr
 
 from skscn.output_weights._base import OutputWeights
-from skscn.rows.memory import MemoryRows
+from skscn.rows import Rows
 
 
 class Windowed(OutputWeights):
     """The rule of Algorithm SC-II, by a basis of the window that slides: O(N K²) a node, whatever L."""
 
-    def append(self, rows: MemoryRows, weight: np.ndarray, bias: float) -> bool:
+    def append(self, rows: Rows, weight: np.ndarray, bias: float) -> bool:
         """Add a node, then let the oldest column go so that K − 1 stay to be solved with the next one."""
         if not super().append(rows, weight, bias):
             return False
@@ -18,7 +18,7 @@ class Windowed(OutputWeights):
             self._release_oldest(rows)
         return True
 
-    def _release_oldest(self, rows: MemoryRows) -> None:
+    def _release_oldest(self, rows: Rows) -> None:
         """Without its first column the factor is upper Hessenberg; a rotation makes it triangular again."""
         rotation, factor = qr(self.factor[:, 1:], mode="economic")
         self.factor = factor

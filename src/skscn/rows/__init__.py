@@ -1,11 +1,8 @@
-"""Where the training rows live; one file a backend.
+"""Where the training rows live; one file a backend, each of them a :class:`Rows`."""
 
-A backend owns the rows, the residual e and an orthonormal basis of the hidden columns that output weights are solved
-for. Only row sums leave it. Whatever the backend, it offers what :class:`~skscn.rows.memory.MemoryRows` does.
-"""
-
+from skscn.rows._base import Appended, Rows
 from skscn.rows.memory import MemoryRows
 
-ROWS = {"memory": MemoryRows}
+ROWS: dict[str, type[Rows]] = {"memory": MemoryRows}
 
-__all__ = ["ROWS", "MemoryRows"]
+__all__ = ["ROWS", "Appended", "MemoryRows", "Rows"]

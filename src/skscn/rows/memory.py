@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
 from functools import reduce
 from operator import add
 from typing import TypeVar
@@ -20,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn import kernels
 from skscn.activations import Activation
+from skscn.rows._base import Appended, Rows
 from skscn.scaling import Scaling
 from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
@@ -31,16 +31,7 @@ Result = TypeVar("Result")
 Summable = TypeVar("Summable", float, np.ndarray, Sums, Slopes)
 
 
-@dataclass(frozen=True)
-class Appended:
-    """What appending a hidden column h = Qr + ρq to the basis Q leaves: r, ρ and qᵀe."""
-
-    projection: np.ndarray
-    remainder: float
-    coefficients: np.ndarray
-
-
-class MemoryRows:
+class MemoryRows(Rows):
     """N training rows as arrays.
 
     Parameters
@@ -166,12 +157,12 @@ class MemoryRows:
         """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
 
         e_i / (1 − ℓ_i), with the leverage ℓ_i = Σ_j q_ij² of row i in the basis: exact where the basis holds all nodes
-        (SC-III). A row of weight p counts as p rows, of which one is left out.
+        (SC-III). A row of weight p counts as p rows, of which one is left out, or all of it if p < 1.
         """
         leverage = sum((panel**2).sum(axis=0) for panel in self._basis(rows))
         residual = self._residual[rows]
         if self._roots is not None:
-            leverage = leverage / self._roots[rows] ** 2
+            leverage = leverage / np.maximum(self._roots[rows] ** 2, 1.0)
             residual = residual / self._roots[rows, np.newaxis]
         return self.targets[rows] - residual / np.maximum(1.0 - leverage, 1e-10).reshape(-1, 1)
 

@@ -1,0 +1,72 @@
+"""What the constructive loop asks of a backend."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from skscn.activations import Activation
+from skscn.supervision import Slopes, Sums
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What appending a hidden column h = Qr + ρq to the basis Q leaves: r, ρ and qᵀe."""
+
+    projection: np.ndarray
+    remainder: float
+    coefficients: np.ndarray
+
+
+class Rows(Protocol):
+    """N training rows, their residual e, and an orthonormal basis Q of hidden columns; only row sums leave.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_outputs : int
+        N, d and m.
+    weight : float
+        The sum of the sample weights; N without them.
+    activation : Activation
+        g of the nodes.
+    residual_squares : ndarray of shape (m,)
+        ‖e_q‖².
+    rmse : float
+        Root mean squared residual over rows and outputs.
+    """
+
+    n_rows: int
+    n_features: int
+    n_outputs: int
+    weight: float
+    activation: Activation
+    residual_squares: np.ndarray
+
+    @property
+    def rmse(self) -> float: ...
+
+    def sums(self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False) -> Sums:
+        """Row sums of T candidates, weights of shape (d, T), against the residual, in float64 on all rows."""
+        ...
+
+    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+        """How the row sums of one candidate change with its weights and bias."""
+        ...
+
+    def append(self, weight: np.ndarray, bias: float, *, keep: bool) -> Appended | None:
+        """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
+
+        None, and nothing changes, where the column nearly depends on the basis. The new direction joins the basis if
+        ``keep``.
+        """
+        ...
+
+    def rotate(self, rotation: np.ndarray) -> None:
+        """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
+        ...
+
+    def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
+        """Outputs that the model would give to the named training rows had it not seen them."""
+        ...
