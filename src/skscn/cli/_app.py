@@ -43,11 +43,11 @@ def reproduce(
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
     from skscn.experiments.paper import METHODS
-    from skscn.experiments.reproduce import TARGETS
+    from skscn.experiments.reproduce import NAMES
 
-    unknown = [target for target in targets if target not in TARGETS]
+    unknown = [target for target in targets if target not in NAMES]
     if unknown:
-        raise typer.BadParameter(f"{', '.join(unknown)} is none of {', '.join(TARGETS)}.", param_hint="TARGET")
+        raise typer.BadParameter(f"{', '.join(unknown)} is none of {', '.join(NAMES)}.", param_hint="TARGET")
     if method is not None and method not in METHODS:
         raise typer.BadParameter(f"{method} is none of {', '.join(METHODS)}.", param_hint="--method")
     from skscn.cli._reproduce import run_reproduce

@@ -13,13 +13,24 @@ from skscn.experiments.trials import Trial, Unit
 
 TABLES = {f"table{number}": number for number in range(1, 6)}
 FIGURES = {f"figure{number}": number for number in range(1, 5)}
-TARGETS = (*TABLES, *FIGURES, "all", *studies.STUDIES)
+TARGETS = (*TABLES, *FIGURES, *studies.STUDIES)
+# "all" is all of the paper.
+NAMES = (*TARGETS, "all")
 
 
-def expand(targets: list[str]) -> list[str]:
+def expand(names: list[str]) -> list[str]:
     """The tables, figures and studies that these names stand for, in the paper's order."""
-    wanted = {name for target in targets for name in ([*TABLES, *FIGURES] if target == "all" else [target])}
-    return [name for name in TARGETS if name in wanted]
+    wanted = {target for name in names for target in ([*TABLES, *FIGURES] if name == "all" else [name])}
+    return [target for target in TARGETS if target in wanted]
+
+
+def units_of(name: str) -> list[Unit]:
+    """What has to be run for one table, figure or study."""
+    if name in TABLES:
+        return tables.table_units(TABLES[name])
+    if name in FIGURES:
+        return figures.figure_units(FIGURES[name])
+    return list(studies.STUDIES[name]().values())
 
 
 class Reproduction:
@@ -28,7 +39,7 @@ class Reproduction:
     Parameters
     ----------
     targets : list of str
-        Names from ``TARGETS``.
+        Names from ``NAMES``.
     out : Path
         Folder for trials and results.
     trials : int
@@ -46,15 +57,8 @@ class Reproduction:
     @property
     def units(self) -> list[Unit]:
         """What has to be run, each once."""
-        units: list[Unit] = []
-        for name in self.targets:
-            if name in TABLES:
-                units += tables.table_units(TABLES[name])
-            elif name in FIGURES:
-                units += figures.figure_units(FIGURES[name])
-            else:
-                units += studies.STUDIES[name]().values()
-        return [unit for unit in dict.fromkeys(units) if self.method in (None, unit.method)]
+        units = dict.fromkeys(unit for name in self.targets for unit in units_of(name))
+        return [unit for unit in units if self.method in (None, unit.method)]
 
     def missing(self) -> list[tuple[Unit, int]]:
         """The trials that are still to be run."""
@@ -64,11 +68,21 @@ class Reproduction:
         """The trials of a unit."""
         return self.store.trials(unit, self.trials)
 
+    def _shown(self) -> list[str]:
+        """What the page shows: what was asked for, and what earlier runs in this folder have left complete."""
+        return [name for name in TARGETS if name in self.targets or self._is_complete(name)]
+
+    def _is_complete(self, name: str) -> bool:
+        units = units_of(name)
+        # Figure 3 needs no trials; it is there if it was drawn before.
+        return not self.store.missing(units, self.trials) if units else (self.out / f"{name}.svg").exists()
+
     def write(self) -> list[Path]:
         """Write tables, figures and the page; all trials must be there. Return what was written."""
         if self.method is not None:
             return self._write_method()
-        numbers = [TABLES[name] for name in self.targets if name in TABLES]
+        shown = self._shown()
+        numbers = [TABLES[name] for name in shown if name in TABLES]
         cells = {number: tables.table_cells(number, self.results) for number in numbers}
         written = [self._write_table(number, group) for number, group in cells.items()]
         seconds = tables.seconds(numbers, self.results)
@@ -77,10 +91,16 @@ class Reproduction:
             times = self.out / "times.json"
             times.write_text(json.dumps(seconds, indent=1), encoding="utf-8")
             written.append(times)
-        pictures = {name: self._picture(name) for name in self.targets if name not in TABLES}
+        pictures = {name: self._picture(name) for name in shown if name not in TABLES}
         written += [self.out / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]
         report = Report(
-            cells, tables.claims(self.results, numbers), seconds, pictures, self.units, self.trials, self.seed
+            cells,
+            tables.claims(self.results, numbers),
+            seconds,
+            pictures,
+            [unit for name in shown for unit in units_of(name)],
+            self.trials,
+            self.seed,
         )
         report.write_markdown(self.out / "index.md")
         report.write_page(self.out / "index.html")

@@ -119,12 +119,18 @@ def draw_study(settings: list[Setting]) -> Figure:
         for data in dict.fromkeys(s.data for s in chosen):
             line = [s for s in chosen if s.data == data]
             ax.errorbar(
-                [s.value for s in line], [s.test for s in line], yerr=[s.test_std for s in line], label=data, marker="o"
+                [s.value for s in line],
+                [s.test for s in line],
+                yerr=[s.test_std for s in line],
+                label=data,
+                marker="o",
+                linestyle="none" if by_data else "-",
             )
         ax.set(title=panel if by_data else f"{panel} ({SYMBOLS[panel]})", ylabel="test RMSE, 50 nodes", yscale="log")
         ax.tick_params(axis="x", rotation=30)
         ax.grid(alpha=0.25)
-        ax.legend(frameon=False, fontsize="small")
+        if not by_data:
+            ax.legend(frameon=False, fontsize="small")
     return figure
 
 
