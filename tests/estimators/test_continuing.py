@@ -89,9 +89,8 @@ def test_early_stopping_keeps_the_best_prefix():
 def test_the_validation_error_is_that_of_the_network_on_the_rows_held_out():
     weights = np.random.default_rng(0).integers(1, 9, size=300)
     model = SCNRegressor(early_stopping=True, max_nodes=12, validation_fraction=0.3, **FAST).fit(X, y, weights)
-    from skscn.estimators._early_stopping import split_rows
-
-    _, held_out = split_rows(300, 0.3, None, model._seed)
+    held_out = model.held_out_
+    assert len(held_out) == 90
     errors = [
         np.sqrt(np.average((p - y[held_out]) ** 2, weights=weights[held_out])) / model.network_.outputs.scale[0]
         for p in model.staged_predict(X[held_out])

@@ -129,9 +129,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             seed = self._seed
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        train, held_out = data, None
+        train, held_out, validation_rows = data, None, np.zeros(0, dtype=int)
         if self.early_stopping:
-            train, held_out = map(data.take, split_rows(len(data.targets), self.validation_fraction, data.labels, seed))
+            training_rows, validation_rows = split_rows(len(data.targets), self.validation_fraction, data.labels, seed)
+            train, held_out = data.take(training_rows), data.take(validation_rows)
         training = Training(
             train,
             held_out,
@@ -151,7 +152,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 seed=seed,
             )
             reason = self._follow(steps, training, data, y, seed)
-            fitted = {**self._fitted_attributes(training, seed), "stop_reason_": reason}
+            fitted = {
+                **self._fitted_attributes(training, seed),
+                "stop_reason_": reason,
+                "held_out_": data.numbers[validation_rows],
+            }
         for name, value in fitted.items():
             setattr(self, name, value)
         if reason == "no candidate" and not self.n_nodes_:
@@ -226,22 +231,23 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
 
 def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
-    """X, y and the weights of those rows that count: those of positive weight.
+    """X, y, the weights and the numbers of those rows that count: those of positive weight.
 
     Whole numbers are numbers of equal rows, in units of their greatest common divisor; other weights are scaled to a
     mean of 1. So the unit of the weights does not matter.
     """
+    numbers = np.arange(X.shape[0])
     if sample_weight is None:
-        return X, y, None
+        return X, y, None, numbers
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     largest = sample_weight.max()
     if (sample_weight < 0).any() or largest == 0:
         raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
-    counts = largest < 2**53 / len(sample_weight) and (sample_weight == np.rint(sample_weight)).all()
-    if counts:
-        sample_weight = sample_weight / np.gcd.reduce(sample_weight.astype(np.int64))
-    else:
-        sample_weight = sample_weight / largest
-        sample_weight /= sample_weight.mean()
-    rows = sample_weight > 0
-    return (X, y, sample_weight) if rows.all() else (X[rows], y[rows], sample_weight[rows])
+    # Relative to the largest, so that neither sums nor squares overflow; what is 0 then counts for nothing.
+    relative = sample_weight / largest
+    if not relative.all():
+        numbers = np.flatnonzero(relative)
+        X, y, sample_weight, relative = X[numbers], y[numbers], sample_weight[numbers], relative[numbers]
+    if largest < 2**53 / len(sample_weight) and (sample_weight == np.rint(sample_weight)).all():
+        return X, y, sample_weight / np.gcd.reduce(sample_weight.astype(np.int64)), numbers
+    return X, y, relative / relative.mean(), numbers

@@ -53,13 +53,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         """
         X, y = self._validated_training(X, y)
         check_classification_targets(y)
-        X, y, sample_weight = positive_rows(X, y, sample_weight)
+        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
         classes, labels = np.unique(y, return_inverse=True)
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
         if self._is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
-        data = TrainingData(X, _indicators(labels, len(classes)), sample_weight, classes, labels)
+        data = TrainingData(X, _indicators(labels, len(classes)), numbers, sample_weight, classes, labels)
         self._fit_network(data, y, single_output=len(classes) == 2)
         return self
 

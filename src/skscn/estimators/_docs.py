@@ -71,6 +71,8 @@ history_ : structured ndarray
     of them was accepted, and slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
+held_out_ : ndarray of int
+    The rows that early stopping held out; none without it.
 n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int

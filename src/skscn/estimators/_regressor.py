@@ -33,9 +33,9 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         self
         """
         X, y = self._validated_training(X, y, multi_output=True, y_numeric=True)
-        X, y, sample_weight = positive_rows(X, y, sample_weight)
+        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._fit_network(TrainingData(X, targets, sample_weight), y, single_output=y.ndim == 1)
+        self._fit_network(TrainingData(X, targets, numbers, sample_weight), y, single_output=y.ndim == 1)
         return self
 
     def predict(self, X):

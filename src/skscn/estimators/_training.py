@@ -32,10 +32,15 @@ HISTORY = np.dtype(
 
 @dataclass(frozen=True)
 class TrainingData:
-    """Validated rows: inputs as given, targets of shape (N, m), positive weights; classes and their numbers if any."""
+    """Validated rows of positive weight.
+
+    Inputs as given, targets of shape (N, m), the numbers of the rows in what the user gave, weights; classes if any,
+    and the number of each row's class.
+    """
 
     X: np.ndarray
     targets: np.ndarray
+    numbers: np.ndarray
     sample_weight: np.ndarray | None = None
     classes: np.ndarray | None = None
     labels: np.ndarray | None = None
@@ -45,6 +50,7 @@ class TrainingData:
         return TrainingData(
             self.X[rows],
             self.targets[rows],
+            self.numbers[rows],
             None if self.sample_weight is None else self.sample_weight[rows],
             self.classes,
             None if self.labels is None else self.labels[rows],
