@@ -11,7 +11,9 @@ Y = np.column_stack([np.sin(X[:, 0]), X[:, 1] * X[:, 2]])
 
 
 def fitted(algorithm="SC-III", y=Y, nodes=20):
-    return SCNRegressor(algorithm=algorithm, max_nodes=nodes, max_candidates=50, window=4, random_state=0).fit(X, y)
+    return SCNRegressor(
+        algorithm=algorithm, max_nodes=nodes, max_candidates=50, window=4, configuration="ladder", random_state=0
+    ).fit(X, y)
 
 
 def test_a_network_predicts_on_its_own():

@@ -23,8 +23,32 @@ def test_none_changes_nothing():
 def test_sparse_is_scaled_as_dense(name):
     rows = X * (np.random.default_rng(1).random(X.shape) < 0.5)
     dense, scattered = scale_inputs(name, rows), scale_inputs(name, sparse.csr_array(rows))
-    np.testing.assert_array_equal(dense.offset, scattered.offset)
-    np.testing.assert_array_equal(dense.scale, scattered.scale)
+    np.testing.assert_allclose(dense.offset, scattered.offset, rtol=1e-12)
+    np.testing.assert_allclose(dense.scale, scattered.scale, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_a_row_of_weight_two_is_two_rows(name):
+    counts = np.random.default_rng(2).integers(1, 4, size=50)
+    weighted, repeated = scale_inputs(name, X, counts.astype(float)), scale_inputs(name, np.repeat(X, counts, axis=0))
+    np.testing.assert_allclose(weighted.offset, repeated.offset, rtol=1e-12)
+    np.testing.assert_allclose(weighted.scale, repeated.scale, rtol=1e-10)
+
+
+def test_robust_scaling_is_not_ruled_by_outliers():
+    values = np.r_[np.linspace(0, 1, 1000), 2823.0][:, None]
+    scaling = scale_inputs("robust", values)
+    scaled = scaling.transform(values)
+    assert np.ptp(scaled[:1000]) > 0.9
+    assert scaled.max() == 1.5
+    mostly_zero = np.r_[np.zeros(1000), np.arange(5.0)][:, None]
+    assert scale_inputs("robust", mostly_zero).transform(mostly_zero).max() == 1.0
+
+
+def test_standard_scaling():
+    scaled = scale_inputs("standard", X).transform(X)
+    np.testing.assert_allclose(scaled.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(scaled.std(axis=0), 1.0)
 
 
 def test_a_constant_input_is_zero_for_good_and_a_constant_target_comes_back():

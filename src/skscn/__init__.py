@@ -1,7 +1,14 @@
 """Stochastic Configuration Networks for Python."""
 
 from skscn.activations import ACTIVATIONS, Activation
-from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.estimators import (
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNEnsembleClassifier,
+    SCNEnsembleRegressor,
+    SCNRegressor,
+)
 from skscn.network import Network
 
 __version__ = "0.1.0"
@@ -13,6 +20,8 @@ __all__ = [
     "ModifiedQuickpropRegressor",
     "Network",
     "SCNClassifier",
+    "SCNEnsembleClassifier",
+    "SCNEnsembleRegressor",
     "SCNRegressor",
     "__version__",
 ]

@@ -24,9 +24,9 @@ def blocks(n_rows: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, n_rows))
 
 
-def hidden(X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling) -> np.ndarray:
-    """h = g(Xw + b) for one block of rows X as given, one column a node."""
-    z = scaled(X, scaling) @ weights
+def hidden(x: np.ndarray, weights: np.ndarray, biases: np.ndarray, activation: Activation) -> np.ndarray:
+    """h = g(xw + b) for one block of scaled rows x, one column a node."""
+    z = x @ weights
     z += biases
     return activation.value(z)
 
@@ -41,7 +41,7 @@ def hidden_blocks(
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Walk through all rows: each block's place and its hidden outputs."""
     for rows in blocks(X.shape[0], max(weights.shape)):
-        yield rows, hidden(X[rows], weights, biases, activation, scaling)
+        yield rows, hidden(scaled(X[rows], scaling), weights, biases, activation)
 
 
 def candidate_sums(

@@ -14,8 +14,41 @@ from skscn.scaling import Scaling
 
 
 @dataclass(frozen=True, eq=False)
+class LinearColumns:
+    """Columns wᵀx + b of the scaled inputs and their output weights.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (d, p)
+    biases : ndarray of shape (p,)
+    output_weights : ndarray of shape (p, m)
+    """
+
+    weights: np.ndarray
+    biases: np.ndarray
+    output_weights: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """p."""
+        return len(self.biases)
+
+    @property
+    def direct_weights(self) -> np.ndarray:
+        """A of shape (d, m): from inputs straight to outputs."""
+        return self.weights @ self.output_weights
+
+    @property
+    def intercept(self) -> np.ndarray:
+        """c of shape (m,)."""
+        return self.biases @ self.output_weights
+
+
+@dataclass(frozen=True, eq=False)
 class Network:
     """f(x) = Σ_j β_j g(w_jᵀx + b_j), between a scaling of the inputs and one of the outputs.
+
+    Where there are direct links, c + Aᵀx is added.
 
     Attributes
     ----------
@@ -25,14 +58,19 @@ class Network:
         Biases b.
     output_weights : ndarray of shape (L, m)
         β, for scaled outputs.
+    linear : LinearColumns
+        Columns that are linear in the inputs: intercept and direct links.
     activation : Activation
         g.
     inputs, outputs : Scaling
         How x and f(x) are scaled.
-    directions : sparse array of shape (L, L)
-        U, upper triangular: column j combines hidden outputs into the direction along which node j moved the output.
-    coefficients : ndarray of shape (L, m)
-        C: how far. The first k nodes alone predict H U[:, :k] C[:k].
+    bounds : tuple of two ndarrays of shape (m,), or None
+        Between which scaled outputs are kept.
+    directions : sparse array of shape (p + L, p + L)
+        U, upper triangular: column j combines the columns, p linear ones and L hidden ones, into the direction along
+        which column j moved the output.
+    coefficients : ndarray of shape (p + L, m)
+        C: how far. The linear part and the first k nodes alone predict [columns] U[:, :p + k] C[:p + k].
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
     single_precision : bool
@@ -42,9 +80,11 @@ class Network:
     weights: np.ndarray
     biases: np.ndarray
     output_weights: np.ndarray
+    linear: LinearColumns
     activation: Activation
     inputs: Scaling
     outputs: Scaling
+    bounds: tuple[np.ndarray, np.ndarray] | None
     directions: sparse.csc_array
     coefficients: np.ndarray
     single_output: bool
@@ -69,7 +109,7 @@ class Network:
         """H of shape (n, L): what each hidden node makes of each row."""
         X = self._checked(X)
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
-        for rows, h in self._hidden_blocks(X):
+        for rows, _, h in self._blocks(X):
             H[rows] = h
         return H
 
@@ -77,23 +117,35 @@ class Network:
         """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were."""
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
-        for rows, h in self._hidden_blocks(X):
-            predictions[rows] = self.outputs.inverse_transform(h @ self.output_weights)
+        direct, intercept = self.linear.direct_weights, self.linear.intercept
+        for rows, x, h in self._blocks(X):
+            outputs = h @ self.output_weights
+            outputs += x @ direct + intercept
+            predictions[rows] = self._finished(outputs)
         return self._shaped(predictions)
 
     def staged_predict(self, X) -> Iterator[np.ndarray]:
         """The predictions of the first 1, 2, …, L nodes, each as they were solved for: one pass for all."""
         X = self._checked(X)
-        moves = np.empty((X.shape[0], self.n_nodes))
-        for rows, h in self._hidden_blocks(X):
-            moves[rows] = h @ self.directions
-        output = np.zeros((X.shape[0], self.n_outputs))
-        for move, coefficients in zip(moves.T, self.coefficients, strict=True):
+        moves = np.empty((X.shape[0], len(self.coefficients)))
+        for rows, x, h in self._blocks(X):
+            moves[rows] = np.hstack([x @ self.linear.weights + self.linear.biases, h]) @ self.directions
+        start = self.linear.size
+        output = moves[:, :start] @ self.coefficients[:start]
+        for move, coefficients in zip(moves.T[start:], self.coefficients[start:], strict=True):
             output += np.multiply.outer(move, coefficients)
-            yield self._shaped(self.outputs.inverse_transform(output).astype(self._type(X), copy=False))
+            yield self._shaped(self._finished(output).astype(self._type(X), copy=False))
 
-    def _hidden_blocks(self, X) -> Iterator[tuple[slice, np.ndarray]]:
-        return kernels.hidden_blocks(X, self.weights, self.biases, self.activation, self.inputs)
+    def _finished(self, outputs: np.ndarray) -> np.ndarray:
+        """Scaled outputs, kept within their bounds and mapped back."""
+        bounded = outputs if self.bounds is None else np.clip(outputs, *self.bounds)
+        return self.outputs.inverse_transform(bounded)
+
+    def _blocks(self, X) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        """Walk through all rows: each block's place, scaled inputs and hidden outputs."""
+        for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
+            x = kernels.scaled(X[rows], self.inputs)
+            yield rows, x, kernels.hidden(x, self.weights, self.biases, self.activation)
 
     def _type(self, X) -> type:
         return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
-from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 # Scaled values beyond this are far outside the training range; the bound keeps wᵀx finite.
 _FAR = 1e9
@@ -17,20 +17,21 @@ _LARGEST = 1e30
 
 @dataclass(frozen=True, eq=False)
 class Scaling:
-    """The map x → (x − offset) / scale, column by column, with |result| at most ``limit``."""
+    """The map x → (x − offset) / scale, column by column, with results kept between ``low`` and ``high``."""
 
     name: str | None
     offset: np.ndarray
     scale: np.ndarray
-    limit: float
+    low: float
+    high: float
 
     def transform(self, values: np.ndarray) -> np.ndarray:
         """``values`` scaled, as a new float64 array."""
-        # Values near the ends of float64 may overflow here; the limit brings them back.
+        # Values near the ends of float64 may overflow here; the limits bring them back.
         with np.errstate(over="ignore"):
             scaled = np.subtract(values, self.offset, dtype=np.float64)
             scaled /= self.scale
-        return np.clip(scaled, -self.limit, self.limit, out=scaled)
+        return np.clip(scaled, self.low, self.high, out=scaled)
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
         """``scaled`` mapped back; the largest float64 where that is larger still."""
@@ -47,8 +48,56 @@ def _range(values) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
-def _minmax(values, what: str) -> tuple[np.ndarray, np.ndarray, float]:
+@dataclass(frozen=True)
+class _Fitted:
+    """What a scaling is made of; a column of scale 0 is constant."""
+
+    offset: np.ndarray
+    scale: np.ndarray
+    low: float = -_FAR
+    high: float = _FAR
+
+
+def _minmax(values, weights: np.ndarray | None, what: str) -> _Fitted:
+    """To [0, 1], as in the paper."""
     low, high = _range(values)
+    return _Fitted(low, _span(low, high, what))
+
+
+def _robust(values, weights: np.ndarray | None, what: str) -> _Fitted:
+    """The middle 96 % to [0, 1], and what lies farther out than half that range to its edge.
+
+    Outliers neither squeeze the other values together nor carry a prediction away.
+    """
+    low, high = _range(values)
+    everything = _span(low, high, what)
+    inner_low, inner_high = _quantiles(values, weights, (0.02, 0.98))
+    inner = inner_high - inner_low
+    narrow = inner > 0.0
+    return _Fitted(np.where(narrow, inner_low, low), np.where(narrow, inner, everything), low=-0.5, high=1.5)
+
+
+def _standard(values, weights: np.ndarray | None, what: str) -> _Fitted:
+    """To mean 0 and standard deviation 1."""
+    _span(*_range(values), what)
+    if sparse.issparse(values):
+        mean, variance = mean_variance_axis(values, axis=0, weights=weights)
+    else:
+        mean = np.average(values, axis=0, weights=weights)
+        variance = np.average((values - mean) ** 2, axis=0, weights=weights)
+    return _Fitted(np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
+
+
+def _as_given(values, weights: np.ndarray | None, what: str) -> _Fitted:
+    low, high = _range(values)
+    if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
+        raise ValueError(
+            f"scaling=None takes {what} as it is, but it holds values beyond {_LARGEST:g}; use scaling='minmax'."
+        )
+    return _Fitted(np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
+
+
+def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
     with np.errstate(over="ignore"):
         span = high - low
     if not np.isfinite(span).all():
@@ -56,30 +105,52 @@ def _minmax(values, what: str) -> tuple[np.ndarray, np.ndarray, float]:
             f"The range of column {int(np.argmin(np.isfinite(span)))} of {what} is larger than float64 can hold; "
             "divide the column by a constant first."
         )
-    return low, span, _FAR
+    return span
 
 
-def _as_given(values, what: str) -> tuple[np.ndarray, np.ndarray, float]:
-    low, high = _range(values)
-    if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
-        raise ValueError(
-            f"scaling=None takes {what} as it is, but it holds values beyond {_LARGEST:g}; use scaling='minmax'."
-        )
-    return np.zeros_like(low), np.ones_like(low), _LARGEST
+def _quantiles(values, weights: np.ndarray | None, shares: tuple[float, ...]) -> np.ndarray:
+    """Quantiles of each column, shape (shares, columns), one column at a time so that memory stays small."""
+    columns = values.tocsc() if sparse.issparse(values) else values
+    found = []
+    for j in range(values.shape[1]):
+        column = columns[:, [j]].toarray()[:, 0] if sparse.issparse(values) else columns[:, j]
+        found.append([weighted_quantiles(column[:, np.newaxis], weights, np.array([share]))[0] for share in shares])
+    return np.array(found).T
 
 
-# name -> function of (values, what they are) that gives offset, scale (0 for a constant column) and limit
-SCALINGS = {"minmax": _minmax, None: _as_given}
+def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
+    """For each column of ``values`` the smallest value below or at which lies its share of the weight.
+
+    A row of weight 2 counts as two rows.
+    """
+    order = np.argsort(values, axis=0, kind="stable")
+    ordered = np.take_along_axis(values, order, axis=0)
+    below = np.cumsum(np.ones(len(values)) if weights is None else weights)
+    if weights is None:
+        place = np.searchsorted(below, shares * below[-1])
+    else:
+        below = np.cumsum(weights[order], axis=0)
+        place = (below < shares * below[-1]).sum(axis=0)
+    return np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0]
 
 
-def scale_inputs(name: str | None, X) -> Scaling:
+SCALINGS = {"minmax": _minmax, "robust": _robust, "standard": _standard, None: _as_given}
+
+
+def scale_inputs(name: str | None, X, sample_weight: np.ndarray | None = None) -> Scaling:
     """The named scaling fitted to inputs X; a constant column carries nothing and is mapped to 0 for good."""
-    offset, scale, limit = SCALINGS[name](X, "X")
-    constant = scale == 0.0
-    return Scaling(name, np.where(constant, 0.0, offset), np.where(constant, np.inf, scale), limit)
+    fitted = SCALINGS[name](X, sample_weight, "X")
+    constant = fitted.scale == 0.0
+    return Scaling(
+        name,
+        np.where(constant, 0.0, fitted.offset),
+        np.where(constant, np.inf, fitted.scale),
+        fitted.low,
+        fitted.high,
+    )
 
 
 def scale_targets(name: str | None, y: np.ndarray) -> Scaling:
-    """The named scaling fitted to targets y; a constant target becomes 0, and 0 maps back to it."""
-    offset, scale, limit = SCALINGS[name](y, "y")
-    return Scaling(name, offset, np.where(scale == 0.0, 1.0, scale), limit)
+    """Targets as they are with name None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
+    fitted = (_as_given if name is None else _minmax)(y, None, "y")
+    return Scaling(name, fitted.offset, np.where(fitted.scale == 0.0, 1.0, fitted.scale), fitted.low, fitted.high)

@@ -22,7 +22,7 @@ def test_proposals_have_the_shape_that_growth_expects(name, rows):
     configuration = resolve_configuration(name, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL)
     proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
     assert proposal.weights.shape == (2, len(proposal.biases))
-    assert proposal.scope in SCOPES
+    assert min(SCOPES) <= proposal.scope <= max(SCOPES)
     assert len(proposal.biases) <= proposal.candidates
 
 

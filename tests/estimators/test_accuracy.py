@@ -27,3 +27,44 @@ def test_db1(db1, algorithm, at_25, at_50):
         span = np.ptp(db1.target)
         test = np.sqrt(np.mean((model.predict(db1.test_data) - db1.test_target) ** 2)) / span
         assert test < 1.5 * rmse_after(model, 50) + 0.005
+
+
+def nodes_to_tolerance(X, y):
+    """Mean over 20 seeds of the nodes that bring the training error to 0.05; no rows held out, as in the paper."""
+    models = [SCNRegressor(tol=0.05, early_stopping=False, random_state=seed).fit(X, y) for seed in range(20)]
+    assert all(model.stop_reason_ == "tol" for model in models)
+    return np.mean([model.n_nodes_ for model in models])
+
+
+def test_the_default_needs_half_of_the_papers_nodes_on_db1(db1):
+    assert nodes_to_tolerance(db1.data, db1.target) <= 19.9 / 2
+
+
+def test_the_default_is_far_below_the_papers_error_on_db1(db1):
+    errors = []
+    for seed in range(10):
+        model = SCNRegressor(max_nodes=25, early_stopping=False, random_state=seed).fit(db1.data, db1.target)
+        errors.append(np.sqrt(np.mean((model.predict(db1.test_data) - db1.test_target) ** 2)) / np.ptp(db1.target))
+    assert np.mean(errors) <= 0.005
+
+
+def test_predictions_stay_sane_far_outside_the_training_range():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(300, 4)), rng.normal(size=300)
+    model = SCNRegressor(random_state=0).fit(X, y)
+    far = model.predict(np.array([[1e6] * 4, [-1e300] * 4]))
+    margin = 0.05 * np.ptp(y) + 1e-9
+    assert (far >= y.min() - margin).all()
+    assert (far <= y.max() + margin).all()
+
+
+def test_direct_links_make_linear_targets_easy():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 5))
+    y = X @ [1.0, -2.0, 3.0, 0.0, 0.5] + 7.0
+    linked = SCNRegressor(max_nodes=5, direct_link=True, configuration="ladder", random_state=0).fit(X, y)
+    assert linked.n_nodes_ == 0
+    np.testing.assert_allclose(linked.predict(X), y)
+    network = linked.network_
+    slope = network.linear.direct_weights[:, 0] / network.inputs.scale * network.outputs.scale[0]
+    np.testing.assert_allclose(slope, [1.0, -2.0, 3.0, 0.0, 0.5], atol=1e-9)

@@ -8,7 +8,7 @@ from skscn import ACTIVATIONS, SCNClassifier, SCNRegressor
 
 RNG = np.random.default_rng(0)
 X, y = RNG.normal(size=(40, 3)), RNG.normal(size=40)
-FAST = {"max_nodes": 5, "max_candidates": 20, "random_state": 0}
+FAST = {"max_nodes": 5, "max_candidates": 20, "configuration": "ladder", "random_state": 0}
 
 
 @pytest.mark.parametrize(

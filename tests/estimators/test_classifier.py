@@ -9,7 +9,7 @@ from skscn import SCNClassifier
 from skscn.estimators._calibration import calibrate
 from skscn.output_weights import ALGORITHMS
 
-FAST = {"max_nodes": 20, "max_candidates": 50, "random_state": 0}
+FAST = {"max_nodes": 20, "max_candidates": 50, "configuration": "ladder", "random_state": 0}
 X, y = load_iris(return_X_y=True)
 
 

@@ -9,7 +9,7 @@ from skscn import SCNClassifier, SCNRegressor
 from skscn.output_weights import ALGORITHMS
 
 X, y = make_friedman1(300, noise=1.0, random_state=0)
-FAST = {"max_candidates": 40, "random_state": 0}
+FAST = {"max_candidates": 40, "configuration": "ladder", "random_state": 0}
 
 
 def same_network(one, other):
@@ -19,9 +19,16 @@ def same_network(one, other):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("nodes_per_step", [1, 4])
-@pytest.mark.parametrize("early_stopping", [False, True])
-def test_thirty_nodes_and_then_sixty_are_sixty_in_one_go(algorithm, nodes_per_step, early_stopping):
-    parameters = {"algorithm": algorithm, "nodes_per_step": nodes_per_step, "early_stopping": early_stopping, **FAST}
+@pytest.mark.parametrize("early_stopping", [False, True, "gcv"])
+@pytest.mark.parametrize("configuration", ["ladder", "polished"])
+def test_thirty_nodes_and_then_sixty_are_sixty_in_one_go(algorithm, nodes_per_step, early_stopping, configuration):
+    parameters = {
+        **FAST,
+        "algorithm": algorithm,
+        "nodes_per_step": nodes_per_step,
+        "early_stopping": early_stopping,
+        "configuration": configuration,
+    }
     continued = SCNRegressor(max_nodes=30, warm_start=True, **parameters).fit(X, y)
     continued.set_params(max_nodes=60).fit(X, y)
     at_once = SCNRegressor(max_nodes=60, **parameters).fit(X, y)
@@ -40,7 +47,7 @@ def test_early_stopping_may_begin_with_a_warm_start():
 
 
 def test_warm_start_works_without_a_seed():
-    model = SCNRegressor(max_nodes=5, warm_start=True, max_candidates=40).fit(X, y)
+    model = SCNRegressor(max_nodes=5, warm_start=True, max_candidates=40, early_stopping=False).fit(X, y)
     first = model.network_.weights
     model.set_params(max_nodes=8).fit(X, y)
     np.testing.assert_array_equal(model.network_.weights[:, :5], first)
@@ -97,6 +104,21 @@ def test_the_validation_error_is_that_of_the_network_on_the_rows_held_out():
     ]
     kept = model.history_["validation_rmse"][: model.n_nodes_]
     np.testing.assert_allclose(kept, errors, rtol=1e-6)
+
+
+def test_generalised_cross_validation_chooses_the_prefix_of_its_formula():
+    model = SCNRegressor(early_stopping="gcv", max_nodes=80, n_iter_no_change=5, **FAST).fit(X, y)
+    degrees = 2.0 * model.history_["nodes"]
+    scores = model.history_["train_rmse"] / (1 - degrees / 300)
+    assert model.n_nodes_ == model.history_["nodes"][scores.argmin()] < model.history_["nodes"][-1]
+    assert model.stop_reason_ == "early stopping"
+    assert len(model.held_out_) == 0
+
+
+def test_a_few_rows_are_not_held_out_unless_asked_for():
+    assert len(SCNRegressor(max_nodes=5, random_state=0).fit(X[:90], y[:90]).held_out_) == 0
+    assert len(SCNRegressor(max_nodes=5, early_stopping=True, random_state=0).fit(X[:90], y[:90]).held_out_) == 9
+    assert len(SCNRegressor(max_nodes=5, random_state=0).fit(X, y).held_out_) == 30
 
 
 def test_probabilities_belong_to_the_nodes_that_are_kept():

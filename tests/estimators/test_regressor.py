@@ -17,7 +17,7 @@ from skscn.configuration import Free
 from skscn.output_weights import ALGORITHMS
 
 X, y = make_friedman1(400, n_features=6, noise=0.1, random_state=0)
-FAST = {"max_nodes": 15, "max_candidates": 40, "random_state": 0}
+FAST = {"max_nodes": 15, "max_candidates": 40, "configuration": "ladder", "random_state": 0}
 
 
 def test_fitted_attributes():
@@ -63,28 +63,30 @@ def test_activations_by_name_function_or_instance(activation):
 
 
 def test_a_configuration_can_be_passed():
-    free = SCNRegressor(configuration=Free((5.0,), (0.9,), 10), algorithm="SC-I", **FAST).fit(X, y)
-    named = SCNRegressor(configuration="free", scopes=(5.0,), algorithm="SC-I", **FAST).fit(X, y)
+    free = SCNRegressor(**{**FAST, "configuration": Free((5.0,), (0.9,), 10)}).fit(X, y)
+    named = SCNRegressor(**{**FAST, "configuration": "free", "scopes": (5.0,)}).fit(X, y)
     np.testing.assert_array_equal(free.network_.weights, named.network_.weights)
     assert set(free.history_["contraction"]) == {1.0}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_step_adds_a_block_of_distinct_nodes(algorithm):
-    model = SCNRegressor(algorithm=algorithm, max_nodes=35, nodes_per_step=10, window=2, random_state=0).fit(X, y)
+    parameters = {"nodes_per_step": 10, "window": 2, "configuration": "ladder", "random_state": 0}
+    model = SCNRegressor(algorithm=algorithm, max_nodes=35, **parameters).fit(X, y)
     assert model.history_["nodes"].tolist() == [10, 20, 30, 35]
     assert len(np.unique(model.network_.weights, axis=1).T) == 35
 
 
 def test_several_nodes_a_step_are_cheaper_and_almost_as_good():
-    model = SCNRegressor(max_nodes=11, nodes_per_step=4, max_candidates=100, random_state=0).fit(X, y)
-    single = SCNRegressor(max_nodes=11, max_candidates=100, random_state=0).fit(X, y)
+    parameters = {"max_nodes": 11, "max_candidates": 100, "configuration": "ladder", "random_state": 0}
+    model = SCNRegressor(nodes_per_step=4, **parameters).fit(X, y)
+    single = SCNRegressor(**parameters).fit(X, y)
     assert model.history_["train_rmse"][-1] < 1.5 * single.history_["train_rmse"][-1]
     assert model.history_["candidates"].sum() < single.history_["candidates"].sum()
 
 
 def test_tol_ends_growth():
-    model = SCNRegressor(tol=0.1, random_state=0).fit(X, y)
+    model = SCNRegressor(tol=0.1, configuration="ladder", random_state=0).fit(X, y)
     assert model.stop_reason_ == "tol"
     assert model.history_["train_rmse"][-1] <= 0.1 < model.history_["train_rmse"][-2]
 

@@ -43,6 +43,27 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algorithm):
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rule = ALGORITHMS[algorithm](2, WINDOW)
+    linear = np.column_stack([np.ones(200), X, X[:, 0]])
+    kept = rule.append_linear(rows, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
+    np.testing.assert_array_equal(kept, [True, True, True, True, False])
+    G = linear[:, kept]
+    np.testing.assert_allclose(rows._residual, T - G @ lstsq(G, T)[0], atol=1e-10)
+    for j in range(8):
+        assert rule.append(rows, W[:, j], B[j])
+    assert rule.nodes == 8
+    columns = np.hstack([G, H[:, :8]])
+    np.testing.assert_allclose(rows._residual, T - columns @ rule.output_weights(), atol=1e-8)
+    np.testing.assert_allclose(
+        columns @ rule.directions() @ rule.coefficients(), columns @ rule.output_weights(), atol=1e-8
+    )
+    if algorithm == "SC-III":
+        np.testing.assert_allclose(rows._residual, T - columns @ lstsq(columns, T)[0], atol=1e-8)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_a_rule_without_nodes_has_empty_weights(algorithm):
     rule = ALGORITHMS[algorithm](2, WINDOW)
     assert rule.output_weights().shape == rule.coefficients().shape == (0, 2)

@@ -17,7 +17,12 @@ def errors(model, X_train, X_test, y_train, y_test):
 def test_stock(split, algorithm, low, high):
     data = split("stock", seed=0)
     results = [
-        errors(SCNRegressor(algorithm=algorithm, max_nodes=25, random_state=seed).fit(data[0], data[2]), *data)
+        errors(
+            SCNRegressor(algorithm=algorithm, configuration="ladder", max_nodes=25, random_state=seed).fit(
+                data[0], data[2]
+            ),
+            *data,
+        )
         for seed in range(10)
     ]
     train, test = np.mean(results, axis=0)
@@ -31,6 +36,14 @@ def test_no_network_fails_on_unseen_rows(split, name, algorithm):
     tests = []
     for seed in range(20):
         data = split(name, seed)
-        model = SCNRegressor(algorithm=algorithm, max_nodes=100, n_jobs=2, random_state=seed).fit(data[0], data[2])
+        model = SCNRegressor(algorithm=algorithm, configuration="ladder", max_nodes=100, random_state=seed).fit(
+            data[0], data[2]
+        )
         tests.append(errors(model, *data)[1])
     assert max(tests) <= 1.5 * np.median(tests)
+
+
+def test_the_default_needs_half_of_the_papers_nodes_on_stock(split):
+    X, _, y, _ = split("stock", seed=0)
+    models = [SCNRegressor(tol=0.05, early_stopping=False, random_state=seed).fit(X, y) for seed in range(20)]
+    assert np.mean([model.n_nodes_ for model in models]) <= 16.4 / 2

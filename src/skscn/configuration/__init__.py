@@ -7,9 +7,17 @@ network is decided by :mod:`skscn.growth`, on all rows, for every strategy alike
 from skscn.configuration._base import Configuration, Proposal
 from skscn.configuration.free import Free
 from skscn.configuration.ladder import Ladder
+from skscn.configuration.polished import Polished
+from skscn.configuration.pooled import Pooled
 from skscn.configuration.quickprop import Quickprop
 
-CONFIGURATIONS: dict[str, type[Configuration]] = {"ladder": Ladder, "free": Free, "quickprop": Quickprop}
+CONFIGURATIONS: dict[str, type[Configuration]] = {
+    "ladder": Ladder,
+    "pooled": Pooled,
+    "polished": Polished,
+    "free": Free,
+    "quickprop": Quickprop,
+}
 
 
 def resolve_configuration(

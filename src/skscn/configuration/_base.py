@@ -45,6 +45,13 @@ class Configuration(ABC):
         T_max, draws in each scope; where there is no choice among draws, how often to try again.
     """
 
+    # What goes with the strategy where an estimator's parameter is "auto"; these are the paper's choices.
+    scaling: str | None = "minmax"
+    direct_link = False
+    early_stopping = False
+    # Whether predictions are kept near the range of the training targets.
+    bounded = False
+
     def __init__(
         self,
         scopes: Sequence[float],
@@ -54,6 +61,10 @@ class Configuration(ABC):
         self.scopes = tuple(scopes)
         self.contractions = tuple(contractions)
         self.max_candidates = max_candidates
+
+    def degrees_per_node(self, n_features: int) -> float:
+        """Degrees of freedom that a node takes up: its output weight, and one for having been chosen among many."""
+        return 2.0
 
     @abstractmethod
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:

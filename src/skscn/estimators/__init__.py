@@ -1,6 +1,14 @@
 """The scikit-learn estimators, thin on top of :mod:`skscn.growth`."""
 
 from skscn.estimators._classifier import SCNClassifier
+from skscn.estimators._ensemble import SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 
-__all__ = ["IRVFLRegressor", "ModifiedQuickpropRegressor", "SCNClassifier", "SCNRegressor"]
+__all__ = [
+    "IRVFLRegressor",
+    "ModifiedQuickpropRegressor",
+    "SCNClassifier",
+    "SCNEnsembleClassifier",
+    "SCNEnsembleRegressor",
+    "SCNRegressor",
+]

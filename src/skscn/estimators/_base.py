@@ -16,12 +16,15 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
-from skscn.estimators._early_stopping import split_rows
+from skscn.estimators._early_stopping import CrossValidation, Validation, Watch, split_rows
 from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+
+# Fewer rows are not split for early stopping unless the user says so.
+_ENOUGH_TO_HOLD_OUT = 100
 
 
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
@@ -36,7 +39,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "tol": [Interval(Real, 0, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
         "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
-        "early_stopping": ["boolean"],
+        "early_stopping": ["boolean", StrOptions({"validation", "gcv"})],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -73,6 +76,43 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    def _setting(self, name: str):
+        """A parameter's value; for "auto", the one that goes with the configuration."""
+        value = getattr(self, name)
+        return getattr(self._configuration(), name) if isinstance(value, str) and value == "auto" else value
+
+    def _criterion(self, data: TrainingData) -> str | None:
+        """What early stopping goes by: "validation", "gcv", or None without it.
+
+        A few rows are too few to hold any out; "auto" goes by generalised cross-validation there.
+        """
+        asked = self._setting("early_stopping")
+        if (
+            self.early_stopping == "auto"
+            and asked
+            and ((len(data.targets) if data.sample_weight is None else data.sample_weight.sum()) < _ENOUGH_TO_HOLD_OUT)
+        ):
+            return "gcv"
+        return {True: "validation", False: None}.get(asked, asked)
+
+    def _watch(self, criterion: str | None, held_out: TrainingData, parts: Parts) -> Watch | None:
+        if criterion is None:
+            return None
+        if criterion == "gcv":
+            return CrossValidation(self.n_iter_no_change, self._configuration().degrees_per_node(held_out.X.shape[1]))
+        return Validation(
+            self.n_iter_no_change,
+            held_out.X,
+            parts.outputs.transform(held_out.targets),
+            held_out.sample_weight,
+            parts.activation,
+            parts.inputs,
+        )
+
+    def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """Weights (d, p) and biases (p,) of intercept and direct links; none by default."""
+        return np.zeros((n_features, 0)), np.zeros(0)
 
     @abstractmethod
     def _configuration(self) -> Configuration:
@@ -129,19 +169,20 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             seed = self._seed
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        train, held_out, validation_rows = data, None, np.zeros(0, dtype=int)
-        if self.early_stopping:
+        criterion = self._criterion(data)
+        train, validation_rows = data, np.zeros(0, dtype=int)
+        if criterion == "validation":
             training_rows, validation_rows = split_rows(len(data.targets), self.validation_fraction, data.labels, seed)
-            train, held_out = data.take(training_rows), data.take(validation_rows)
+            train = data.take(training_rows)
+        parts = self._parts(train, single_output, y.dtype == np.float32 or data.classes is not None)
         training = Training(
             train,
-            held_out,
-            self._parts(train, single_output, y.dtype == np.float32 or data.classes is not None),
+            parts,
             self._output_weights,
-            patience=self.n_iter_no_change,
-            n_jobs=self.n_jobs,
+            self._watch(criterion, data.take(validation_rows), parts),
+            self.n_jobs,
         )
-        with training.rows:
+        with training:
             if continued:
                 training.resume(self.network_, self.history_, self.nodes_per_step)
             steps = training.steps(
@@ -159,7 +200,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             }
         for name, value in fitted.items():
             setattr(self, name, value)
-        if reason == "no candidate" and not self.n_nodes_:
+        if reason == "no candidate" and not self.n_nodes_ and not self.network_.linear.size:
             warnings.warn(
                 "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
                 "predicts a constant; try other scopes, more max_candidates, or contractions closer to 1.",
@@ -202,23 +243,29 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         }
 
     def _parts(self, data: TrainingData, single_output: bool, single_precision: bool) -> Parts:
-        """Activation and scalings; those of the network that is continued, if any."""
+        """What the network is made of; as far as possible that of the network that is continued, if any."""
         if self._is_continued():
             earlier = self.network_
-            return Parts(earlier.activation, earlier.inputs, earlier.outputs, single_output, single_precision)
+            activation, inputs, outputs = earlier.activation, earlier.inputs, earlier.outputs
+        else:
+            activation, scaling = resolve_activation(self.activation), self._setting("scaling")
+            inputs = scale_inputs(scaling, data.X, data.sample_weight)
+            outputs = scale_targets(scaling, data.targets)
         return Parts(
-            resolve_activation(self.activation),
-            scale_inputs(self.scaling, data.X),
-            scale_targets(self.scaling, data.targets),
-            single_output,
-            single_precision,
+            activation,
+            inputs,
+            outputs,
+            *self._linear_columns(*data.X.shape),
+            bounded=self._configuration().bounded,
+            single_output=single_output,
+            single_precision=single_precision,
         )
 
     def _check_continued(self, data: TrainingData) -> None:
         """Refuse what cannot go on."""
         network = self.network_
         grown = (network.n_outputs, network.activation, network.inputs.name)
-        if grown != (data.targets.shape[1], resolve_activation(self.activation), self.scaling):
+        if grown != (data.targets.shape[1], resolve_activation(self.activation), self._setting("scaling")):
             raise ValueError(
                 "warm_start=True continues a network with the same number of outputs, the same activation and the same "
                 "scaling; use warm_start=False to start anew."

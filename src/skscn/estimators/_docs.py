@@ -25,6 +25,11 @@ _PARAMETERS = {
         'How nodes are searched. "ladder" is the search of the paper; "free" takes any draw and "quickprop" climbs '
         "from\none, both in the first of the scopes and without supervision: the paper's baselines.",
     ),
+    "direct_link": (
+        'bool or "auto"',
+        'Whether the inputs themselves, and an intercept, are connected to the outputs; "auto" as the configuration '
+        "does.",
+    ),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
     "patience": ("int", "Iterations without progress before a node is done."),
@@ -33,11 +38,12 @@ _PARAMETERS = {
         "g. A function of an array that returns an array of the same shape can be passed.",
     ),
     "scaling": (
-        '{"minmax"} or None',
-        "How inputs and target are scaled: to [0, 1] as in the paper, or not at all.",
+        '{"minmax", "robust", "standard", "auto"} or None',
+        "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], outliers to the edge;\n"
+        'to mean 0 and deviation 1; not at all; "auto" as goes with the configuration. The target is scaled to [0, 1].',
     ),
     "early_stopping": (
-        "bool",
+        'bool or "auto"',
         "Hold rows out, stop when the error on them no longer falls, and keep the nodes up to the lowest error.",
     ),
     "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),

@@ -1,11 +1,14 @@
-"""Early stopping: a reader of growth's steps that watches the error on rows held out."""
+"""Early stopping: readers of growth's steps that watch the error on rows held out, or a criterion in its place."""
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from skscn import kernels
-from skscn.activations import Activation
+from skscn.activations import IDENTITY, Activation
 from skscn.output_weights import OutputWeights
+from skscn.rows import Rows
 from skscn.scaling import Scaling
 
 
@@ -28,50 +31,96 @@ def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: in
     return np.sort(train), np.sort(validation)
 
 
-class EarlyStopping:
-    """Validation error after each step, and the number of nodes with which it was lowest.
+class Watch(ABC):
+    """A reader of growth that knows with how many nodes the network was best.
 
     Parameters
     ----------
+    patience : int
+        n_iter_no_change, steps without improvement before :attr:`exhausted` turns true.
+    """
+
+    def __init__(self, patience: int):
+        self.patience = patience
+        self.best_nodes, self.best, self.waited = 0, np.inf, 0
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether there has been no improvement for ``patience`` steps."""
+        return self.waited >= self.patience
+
+    def begin(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows) -> None:
+        """Look at the network without any node: its linear columns wᵀx + b."""
+        self.best, _ = self._judge(weights, biases, output_weights, rows, linear=True)
+
+    def observe(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows) -> float:
+        """Look at the network with these nodes as well; return its validation RMSE, or NaN."""
+        value, validation_rmse = self._judge(weights, biases, output_weights, rows, linear=False)
+        if value < self.best:
+            self.best_nodes, self.best, self.waited = output_weights.nodes, value, 0
+        else:
+            self.waited += 1
+        return validation_rmse
+
+    @abstractmethod
+    def _judge(
+        self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows, *, linear: bool
+    ) -> tuple[float, float]:
+        """What is to be small, and the validation RMSE or NaN, with these columns as well."""
+
+
+class Validation(Watch):
+    """The error on rows held out.
+
+    Parameters
+    ----------
+    patience : int
     X, targets, sample_weight
         The rows held out; targets scaled.
     activation, scaling
         As for the training rows.
-    patience : int
-        n_iter_no_change, steps without a lower error before :attr:`exhausted` turns true.
     """
 
     def __init__(
         self,
+        patience: int,
         X,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         activation: Activation,
         scaling: Scaling,
-        patience: int,
     ):
+        super().__init__(patience)
         self.X, self.targets, self.sample_weight = X, targets, sample_weight
-        self.activation, self.scaling, self.patience = activation, scaling, patience
-        self.best_nodes, self.best_rmse, self.waited = 0, self._rmse(targets), 0
-        self._hidden: list[np.ndarray] = []
+        self.activation, self.scaling = activation, scaling
+        self._columns: list[np.ndarray] = [np.zeros((X.shape[0], 0))]
 
-    @property
-    def exhausted(self) -> bool:
-        """Whether the error has not fallen for ``patience`` steps."""
-        return self.waited >= self.patience
-
-    def observe(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights) -> float:
-        """The validation RMSE with these nodes as well, and the output weights of this moment."""
+    def _judge(self, weights, biases, output_weights, rows, *, linear):
         added = np.empty((self.X.shape[0], len(biases)))
-        for rows, h in kernels.hidden_blocks(self.X, weights, biases, self.activation, self.scaling):
-            added[rows] = h
-        self._hidden.append(added)
-        rmse = self._rmse(self.targets - np.hstack(self._hidden) @ output_weights.output_weights())
-        if rmse < self.best_rmse:
-            self.best_nodes, self.best_rmse, self.waited = output_weights.nodes, rmse, 0
-        else:
-            self.waited += 1
-        return rmse
+        activation = IDENTITY if linear else self.activation
+        for block, h in kernels.hidden_blocks(self.X, weights, biases, activation, self.scaling):
+            added[block] = h
+        self._columns.append(added)
+        errors = self.targets - np.hstack(self._columns) @ output_weights.output_weights()
+        rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
+        return rmse, rmse
 
-    def _rmse(self, errors: np.ndarray) -> float:
-        return float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
+
+class CrossValidation(Watch):
+    """Generalised cross-validation on the training rows: mean squared error over (1 − degrees of freedom/N)².
+
+    Parameters
+    ----------
+    patience : int
+    degrees_per_node : float
+        What a node costs, beside its output weight also for having been searched for.
+    """
+
+    def __init__(self, patience: int, degrees_per_node: float):
+        super().__init__(patience)
+        self.degrees_per_node = degrees_per_node
+
+    def _judge(self, weights, biases, output_weights, rows, *, linear):
+        degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
+        left = 1.0 - degrees / rows.weight
+        return (rows.rmse / left if left > 0.0 else np.inf), np.nan

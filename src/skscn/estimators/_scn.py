@@ -9,6 +9,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._base import GrowingNetwork
 from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.scaling import SCALINGS
+
+# Direct links are fitted by plain least squares, so they need more rows than inputs.
+_ROWS_PER_LINK = 4
 
 
 class BaseSCN(GrowingNetwork):
@@ -23,6 +27,9 @@ class BaseSCN(GrowingNetwork):
         "window": [Interval(Integral, 1, None, closed="left")],
         "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
         "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
+        "direct_link": ["boolean", StrOptions({"auto"})],
+        "scaling": [StrOptions({"auto", *(name for name in SCALINGS if name is not None)}), None],
+        "early_stopping": ["boolean", StrOptions({"validation", "gcv", "auto"})],
     }
 
     def __init__(
@@ -35,12 +42,13 @@ class BaseSCN(GrowingNetwork):
         contractions=(0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
         window=15,
         nodes_per_step=1,
-        configuration="ladder",
+        configuration="polished",
+        direct_link="auto",
         activation="sigmoid",
-        scaling="minmax",
-        early_stopping=False,
+        scaling="auto",
+        early_stopping="auto",
         validation_fraction=0.1,
-        n_iter_no_change=10,
+        n_iter_no_change=25,
         warm_start=False,
         n_jobs=None,
         random_state=None,
@@ -66,6 +74,7 @@ class BaseSCN(GrowingNetwork):
         self.window = window
         self.nodes_per_step = nodes_per_step
         self.configuration = configuration
+        self.direct_link = direct_link
 
     def _configuration(self) -> Configuration:
         scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
@@ -82,6 +91,13 @@ class BaseSCN(GrowingNetwork):
         return resolve_configuration(
             self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
         )
+
+    def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+        """An intercept, and a direct link from each input where there are rows enough to fit them."""
+        if not self._setting("direct_link"):
+            return super()._linear_columns(n_rows, n_features)
+        links = n_features if n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
+        return np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0]
 
     def _output_weights(self, n_outputs: int) -> OutputWeights:
         return ALGORITHMS[self.algorithm](n_outputs, self.window)

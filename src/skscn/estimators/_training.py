@@ -9,9 +9,9 @@ import numpy as np
 
 from skscn.activations import Activation
 from skscn.configuration import Configuration
-from skscn.estimators._early_stopping import EarlyStopping
+from skscn.estimators._early_stopping import Watch
 from skscn.growth import Step, grow
-from skscn.network import Network
+from skscn.network import LinearColumns, Network
 from skscn.output_weights import OutputWeights
 from skscn.rows import MemoryRows
 from skscn.scaling import Scaling
@@ -64,38 +64,37 @@ class Parts:
     activation: Activation
     inputs: Scaling
     outputs: Scaling
+    linear_weights: np.ndarray
+    linear_biases: np.ndarray
+    bounded: bool
     single_output: bool
     single_precision: bool
 
 
 class Training:
-    """Rows, output weights and the nodes so far.
+    """Rows, output weights and the nodes so far; a context, within which the rows are open.
 
     Parameters
     ----------
     data : TrainingData
         The rows to train on.
-    held_out : TrainingData or None
-        The rows to watch for early stopping.
     parts : Parts
     make_output_weights : callable
         Makes the rule for a number of outputs.
-    patience : int
-        n_iter_no_change.
+    watch : Watch or None
+        Decides how many nodes to keep.
     n_jobs : int or None
     """
 
     def __init__(
         self,
         data: TrainingData,
-        held_out: TrainingData | None,
         parts: Parts,
         make_output_weights: Callable[[int], OutputWeights],
-        *,
-        patience: int,
+        watch: Watch | None,
         n_jobs: int | None,
     ):
-        self.data, self.parts, self.patience, self.n_jobs = data, parts, patience, n_jobs
+        self.data, self.parts, self.n_jobs = data, parts, n_jobs
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.targets.shape[1])
         self.rows = MemoryRows(
@@ -106,17 +105,23 @@ class Training:
             sample_weight=data.sample_weight,
             n_jobs=n_jobs,
         )
-        self._watch = held_out and EarlyStopping(
-            held_out.X,
-            parts.outputs.transform(held_out.targets),
-            held_out.sample_weight,
-            parts.activation,
-            parts.inputs,
-            patience,
-        )
+        self._watch = watch
         self._weights = [np.zeros((data.X.shape[1], 0))]
         self._biases = [np.zeros(0)]
         self._history: list[tuple] = []
+
+    def __enter__(self) -> Training:
+        """Open the rows and take in the linear columns."""
+        self.rows.__enter__()
+        weights, biases = self.parts.linear_weights, self.parts.linear_biases
+        kept = self.output_weights.append_linear(self.rows, weights, biases)
+        self._linear = weights[:, kept], biases[kept]
+        if self._watch:
+            self._watch.begin(*self._linear, self.output_weights, self.rows)
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self.rows.__exit__(*exception)
 
     def resume(self, network: Network, history: np.ndarray, nodes_per_step: int) -> None:
         """Take the nodes of an earlier network in again, in their order, as if they had just been found.
@@ -146,7 +151,7 @@ class Training:
         """Count nodes that have been added; return the validation error with them, if there is one."""
         self._weights.append(weights)
         self._biases.append(biases)
-        return self._watch.observe(weights, biases, self.output_weights) if self._watch else np.nan
+        return self._watch.observe(weights, biases, self.output_weights, self.rows) if self._watch else np.nan
 
     def steps(
         self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
@@ -185,23 +190,31 @@ class Training:
         """The training as it was after the nodes to keep."""
         if self.nodes == self.output_weights.nodes:
             return self
-        training = Training(
-            self.data, None, self.parts, self._make_output_weights, patience=self.patience, n_jobs=self.n_jobs
-        )
+        training = Training(self.data, self.parts, self._make_output_weights, None, self.n_jobs)
         network = self.network()
-        training._replay(network.weights, network.biases)
+        with training:
+            training._replay(network.weights, network.biases)
         return training
+
+    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
+        """The range of the training targets and a twentieth more, as scaled."""
+        low, high = self.rows.targets.min(axis=0), self.rows.targets.max(axis=0)
+        margin = 0.05 * (high - low)
+        return low - margin, high + margin
 
     def network(self) -> Network:
         """The network of this moment, with the nodes to keep."""
-        nodes = self.nodes
+        nodes, start = self.nodes, self.output_weights.linear
+        output_weights = self.output_weights.output_weights(nodes)
         return Network(
             weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
             biases=np.hstack(self._biases)[:nodes],
-            output_weights=self.output_weights.output_weights(nodes),
+            output_weights=output_weights[start:],
+            linear=LinearColumns(*self._linear, output_weights[:start]),
             activation=self.parts.activation,
             inputs=self.parts.inputs,
             outputs=self.parts.outputs,
+            bounds=self._bounds() if self.parts.bounded else None,
             directions=self.output_weights.directions(nodes),
             coefficients=self.output_weights.coefficients(nodes),
             single_output=self.parts.single_output,

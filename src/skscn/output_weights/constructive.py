@@ -2,10 +2,19 @@
 
 from typing import ClassVar
 
+import numpy as np
+
 from skscn.output_weights._base import OutputWeights
+from skscn.rows import Rows
 
 
 class Constructive(OutputWeights):
     """The rule of Algorithm SC-I, steps 18 to 20."""
 
     keeps_columns: ClassVar[bool] = False
+
+    def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        """Solve for the linear columns together, then leave them."""
+        kept = super().append_linear(rows, weights, biases)
+        self._forget(rows)
+        return kept

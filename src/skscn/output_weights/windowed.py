@@ -10,6 +10,12 @@ from skscn.rows import Rows
 class Windowed(OutputWeights):
     """The rule of Algorithm SC-II, by a basis of the window that slides: O(N K²) a node, whatever L."""
 
+    def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        """Solve for the linear columns together, then leave them: the window is for nodes."""
+        kept = super().append_linear(rows, weights, biases)
+        self._forget(rows)
+        return kept
+
     def append(self, rows: Rows, weight: np.ndarray, bias: float) -> bool:
         """Add a node, then let the oldest column go so that K − 1 stay to be solved with the next one."""
         if not super().append(rows, weight, bias):

@@ -20,6 +20,16 @@ class Appended:
     coefficients: np.ndarray
 
 
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows: scaled inputs (n, d), residual (n, m) and basis (n, k), the last two weighted by ``roots``."""
+
+    X: np.ndarray
+    residual: np.ndarray
+    basis: np.ndarray
+    roots: np.ndarray | None
+
+
 class Rows(Protocol):
     """N training rows, their residual e, and an orthonormal basis Q of hidden columns; only row sums leave.
 
@@ -55,12 +65,16 @@ class Rows(Protocol):
         """How the row sums of one candidate change with its weights and bias."""
         ...
 
-    def append(self, weight: np.ndarray, bias: float, *, keep: bool) -> Appended | None:
+    def append(self, weight: np.ndarray, bias: float, *, keep: bool, linear: bool = False) -> Appended | None:
         """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
 
         None, and nothing changes, where the column nearly depends on the basis. The new direction joins the basis if
-        ``keep``.
+        ``keep``. The column is wᵀx + b itself, without activation, if ``linear``.
         """
+        ...
+
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them to search on a few."""
         ...
 
     def rotate(self, rotation: np.ndarray) -> None:

@@ -18,8 +18,8 @@ from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits
 
 from skscn import kernels
-from skscn.activations import Activation
-from skscn.rows._base import Appended, Rows
+from skscn.activations import IDENTITY, Activation
+from skscn.rows._base import Appended, Rows, Sample
 from skscn.scaling import Scaling
 from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
@@ -119,7 +119,7 @@ class MemoryRows(Rows):
             )
         )
 
-    def append(self, weight: np.ndarray, bias: float, *, keep: bool) -> Appended | None:
+    def append(self, weight: np.ndarray, bias: float, *, keep: bool, linear: bool = False) -> Appended | None:
         """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
 
         Gram–Schmidt is done twice, which keeps the basis orthonormal to rounding error (Giraud, Langou and Rozložník,
@@ -127,11 +127,15 @@ class MemoryRows(Rows):
 
         Parameters
         ----------
+        weight, bias
+            The node's w and b.
         keep : bool
             Whether the new direction joins the basis.
+        linear : bool
+            Whether the column is wᵀx + b itself, without activation.
         """
-        size, v = self.basis_size, self._column
-        norm = np.sqrt(self._sum(lambda rows: self._write_column(rows, weight, bias)))
+        size, v, activation = self.basis_size, self._column, IDENTITY if linear else self.activation
+        norm = np.sqrt(self._sum(lambda rows: self._write_column(rows, weight, bias, activation)))
         projection = np.zeros(size)
         if size:
             projection += self._sum(lambda rows: self._project(rows, v[rows]))
@@ -152,6 +156,12 @@ class MemoryRows(Rows):
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
         self._map(lambda rows: self._rotate(rows, rotation))
         self.basis_size = rotation.shape[1]
+
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them to search on a few."""
+        basis = np.vstack([np.zeros((0, len(rows))), *self._basis(rows)]).T
+        roots = None if self._roots is None else self._roots[rows]
+        return Sample(kernels.scaled(self.X[rows], self.scaling), self._residual[rows], basis, roots)
 
     def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
         """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
@@ -176,9 +186,9 @@ class MemoryRows(Rows):
     def _squares_of_residual(self, rows: slice) -> np.ndarray:
         return np.einsum("ij,ij->j", self._residual[rows], self._residual[rows])
 
-    def _write_column(self, rows: slice, weight: np.ndarray, bias: float) -> float:
+    def _write_column(self, rows: slice, weight: np.ndarray, bias: float, activation: Activation) -> float:
         roots = None if self._roots is None else self._roots[rows]
-        return kernels.column(self.X[rows], roots, weight, bias, self.activation, self.scaling, out=self._column[rows])
+        return kernels.column(self.X[rows], roots, weight, bias, activation, self.scaling, out=self._column[rows])
 
     def _basis(self, rows: slice | np.ndarray) -> list[np.ndarray]:
         """The basis on these rows, panel by panel, each of shape (vectors, rows)."""

@@ -1,0 +1,14 @@
+"""The pooled search with its best candidate polished by quasi-Newton steps on the same score."""
+
+from skscn.configuration.pooled import Pooled
+
+
+class Polished(Pooled):
+    """The best of one pool, polished."""
+
+    polished = 1
+    steps = 15
+
+    def degrees_per_node(self, n_features: int) -> float:
+        """A polished node has fitted all its weights, though only for a few steps."""
+        return 2.0 + n_features / 2

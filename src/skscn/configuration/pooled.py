@@ -1,0 +1,182 @@
+"""One pool of candidates over all scopes, scored by what is new in them; the best of them polished.
+
+The paper's score ⟨e, h⟩²/‖h‖² is how far the squared error falls if only the new output weight is evaluated. Where all
+are, it falls by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to the nodes that are there (Chen, Billings and Luo,
+1989): never less, and what is searched for here. Scopes are drawn log-uniformly, and the bias is placed so that the
+node's transition lies at a random quantile of the rows along its direction. Candidates are screened, and polished by a
+few quasi-Newton steps, on a sample of the rows; a node still has to pass the supervisory inequality on all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from skscn.activations import Activation
+from skscn.configuration._base import Configuration, Proposal
+from skscn.rows import Rows, Sample
+from skscn.scaling import weighted_quantiles
+from skscn.supervision import SMALLEST_MEAN_SQUARE, admissible, slack
+
+# Rows to search on.
+_SAMPLE = 2000
+# Rows among which transitions are placed.
+_ROWS_FOR_BIASES = 256
+# Inputs of a sparse direction; half of the directions are dense.
+_SPARSE = 3
+# At least so many rows, or this share of them, must carry what is new in a node.
+_FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
+# A weak pull of polished weights towards 0, relative to the largest scope.
+_PULL = 1e-4
+
+
+class Pooled(Configuration):
+    """The best of one pool, by the orthogonalised score."""
+
+    scaling = "robust"
+    direct_link = True
+    early_stopping = True
+    bounded = True
+    # Candidates handed on: the others are there in case that the first cannot be used.
+    handed_on = 4
+    # Candidates to polish, and quasi-Newton steps for each.
+    polished = 0
+    steps = 0
+
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+        """The best candidates one by one, each with the smallest contraction that it fulfils on all rows."""
+        search = _Search.on(rows, rng)
+        weights, biases, scopes = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
+        best_first, smallest = search.ranked(weights, biases)
+        for place, j in enumerate(best_first[: self.handed_on * count]):
+            weight, bias = weights[:, j], float(biases[j])
+            if place < self.polished * count and rows.activation.derivative is not None:
+                weight, bias = search.polish(weight, bias, self.steps, _PULL / max(self.scopes) ** 2, smallest)
+            contraction = self._smallest_contraction(rows, weight, bias, node)
+            if contraction is not None:
+                yield Proposal(
+                    weight[:, np.newaxis], np.array([bias]), float(scopes[j]), contraction, self.max_candidates
+                )
+
+    def _smallest_contraction(self, rows: Rows, weight: np.ndarray, bias: float, node: int) -> float | None:
+        sums = rows.sums(weight[:, np.newaxis], np.array([bias]))
+        fulfilled = (r for r in self.contractions if admissible(slack(sums, rows.residual_squares, r, node))[0])
+        return next(fulfilled, None)
+
+
+def draw_by_data(
+    X: np.ndarray,
+    weights_of_rows: np.ndarray | None,
+    scopes: tuple[float, ...],
+    count: int,
+    rng: np.random.Generator,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights (d, count), biases and scopes of candidates whose transitions lie among the rows of X."""
+    d = X.shape[1]
+    drawn = np.exp(rng.uniform(np.log(min(scopes)), np.log(max(scopes)), count))
+    sparse = rng.random(count) < 0.5
+    active = rng.random((d, count)) < np.where(sparse, min(1.0, _SPARSE / d), 1.0)
+    active[rng.integers(0, d, count), np.arange(count)] = True
+    weights = rng.uniform(-1.0, 1.0, (d, count)) * active * drawn
+    if len(X) > _ROWS_FOR_BIASES:
+        chosen = rng.choice(len(X), _ROWS_FOR_BIASES, replace=False)
+        X, weights_of_rows = X[chosen], None if weights_of_rows is None else weights_of_rows[chosen]
+    return weights, -weighted_quantiles(X @ weights, weights_of_rows, rng.random(count)), drawn
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The rows to search on: scaled inputs, residual, an orthonormal basis of the columns that are there."""
+
+    X: np.ndarray
+    residual: np.ndarray
+    basis: np.ndarray
+    roots: np.ndarray | None
+    activation: Activation
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Of the rows."""
+        return None if self.roots is None else self.roots**2
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights: the number of rows, where they have none."""
+        return float(len(self.X) if self.roots is None else self.roots @ self.roots)
+
+    @classmethod
+    def on(cls, rows: Rows, rng: np.random.Generator) -> _Search:
+        """Search on all rows, or on a sample where there are many."""
+        everything = rows.n_rows <= _SAMPLE
+        chosen = np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, _SAMPLE, replace=False)
+        sample: Sample = rows.sample(chosen)
+        basis, residual = sample.basis, sample.residual
+        if not everything and basis.shape[1]:
+            # Orthonormal over all rows is not orthonormal over some of them.
+            basis = np.linalg.qr(basis)[0]
+            residual = residual - basis @ (basis.T @ residual)
+        return cls(sample.X, residual, basis, sample.roots, rows.activation)
+
+    def columns(self, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        h = self.activation.value(self.X @ weights + biases)
+        return h if self.roots is None else h * self.roots[:, np.newaxis]
+
+    def new_part(self, h: np.ndarray) -> np.ndarray:
+        return h - self.basis @ (self.basis.T @ h)
+
+    def is_carried(self, v: np.ndarray) -> np.ndarray:
+        """Whether enough rows carry each column, by its participation ratio."""
+        squares = v * v
+        # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
+        quartics = np.einsum("ij,ij->j", squares, squares if self.weights is None else squares / self.weights[:, None])
+        needed = max(_FEWEST_ROWS, _SMALLEST_SHARE * self.total)
+        return squares.sum(axis=0) ** 2 >= needed * quartics
+
+    def ranked(self, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, float]:
+        """Usable candidates, largest orthogonalised score first; and the smallest ‖h‖² that is not almost zero."""
+        h = self.columns(weights, biases)
+        v = self.new_part(h)
+        squares = np.einsum("ij,ij->j", v, v)
+        bound = self.activation.bound
+        unit = bound**2 * self.total if np.isfinite(bound) else float(np.einsum("ij,ij->j", h, h).max())
+        smallest = SMALLEST_MEAN_SQUARE * unit
+        usable = (squares > 1e-2 * smallest) & self.is_carried(v)
+        score = np.zeros(len(squares))
+        np.divide(((self.residual.T @ h) ** 2).sum(axis=0), squares, out=score, where=usable)
+        return np.argsort(-score, kind="stable")[: int(usable.sum())], smallest
+
+    def polish(
+        self, weight: np.ndarray, bias: float, steps: int, pull: float, smallest: float
+    ) -> tuple[np.ndarray, float]:
+        """A few quasi-Newton steps up the orthogonalised score; the start, if the result is carried by too few rows."""
+        found = minimize(
+            self._loss,
+            np.append(weight, bias),
+            args=(pull, smallest / 4, float((self.residual**2).sum())),
+            jac=True,
+            method="L-BFGS-B",
+            options={"maxiter": steps},
+        ).x
+        v = self.new_part(self.columns(found[:-1, np.newaxis], found[-1:]))
+        return (found[:-1], float(found[-1])) if self.is_carried(v)[0] else (weight, bias)
+
+    def _loss(self, point: np.ndarray, pull: float, floor: float, scale: float) -> tuple[float, np.ndarray]:
+        """Minus the share of the squared error that the node takes away, and its gradient."""
+        assert self.activation.derivative is not None
+        z = self.X @ point[:-1] + point[-1]
+        slope = self.activation.derivative(z)
+        h = self.activation.value(z)
+        if self.roots is not None:
+            slope, h = slope * self.roots, h * self.roots
+        v = self.new_part(h)
+        # The floor keeps the score of a vanishing node from growing without bound.
+        norm = v @ v + floor
+        projections = h @ self.residual
+        score = projections @ projections / norm
+        moved = (2.0 / norm) * (self.residual @ projections - score * v) * slope
+        gradient = np.append(self.X.T @ moved, moved.sum())
+        value = -score / scale + pull * point[:-1] @ point[:-1]
+        return value, -gradient / scale + 2.0 * pull * np.append(point[:-1], 0.0)
