@@ -11,18 +11,19 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 import numpy as np
-from scipy import sparse
-from scipy.optimize import nnls
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
 from skscn.estimators._classifier import SCNClassifier
+from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
+from skscn.estimators._intervals import Conformal, choose_scale, learn_size
+from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 
 _DTYPES = (np.float64, np.float32)
@@ -31,10 +32,6 @@ _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=T
 # is little to learn.
 _SCALE_FOLDS = 5
 _ROWS_FOR_SCALE = 50
-# What the local scale is made of, beside the learnt size: shares of the spread, and constants in units of the mean
-# residual. The last constant makes the width of the interval as good as constant.
-_SPREAD_SHARES = (0.0, 0.5, 1.0, 2.0)
-_SCALE_CONSTANTS = (0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 1000.0)
 
 
 class _BaseEnsemble(BaseEstimator, ABC):
@@ -81,7 +78,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
     def _default_estimator(self) -> SCNRegressor | SCNClassifier:
         """The member to use where the user gave none."""
 
-    def _grow(self, data: _DistinctRows, targets: np.ndarray, strata: np.ndarray) -> _OutOfBag:
+    def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray) -> OutOfBag:
         """Grow the members, weigh them, and set what all ensembles have; targets and strata are of distinct rows."""
         estimator = self._default_estimator() if self.estimator is None else self.estimator
         rng = check_random_state(self.random_state)
@@ -91,7 +88,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
             delayed(_grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response) for plan in plans
         )
         members, predictions, unseen = zip(*grown, strict=True)
-        out_of_bag = _OutOfBag(
+        out_of_bag = OutOfBag(
             np.stack(predictions).astype(np.float64).reshape(len(plans), *targets.shape),
             np.stack(unseen),
             targets,
@@ -103,7 +100,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
         return out_of_bag
 
-    def _plan(self, seed: int, data: _DistinctRows, strata: np.ndarray) -> _Plan:
+    def _plan(self, seed: int, data: DistinctRows, strata: np.ndarray) -> _Plan:
         """A member's own draws. They come from its seed alone, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
         n_features = data.X.shape[1]
@@ -123,7 +120,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         with threadpool_limits(limits=1, user_api="blas"):
             return Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(tasks)
 
-    def _combination_weights(self, out_of_bag: _OutOfBag) -> np.ndarray:
+    def _combination_weights(self, out_of_bag: OutOfBag) -> np.ndarray:
         equal = np.full(self.n_members, 1.0 / self.n_members)
         if self.combination == "average":
             return equal
@@ -132,7 +129,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
                 'combination="nonnegative" weighs the members by their errors on out-of-bag rows, and there are none; '
                 f'{_GET_OUT_OF_BAG_ROWS}, or combination="average".'
             )
-        return _nonnegative_weights(out_of_bag.errors(), equal)
+        return nonnegative_weights(out_of_bag.errors(), equal)
 
     def _responses(self, X) -> np.ndarray:
         """What each member says about each row: shape (n_members, n_samples, ...)."""
@@ -234,7 +231,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         self
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
-        data = _distinct_rows(X, y, y, _checked_weights(sample_weight, X))
+        data = distinct_rows(X, y, y, checked_weights(sample_weight, X))
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
         out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int))
         combined = out_of_bag.combined(self.weights_)
@@ -301,7 +298,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         half = self._conformal.half_width(X, spread.reshape(len(spread), -1), coverage).reshape(mean.shape)
         return mean - half, mean + half
 
-    def _learn_interval(self, X, out_of_bag: _OutOfBag) -> _Conformal | None:
+    def _learn_interval(self, X, out_of_bag: OutOfBag) -> Conformal | None:
         """What intervals need, from the out-of-bag rows."""
         rows, shares = out_of_bag.shares(self.weights_)
         if not rows.size:
@@ -309,13 +306,13 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         predictions, sample_weight = out_of_bag.predictions[:, rows], out_of_bag.sample_weight[rows]
         residuals = out_of_bag.targets[rows] - np.einsum("mr,mro->ro", shares, predictions)
         # In units of the largest, so that squares neither overflow nor vanish.
-        units = _positive(np.abs(residuals).max(axis=0))
+        units = positive(np.abs(residuals).max(axis=0))
         _, spread = _mean_and_spread(predictions, self.weights_)
         sizes = np.abs(residuals) / units
         sizes *= self._fairness(sizes, spread / units, (shares**2).sum(axis=0)[:, np.newaxis], sample_weight)
         networks, learnt = self._learn_sizes(X[rows], sizes, sample_weight)
-        scale = _choose_scale(networks, learnt, sizes, spread / units, units)
-        return _Conformal(scale, sizes * units / scale.of(learnt * units, spread), sample_weight)
+        scale = choose_scale(networks, learnt, sizes, spread / units, units)
+        return Conformal(scale, sizes * units / scale.of(learnt * units, spread), sample_weight)
 
     def _fairness(
         self, sizes: np.ndarray, spread: np.ndarray, part: np.ndarray, sample_weight: np.ndarray
@@ -341,7 +338,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         # Rows are in the order of their fingerprints, so every fifth one is a random part.
         folds = np.arange(n_rows) % _SCALE_FOLDS
         fitted = self._parallel(
-            delayed(_learn_size)(X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold)
+            delayed(learn_size)(X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold)
             for fold in range(_SCALE_FOLDS)
         )
         networks, predictions = zip(*fitted, strict=True)
@@ -435,13 +432,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         """
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
-        sample_weight = _checked_weights(sample_weight, X)
+        sample_weight = checked_weights(sample_weight, X)
         # A class that has rows of weight 0 only is none.
         classes = np.unique(y[sample_weight > 0])
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
         _, numbers = np.unique(y, return_inverse=True)
-        data = _distinct_rows(X, y, numbers, sample_weight)
+        data = distinct_rows(X, y, numbers, sample_weight)
         indicators = data.y[:, np.newaxis] == classes
         out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1))
         combined = out_of_bag.combined(self.weights_)
@@ -510,161 +507,12 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
 
 @dataclass(frozen=True)
-class _DistinctRows:
-    """Rows, each once, with the sum of the weights of its twins; and which of them each row as given is."""
-
-    X: np.ndarray
-    y: np.ndarray
-    sample_weight: np.ndarray
-    inverse: np.ndarray
-
-
-@dataclass(frozen=True)
 class _Plan:
     """What makes a member differ: its seed, its columns, and how often each row was drawn, if any were."""
 
     seed: int
     features: np.ndarray
     counts: np.ndarray | None
-
-
-@dataclass(frozen=True)
-class _OutOfBag:
-    """What each member says about each distinct row, and whether it has seen it.
-
-    Predictions have shape (members, rows, outputs) and unseen (members, rows); targets and weights are of the rows.
-    """
-
-    predictions: np.ndarray
-    unseen: np.ndarray
-    targets: np.ndarray
-    sample_weight: np.ndarray
-
-    @property
-    def rows(self) -> np.ndarray:
-        """Numbers of the rows that count and that some member has not seen."""
-        return np.flatnonzero(self.unseen.any(axis=0) & (self.sample_weight > 0))
-
-    def coefficients(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of the members for each row: those that have seen it give theirs to the others in equal parts."""
-        count = np.maximum(self.unseen.sum(axis=0), 1)
-        return self.unseen * (weights[:, np.newaxis] + (1.0 - weights @ self.unseen) / count)
-
-    def shares(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that members of positive weight have not seen, and the weights of these among themselves.
-
-        These predict like the whole ensemble but with fewer members; :meth:`coefficients` would bring in members that
-        the ensemble hardly listens to, whose errors make intervals too wide.
-        """
-        weights = weights[:, np.newaxis] * self.unseen
-        total = weights.sum(axis=0)
-        rows = np.flatnonzero((total > 0) & (self.sample_weight > 0))
-        return rows, weights[:, rows] / total[rows]
-
-    def combined(self, weights: np.ndarray) -> np.ndarray:
-        """Predictions of shape (rows, outputs) by members that have not seen the row; NaN where all have."""
-        combined = np.einsum("mr,mro->ro", self.coefficients(weights), self.predictions)
-        combined[~self.unseen.any(axis=0)] = np.nan
-        return combined
-
-    def errors(self) -> np.ndarray:
-        """Weighted errors (rows · outputs, members), where the mean of the others stands in for who has seen a row.
-
-        Combined with any weights of sum 1, they are the errors of :meth:`combined`.
-        """
-        rows = self.rows
-        unseen, predictions = self.unseen[:, rows, np.newaxis], self.predictions[:, rows]
-        mean = (unseen * predictions).sum(axis=0) / unseen.sum(axis=0)
-        errors = self.targets[rows] - np.where(unseen, predictions, mean)
-        # In units of the target's range, so that outputs count the same.
-        errors /= _positive(np.ptp(self.targets[rows], axis=0))
-        errors *= np.sqrt(self.sample_weight[rows] / self.sample_weight[rows].max())[:, np.newaxis]
-        return errors.reshape(len(self.predictions), -1).T
-
-
-@dataclass(frozen=True)
-class _LocalScale:
-    """How large a residual to expect: a learnt size, a share of the members' spread, and a constant."""
-
-    networks: list
-    units: np.ndarray
-    largest: np.ndarray
-    share: np.ndarray
-    constant: np.ndarray
-
-    def of(self, learnt: np.ndarray, spread: np.ndarray) -> np.ndarray:
-        """The scale from learnt sizes and spread, both of shape (n, outputs)."""
-        return learnt + self.share * spread + self.constant
-
-    def at(self, X, spread: np.ndarray) -> np.ndarray:
-        """The scale of rows X."""
-        if not self.networks:
-            return self.of(np.zeros_like(spread), spread)
-        learnt = [np.clip(network.predict(X), 0.0, self.largest) for network in self.networks]
-        return self.of(self.units * np.mean(learnt, axis=0), spread)
-
-
-@dataclass(frozen=True)
-class _Conformal:
-    """Out-of-bag residuals in units of their local scale, shape (rows, outputs), and the weights of the rows."""
-
-    scale: _LocalScale
-    scores: np.ndarray
-    sample_weight: np.ndarray
-
-    def half_width(self, X, spread: np.ndarray, coverage: float) -> np.ndarray:
-        """Half the width of the interval, shape (n, outputs)."""
-        return self._quantile(coverage) * self.scale.at(X, spread)
-
-    def _quantile(self, coverage: float) -> np.ndarray:
-        """The score at rank ⌈(n + 1)·coverage⌉ of each output; n counts distinct rows, twins being no new evidence."""
-        count = len(self.scores)
-        order = self.scores.argsort(axis=0)
-        ranks = np.cumsum(self.sample_weight[order] * (count / self.sample_weight.sum()), axis=0)
-        scores = np.vstack([np.take_along_axis(self.scores, order, axis=0), np.full(self.scores.shape[1], np.inf)])
-        # A hair below, for ranks that are whole numbers but for rounding.
-        wanted = (count + 1) * coverage * (1.0 - 1e-12)
-        return np.array([column[np.searchsorted(rank, wanted)] for column, rank in zip(scores.T, ranks.T, strict=True)])
-
-
-def _checked_weights(sample_weight, X) -> np.ndarray:
-    """Weights of all rows; 1 where none were given."""
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    largest = sample_weight.max()
-    if (sample_weight < 0).any() or largest == 0:
-        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
-    # Counts stay as they are; what is too large for a count could overflow when summed.
-    return sample_weight / largest if largest > 2**53 else sample_weight
-
-
-def _distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> _DistinctRows:
-    """Each row once; numbers are y as numbers. Rows come in an order of their own, whatever order they are given in."""
-    columns = numbers.reshape(len(y), -1)
-    constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)
-    fingerprints = _hash(columns, constants[: columns.shape[1]]) + _hash(X, constants[columns.shape[1] :])
-    _, first, inverse = np.unique(fingerprints, return_index=True, return_inverse=True)
-    return _DistinctRows(X[first], y[first], np.bincount(inverse, weights=sample_weight), inverse)
-
-
-def _hash(rows, constants: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each row, the same for equal rows, dense or sparse; for 10⁶ others it differs but for 3e-8.
-
-    Whole-number arithmetic wraps, so the sums are exact in any order; a 0 adds nothing.
-    """
-    if sparse.issparse(rows):
-        rows = rows.copy()
-        rows.sum_duplicates()
-        return sparse.csr_array((_mix(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ constants
-    return _mix(rows) @ constants
-
-
-def _mix(values: np.ndarray) -> np.ndarray:
-    """The bits of numbers, well mixed (the last steps of splitmix64); 0 stays 0."""
-    # Adding 0 turns −0 into 0.
-    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
 
 
 def _bootstrap_counts(strata: np.ndarray, counts_at_all: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -699,86 +547,32 @@ def _columns(X, features: np.ndarray):
     return X if len(features) == X.shape[1] else X[:, features]
 
 
-def _learn_size(X, sizes: np.ndarray, sample_weight: np.ndarray, seed: int) -> tuple[SCNRegressor, np.ndarray]:
-    """A small network for the sizes of residuals, and what it says about all rows."""
-    network = SCNRegressor(
-        max_nodes=10,
-        max_candidates=30,
-        configuration="ladder",
-        early_stopping=True,
-        validation_fraction=0.2,
-        n_iter_no_change=5,
-        random_state=seed,
-    )
-    with threadpool_limits(limits=1, user_api="blas"):
-        network.fit(X, sizes, sample_weight=sample_weight)
-        return network, np.clip(network.predict(X), 0.0, sizes.max(axis=0))
-
-
-def _choose_scale(networks: list, learnt: np.ndarray, sizes: np.ndarray, spread: np.ndarray, units: np.ndarray):
-    """The local scale of the lowest root mean square of size/scale, times the mean scale: of the narrowest intervals.
-
-    A quantile in place of the root mean square would be the very width, but jumps from row to row. Learnt sizes, sizes
-    and spread are in the given units.
-    """
-    mean = _positive(sizes.mean(axis=0))
-    choices = [
-        (np.full(len(units), share), constant * mean) for share in _SPREAD_SHARES for constant in _SCALE_CONSTANTS
-    ]
-    scales = (learnt + share * spread + constant for share, constant in choices)
-    widths = [((sizes / scale) ** 2).mean(axis=0) ** 0.5 * scale.mean(axis=0) for scale in scales]
-    best = np.argmin(widths, axis=0)
-    shares, constants = (np.array([choices[b][i][output] for output, b in enumerate(best)]) for i in (0, 1))
-    return _LocalScale(networks, units, sizes.max(axis=0), shares, constants * units)
-
-
-def _nonnegative_weights(errors: np.ndarray, equal: np.ndarray) -> np.ndarray:
-    """Weights w ≥ 0 with Σw = 1 that minimise ‖errors·w‖.
-
-    One more row asks for the sum. As w = s·u with Σu = 1 costs s²‖errors·u‖² + λ²(s − 1)², the best u is the same for
-    every λ: dividing by the sum gives the exact answer.
-    """
-    size = np.abs(errors).max()
-    if size == 0.0:
-        return equal
-    # A triangle of the members' size has the same norms as the many rows.
-    triangle = np.linalg.qr(errors / size, mode="r")
-    ask = np.linalg.norm(triangle) / np.sqrt(len(equal))
-    weights, _ = nnls(np.vstack([triangle, np.full(len(equal), ask)]), np.r_[np.zeros(len(triangle)), ask])
-    return weights / weights.sum()
-
-
 def _mean_and_spread(predictions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and standard deviation over the first axis, in the type of the predictions."""
     weights = weights.reshape(-1, *[1] * (predictions.ndim - 1))
     mean = (weights * predictions).sum(axis=0)
     deviations = np.abs(predictions - mean)
     # In units of the largest, so that squares neither overflow nor vanish.
-    largest = _positive(deviations.max(axis=0))
+    largest = positive(deviations.max(axis=0))
     spread = largest * np.sqrt((weights * (deviations / largest) ** 2).sum(axis=0))
     return mean.astype(predictions.dtype), spread.astype(predictions.dtype)
 
 
-def _r2(out_of_bag: _OutOfBag, combined: np.ndarray) -> float:
+def _r2(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
     rows = out_of_bag.rows
     if len(rows) < 2:
         return np.nan
     targets = out_of_bag.targets[rows]
-    units = _positive(np.abs(targets).max(axis=0))
+    units = positive(np.abs(targets).max(axis=0))
     return float(r2_score(targets / units, combined[rows] / units, sample_weight=out_of_bag.sample_weight[rows]))
 
 
-def _accuracy(out_of_bag: _OutOfBag, combined: np.ndarray) -> float:
+def _accuracy(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
     rows = out_of_bag.rows
     if not rows.size:
         return np.nan
     right = combined[rows].argmax(axis=1) == out_of_bag.targets[rows].argmax(axis=1)
     return float(np.average(right, weights=out_of_bag.sample_weight[rows]))
-
-
-def _positive(values: np.ndarray) -> np.ndarray:
-    """The values, with 1 in place of 0: units to divide by."""
-    return np.where(values > 0, values, 1.0)
 
 
 def _log(probabilities: np.ndarray) -> np.ndarray:
