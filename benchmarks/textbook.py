@@ -57,7 +57,7 @@ def main():
     print(f"{arguments.rows} rows, 10 inputs, {arguments.nodes} nodes")
     print(f"textbook   {literal:8.2f} s   RMSE {literal_rmse:.5f}")
     for algorithm in ("SC-I", "SC-II", "SC-III"):
-        model = SCNRegressor(algorithm=algorithm, max_nodes=arguments.nodes, random_state=0)
+        model = SCNRegressor(algorithm=algorithm, configuration="ladder", max_nodes=arguments.nodes, random_state=0)
         started = perf_counter()
         model.fit(X, y)
         ours = perf_counter() - started

@@ -25,6 +25,8 @@ from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # Fewer rows are not split for early stopping unless the user says so.
 _ENOUGH_TO_HOLD_OUT = 100
+# From here on "auto" saves memory: rows are not copied to hold some out, and inputs are not linked to outputs.
+MANY_ROWS = 100_000
 
 
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
@@ -85,15 +87,13 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _criterion(self, data: TrainingData) -> str | None:
         """What early stopping goes by: "validation", "gcv", or None without it.
 
-        A few rows are too few to hold any out; "auto" goes by generalised cross-validation there.
+        A few rows are too few to hold any out, and many are too many to be overfitted; "auto" goes by generalised
+        cross-validation there.
         """
         asked = self._setting("early_stopping")
-        if (
-            self.early_stopping == "auto"
-            and asked
-            and ((len(data.targets) if data.sample_weight is None else data.sample_weight.sum()) < _ENOUGH_TO_HOLD_OUT)
-        ):
-            return "gcv"
+        if asked and self.early_stopping == "auto":
+            count = len(data.targets) if data.sample_weight is None else data.sample_weight.sum()
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= count <= MANY_ROWS else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 
     def _watch(self, criterion: str | None, held_out: TrainingData, parts: Parts) -> Watch | None:

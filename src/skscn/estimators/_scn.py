@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
-from skscn.estimators._base import GrowingNetwork
+from skscn.estimators._base import MANY_ROWS, GrowingNetwork
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.scaling import SCALINGS
 
@@ -93,10 +93,14 @@ class BaseSCN(GrowingNetwork):
         )
 
     def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """An intercept, and a direct link from each input where there are rows enough to fit them."""
+        """An intercept, and a direct link from each input where there are rows enough to fit them.
+
+        With very many rows, "auto" leaves the linear part to the nodes: each link is one more column of the basis.
+        """
         if not self._setting("direct_link"):
             return super()._linear_columns(n_rows, n_features)
-        links = n_features if n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
+        wanted = self.direct_link is True or n_rows <= MANY_ROWS
+        links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
         return np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0]
 
     def _output_weights(self, n_outputs: int) -> OutputWeights:

@@ -31,9 +31,10 @@ CAPTIONS = {
 # Panels of Figure 3: title -> network.
 _PANELS: dict[str, tuple[type[NetworkRegressor], dict[str, Any]]] = {
     **{f"IRVFL, λ = {scope}": (IRVFLRegressor, {"scope": scope}) for scope in (1, 100, 200)},
-    "SC-I": (SCNRegressor, {"algorithm": "SC-I", "scopes": SCOPES["DB1"]}),
-    "SC-II, K = 15": (SCNRegressor, {"algorithm": "SC-II", "scopes": SCOPES["DB1"]}),
-    "SC-III": (SCNRegressor, {"algorithm": "SC-III", "scopes": SCOPES["DB1"]}),
+    **{
+        title: (SCNRegressor, {"algorithm": algorithm, "configuration": "ladder", "scopes": SCOPES["DB1"]})
+        for title, algorithm in {"SC-I": "SC-I", "SC-II, K = 15": "SC-II", "SC-III": "SC-III"}.items()
+    },
 }
 PANELS = tuple(_PANELS)
 
