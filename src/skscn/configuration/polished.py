@@ -8,6 +8,7 @@ class Polished(Pooled):
 
     polished = 1
     steps = 15
+    steps_on_sample = 8
 
     def degrees_per_node(self, n_features: int) -> float:
         """A polished node has fitted all its weights, though only for a few steps."""

@@ -3,16 +3,17 @@
 The paper's score ⟨e, h⟩²/‖h‖² is how far the squared error falls if only the new output weight is evaluated. Where all
 are, it falls by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to the nodes that are there (Chen, Billings and Luo,
 1989): never less, and what is searched for here. Scopes are drawn log-uniformly, and the bias is placed so that the
-node's transition lies at a random quantile of the rows along its direction. Candidates are screened, and polished by a
+node's transition passes through a random row. Candidates are screened, and polished by a
 few quasi-Newton steps, on a sample of the rows; a node still has to pass the supervisory inequality on all of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import minimize
 
 from skscn.activations import Activation
@@ -23,8 +24,9 @@ from skscn.supervision import SMALLEST_MEAN_SQUARE, admissible, slack
 
 # Rows to search on.
 _SAMPLE = 2000
-# Rows among which transitions are placed.
-_ROWS_FOR_BIASES = 256
+# Up to so many rows, transitions are placed at quantiles of the rows along the direction, which depend neither on the
+# order of the rows nor on whether a row is given twice or with weight 2; beyond, through a random row, as is cheaper.
+_FEW_ROWS = 256
 # Inputs of a sparse direction; half of the directions are dense.
 _SPARSE = 3
 # At least so many rows, or this share of them, must carry what is new in a node.
@@ -42,9 +44,10 @@ class Pooled(Configuration):
     bounded = True
     # Candidates handed on: the others are there in case that the first cannot be used.
     handed_on = 4
-    # Candidates to polish, and quasi-Newton steps for each.
+    # Candidates to polish, and quasi-Newton steps for each; fewer on a sample, lest they fit the sample only.
     polished = 0
     steps = 0
+    steps_on_sample = 0
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """The best candidates one by one, each with the smallest contraction that it fulfils on all rows."""
@@ -54,7 +57,13 @@ class Pooled(Configuration):
         for place, j in enumerate(best_first[: self.handed_on * count]):
             weight, bias = weights[:, j], float(biases[j])
             if place < self.polished * count and rows.activation.derivative is not None:
-                weight, bias = search.polish(weight, bias, self.steps, _PULL / max(self.scopes) ** 2, smallest)
+                weight, bias = search.polish(
+                    weight,
+                    bias,
+                    self.steps if search.gram is None else self.steps_on_sample,
+                    _PULL / max(self.scopes) ** 2,
+                    smallest,
+                )
             contraction = self._smallest_contraction(rows, weight, bias, node)
             if contraction is not None:
                 yield Proposal(
@@ -81,19 +90,25 @@ def draw_by_data(
     active = rng.random((d, count)) < np.where(sparse, min(1.0, _SPARSE / d), 1.0)
     active[rng.integers(0, d, count), np.arange(count)] = True
     weights = rng.uniform(-1.0, 1.0, (d, count)) * active * drawn
-    if len(X) > _ROWS_FOR_BIASES:
-        chosen = rng.choice(len(X), _ROWS_FOR_BIASES, replace=False)
-        X, weights_of_rows = X[chosen], None if weights_of_rows is None else weights_of_rows[chosen]
-    return weights, -weighted_quantiles(X @ weights, weights_of_rows, rng.random(count)), drawn
+    shares = rng.random(count)
+    if len(X) <= _FEW_ROWS:
+        return weights, -weighted_quantiles(X @ weights, weights_of_rows, shares), drawn
+    total = np.cumsum(np.ones(len(X)) if weights_of_rows is None else weights_of_rows)
+    through = X[np.searchsorted(total, shares * total[-1])]
+    return weights, -np.einsum("ij,ji->i", through, weights), drawn
 
 
 @dataclass(frozen=True)
 class _Search:
-    """The rows to search on: scaled inputs, residual, an orthonormal basis of the columns that are there."""
+    """The rows to search on: scaled inputs, residual, and a basis of the columns that are there.
+
+    The basis is orthonormal where ``gram`` is None; else that is the Cholesky factor of its Gram matrix.
+    """
 
     X: np.ndarray
     residual: np.ndarray
     basis: np.ndarray
+    gram: tuple[np.ndarray, bool] | None
     roots: np.ndarray | None
     activation: Activation
 
@@ -113,19 +128,25 @@ class _Search:
         everything = rows.n_rows <= _SAMPLE
         chosen = np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, _SAMPLE, replace=False)
         sample: Sample = rows.sample(chosen)
-        basis, residual = sample.basis, sample.residual
-        if not everything and basis.shape[1]:
-            # Orthonormal over all rows is not orthonormal over some of them.
-            basis = np.linalg.qr(basis)[0]
-            residual = residual - basis @ (basis.T @ residual)
-        return cls(sample.X, residual, basis, sample.roots, rows.activation)
+        gram = None
+        if not everything and sample.basis.shape[1]:
+            # Orthonormal over all rows is almost so over some of them, and its Gram matrix well conditioned; the shift
+            # is for a column that hardly shows in the sample.
+            product = sample.basis.T @ sample.basis
+            gram = cho_factor(product + 1e-9 * np.trace(product) * np.eye(len(product)))
+        search = cls(sample.X, sample.residual, sample.basis, gram, sample.roots, rows.activation)
+        return search if gram is None else replace(search, residual=search.new_part(sample.residual))
 
     def columns(self, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
         h = self.activation.value(self.X @ weights + biases)
         return h if self.roots is None else h * self.roots[:, np.newaxis]
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
-        return h - self.basis @ (self.basis.T @ h)
+        """What is left of columns when the basis is taken out."""
+        projection = self.basis.T @ h
+        if self.gram is not None:
+            projection = cho_solve(self.gram, projection)
+        return h - self.basis @ projection
 
     def is_carried(self, v: np.ndarray) -> np.ndarray:
         """Whether enough rows carry each column, by its participation ratio."""
