@@ -12,11 +12,9 @@ something again after a change, take another OUT or delete its lines.
 
 import argparse
 import csv
-import json
 import os
 import sys
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -37,7 +35,6 @@ from sklearn.ensemble import (
     RandomForestRegressor,
     StackingClassifier,
 )
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from sklearn.linear_model import LinearRegression, LogisticRegression, RidgeCV
@@ -51,6 +48,7 @@ from sklearn.svm import SVC, SVR
 import skscn
 from skscn.cli._progress import progress_bar
 from skscn.experiments.figures import save
+from skscn.experiments.jsonlines import append_line, read_lines
 
 DATA_VARIABLE = "SKSCN_BENCH_DATA"
 FOLDERS = {"regression": ("paper", "regression"), "classification": ("classification",)}
@@ -257,13 +255,10 @@ def measure(data: DataSet, method: str, split: int) -> tuple[Key, dict]:
     model = METHODS[data.task][method](len(X), split)
     result: dict = {"train_rows": len(X), "test_rows": len(X_test)}
     try:
-        with warnings.catch_warnings():
-            # What a method reaches within its limits is its result.
-            warnings.simplefilter("ignore", ConvergenceWarning)
-            started = perf_counter()
-            model.fit(X, y)
-            result["seconds"] = perf_counter() - started
-            result |= scores(data, model, X_test, y_test)
+        started = perf_counter()
+        model.fit(X, y)
+        result["seconds"] = perf_counter() - started
+        result |= scores(data, model, X_test, y_test)
     except (ValueError, np.linalg.LinAlgError, MemoryError) as error:
         result["failed"] = f"{type(error).__name__}: {error}"
     else:
@@ -290,28 +285,14 @@ class ResultStore:
         self.path = path
         path.parent.mkdir(parents=True, exist_ok=True)
         self.results: dict[Key, dict] = {}
-        for record in self._records():
+        for record in read_lines(path):
             key = (record.pop("task"), record.pop("set"), record.pop("method"), record.pop("split"))
             self.results[key] = record
-
-    def _records(self) -> Iterator[dict]:
-        """The lines of the file; a last line that was cut off by a kill is removed."""
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            with self.path.open("r+b") as file:
-                file.truncate(whole)
-        yield from map(json.loads, content[:whole].splitlines())
 
     def add(self, key: Key, result: dict) -> None:
         """Keep a result; it is on disk when this returns."""
         record = dict(zip(("task", "set", "method", "split"), key, strict=True)) | result
-        with self.path.open("ab") as file:
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, record)
         self.results[key] = result
 
 

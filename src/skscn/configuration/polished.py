@@ -1,4 +1,4 @@
-"""The pooled search with its best candidate polished by quasi-Newton steps on the same score."""
+"""The pooled search with its best candidates polished by quasi-Newton steps on the same score."""
 
 from skscn.configuration.pooled import Pooled
 
@@ -6,7 +6,7 @@ from skscn.configuration.pooled import Pooled
 class Polished(Pooled):
     """The best of one pool, polished."""
 
-    polished = 1
+    polished = 3
     steps = 15
     steps_on_sample = 8
 

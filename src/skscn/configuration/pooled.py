@@ -31,6 +31,8 @@ _FEW_ROWS = 256
 _SPARSE = 3
 # At least so many rows, or this share of them, must carry what is new in a node.
 _FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
+# Candidates whose contractions are found in one pass over the rows.
+_BATCH = 8
 # A weak pull of polished weights towards 0, relative to the largest scope.
 _PULL = 1e-4
 
@@ -42,38 +44,38 @@ class Pooled(Configuration):
     direct_link = True
     early_stopping = True
     bounded = True
-    # Candidates handed on: the others are there in case that the first cannot be used.
-    handed_on = 4
     # Candidates to polish, and quasi-Newton steps for each; fewer on a sample, lest they fit the sample only.
     polished = 0
     steps = 0
     steps_on_sample = 0
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
-        """The best candidates one by one, each with the smallest contraction that it fulfils on all rows."""
+        """Candidates one by one, polished ones first, each with the smallest contraction that it fulfils on all rows.
+
+        With several outputs the best candidate often fails the inequality for one of them; then the next ones follow.
+        """
         search = _Search.on(rows, rng)
         weights, biases, scopes = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
         best_first, smallest = search.ranked(weights, biases)
-        for place, j in enumerate(best_first[: self.handed_on * count]):
-            weight, bias = weights[:, j], float(biases[j])
-            if place < self.polished * count and rows.activation.derivative is not None:
-                weight, bias = search.polish(
-                    weight,
-                    bias,
-                    self.steps if search.gram is None else self.steps_on_sample,
-                    _PULL / max(self.scopes) ** 2,
-                    smallest,
-                )
-            contraction = self._smallest_contraction(rows, weight, bias, node)
-            if contraction is not None:
-                yield Proposal(
-                    weight[:, np.newaxis], np.array([bias]), float(scopes[j]), contraction, self.max_candidates
-                )
+        steps = self.steps if search.gram is None else self.steps_on_sample
+        can_polish = rows.activation.derivative is not None
+        for j in best_first[: self.polished * count if can_polish else 0]:
+            pull = _PULL / max(self.scopes) ** 2
+            weight, bias = search.polish(weights[:, j], float(biases[j]), steps, pull, smallest)
+            yield from self._admissible(rows, weight[:, np.newaxis], np.array([bias]), scopes[[j]], node)
+        for start in range(0, len(best_first), _BATCH * count):
+            batch = best_first[start : start + _BATCH * count]
+            yield from self._admissible(rows, weights[:, batch], biases[batch], scopes[batch], node)
 
-    def _smallest_contraction(self, rows: Rows, weight: np.ndarray, bias: float, node: int) -> float | None:
-        sums = rows.sums(weight[:, np.newaxis], np.array([bias]))
-        fulfilled = (r for r in self.contractions if admissible(slack(sums, rows.residual_squares, r, node))[0])
-        return next(fulfilled, None)
+    def _admissible(
+        self, rows: Rows, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray, node: int
+    ) -> Iterator[Proposal]:
+        """Those of these candidates that fulfil the inequality with one of the contractions, in their order."""
+        sums = rows.sums(weights, biases)
+        fulfilled = np.array([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions])
+        for j in np.flatnonzero(fulfilled.any(axis=0)):
+            contraction = self.contractions[int(fulfilled[:, j].argmax())]
+            yield Proposal(weights[:, [j]], biases[[j]], float(scopes[j]), contraction, self.max_candidates)
 
 
 def draw_by_data(

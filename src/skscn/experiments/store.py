@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 
 from joblib import Parallel, delayed
 
+from skscn.experiments.jsonlines import append_line, read_lines
 from skscn.experiments.trials import Trial, Unit, run_trial
 
 
@@ -28,20 +28,9 @@ class TrialStore:
         self.path, self.data_seed = path, data_seed
         path.parent.mkdir(parents=True, exist_ok=True)
         self._trials: dict[tuple[str, int], Trial] = {}
-        for record in self._records():
+        for record in read_lines(path):
             if record["data_seed"] == data_seed:
                 self._trials[_key(record["unit"]), record["seed"]] = Trial(**record["trial"])
-
-    def _records(self) -> Iterator[dict]:
-        """The lines of the file; a last line that was cut off by a kill is removed."""
-        if not self.path.exists():
-            return
-        content = self.path.read_bytes()
-        whole = content.rfind(b"\n") + 1
-        if whole < len(content):
-            with self.path.open("r+b") as file:
-                file.truncate(whole)
-        yield from map(json.loads, content[:whole].splitlines())
 
     def trials(self, unit: Unit, count: int) -> list[Trial]:
         """The first ``count`` trials of a unit, in the order of their seeds; all of them must be there."""
@@ -61,10 +50,7 @@ class TrialStore:
         """Keep a trial; it is on disk when this returns."""
         described = unit.describe()
         record = {"unit": described, "seed": seed, "data_seed": self.data_seed, "trial": asdict(trial)}
-        with self.path.open("ab") as file:
-            file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, record)
         self._trials[_key(described), seed] = trial
 
     def run(self, tasks: list[tuple[Unit, int]], jobs: int) -> Iterator[Unit]:
