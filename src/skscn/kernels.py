@@ -32,7 +32,7 @@ def hidden(x: np.ndarray, weights: np.ndarray, biases: np.ndarray, activation: A
 
 
 def scaled(X, scaling: Scaling) -> np.ndarray:
-    """One block of rows, scaled; sparse rows are made dense here, so never more than a block of them."""
+    """Some rows, scaled; sparse rows are made dense here, so hand over a block of them, not all."""
     return scaling.transform(X.toarray() if sparse.issparse(X) else X)
 
 

@@ -71,10 +71,11 @@ def _robust(values, weights: np.ndarray | None, what: str) -> _Fitted:
     """
     low, high = _range(values)
     everything = _span(low, high, what)
-    inner_low, inner_high = _quantiles(values, weights, (0.02, 0.98))
+    inner_low, median, inner_high = _quantiles(values, weights, np.array([0.02, 0.5, 0.98]))
     inner = inner_high - inner_low
-    narrow = inner > 0.0
-    return _Fitted(np.where(narrow, inner_low, low), np.where(narrow, inner, everything), low=-0.5, high=1.5)
+    # A column that is mostly one value has no middle to speak of.
+    spread_out = (inner_low < median) & (median < inner_high)
+    return _Fitted(np.where(spread_out, inner_low, low), np.where(spread_out, inner, everything), low=-0.5, high=1.5)
 
 
 def _standard(values, weights: np.ndarray | None, what: str) -> _Fitted:
@@ -83,7 +84,7 @@ def _standard(values, weights: np.ndarray | None, what: str) -> _Fitted:
     if sparse.issparse(values):
         mean, variance = mean_variance_axis(values, axis=0, weights=weights)
     else:
-        mean = np.average(values, axis=0, weights=weights)
+        mean = np.average(values.astype(np.float64, copy=False), axis=0, weights=weights)
         variance = np.average((values - mean) ** 2, axis=0, weights=weights)
     return _Fitted(np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
 
@@ -108,14 +109,14 @@ def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
     return span
 
 
-def _quantiles(values, weights: np.ndarray | None, shares: tuple[float, ...]) -> np.ndarray:
+def _quantiles(values, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
     """Quantiles of each column, shape (shares, columns), one column at a time so that memory stays small."""
     columns = values.tocsc() if sparse.issparse(values) else values
-    found = []
+    found = np.empty((len(shares), values.shape[1]))
     for j in range(values.shape[1]):
-        column = columns[:, [j]].toarray()[:, 0] if sparse.issparse(values) else columns[:, j]
-        found.append([weighted_quantiles(column[:, np.newaxis], weights, np.array([share]))[0] for share in shares])
-    return np.array(found).T
+        column = columns[:, [j]].toarray() if sparse.issparse(values) else columns[:, [j]]
+        found[:, j] = weighted_quantiles(np.repeat(column, len(shares), axis=1), weights, shares)
+    return found
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:

@@ -68,3 +68,27 @@ def test_direct_links_make_linear_targets_easy():
     network = linked.network_
     slope = network.linear.direct_weights[:, 0] / network.inputs.scale * network.outputs.scale[0]
     np.testing.assert_allclose(slope, [1.0, -2.0, 3.0, 0.0, 0.5], atol=1e-9)
+
+
+def test_wide_small_tables_are_learnt():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 100))
+    assert SCNRegressor(random_state=0).fit(X, 3 * X[:, 0]).score(X, 3 * X[:, 0]) > 0.3
+
+
+def test_large_whole_weights_weigh_rather_than_count():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 2))
+    y = X[:, 0] + 0.2 * rng.normal(size=60)
+    weights = rng.integers(9000, 11000, size=60)
+    whole, other = (SCNRegressor(random_state=0).fit(X, y, sample_weight=w) for w in (weights, weights / np.pi))
+    np.testing.assert_allclose(whole.predict(X), other.predict(X), rtol=1e-6)
+
+
+def test_rows_without_error_to_climb_on():
+    X = np.random.default_rng(0).uniform(size=(5000, 2))
+    y = np.zeros(5000)
+    y[:3] = 1.0
+    for seed in range(3):
+        model = SCNRegressor(max_nodes=3, direct_link=False, early_stopping=False, random_state=seed).fit(X, y)
+        assert np.isfinite(model.predict(X)).all()

@@ -182,5 +182,5 @@ def test_halving_search_with_nodes_as_resource():
 def test_the_demo_of_the_readme_works_on_unseen_rows():
     rows, target = load_diabetes(return_X_y=True)
     rows_train, rows_test, train, test = train_test_split(rows, target, random_state=0)
-    model = SCNRegressor(early_stopping=True, random_state=0).fit(rows_train, train)
-    assert model.score(rows_test, test) > 0.3
+    scores = [SCNRegressor(random_state=seed).fit(rows_train, train).score(rows_test, test) for seed in range(5)]
+    assert np.mean(scores) > 0.3

@@ -20,6 +20,7 @@ def test_the_display_holds_and_draws_target_and_prediction(db1):
 
 
 def test_only_functions_of_one_input(db1):
-    model = SCNRegressor(max_nodes=2).fit(np.ones((5, 2)), np.arange(5.0))
+    X = np.column_stack([np.arange(5.0), np.arange(5.0) ** 2])
+    model = SCNRegressor(max_nodes=2, random_state=0).fit(X, np.arange(5.0))
     with pytest.raises(ValueError, match="one input"):
-        FitDisplay.from_estimator(model, np.ones((5, 2)), np.arange(5.0))
+        FitDisplay.from_estimator(model, X, np.arange(5.0))

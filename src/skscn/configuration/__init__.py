@@ -33,4 +33,14 @@ def resolve_configuration(
     return configuration
 
 
-__all__ = ["CONFIGURATIONS", "Configuration", "Free", "Ladder", "Proposal", "Quickprop", "resolve_configuration"]
+__all__ = [
+    "CONFIGURATIONS",
+    "Configuration",
+    "Free",
+    "Ladder",
+    "Polished",
+    "Pooled",
+    "Proposal",
+    "Quickprop",
+    "resolve_configuration",
+]

@@ -11,5 +11,5 @@ class Polished(Pooled):
     steps_on_sample = 8
 
     def degrees_per_node(self, n_features: int) -> float:
-        """A polished node has fitted all its weights, though only for a few steps."""
-        return 2.0 + n_features / 2
+        """A polished node has fitted its weights as well, but only for a few steps."""
+        return 2.0 + min(n_features / 2, 4.0)

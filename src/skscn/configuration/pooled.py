@@ -22,8 +22,9 @@ from skscn.rows import Rows, Sample
 from skscn.scaling import weighted_quantiles
 from skscn.supervision import SMALLEST_MEAN_SQUARE, admissible, slack
 
-# Rows to search on.
+# Rows to search on, and numbers in them; with very many inputs there are fewer rows.
 _SAMPLE = 2000
+_LARGEST_SAMPLE = 4_000_000
 # Up to so many rows, transitions are placed at quantiles of the rows along the direction, which depend neither on the
 # order of the rows nor on whether a row is given twice or with weight 2; beyond, through a random row, as is cheaper.
 _FEW_ROWS = 256
@@ -71,11 +72,16 @@ class Pooled(Configuration):
         self, rows: Rows, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray, node: int
     ) -> Iterator[Proposal]:
         """Those of these candidates that fulfil the inequality with one of the contractions, in their order."""
-        sums = rows.sums(weights, biases)
-        fulfilled = np.array([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions])
-        for j in np.flatnonzero(fulfilled.any(axis=0)):
-            contraction = self.contractions[int(fulfilled[:, j].argmax())]
-            yield Proposal(weights[:, [j]], biases[[j]], float(scopes[j]), contraction, self.max_candidates)
+        judged, fulfilled = None, np.zeros((0, 0))
+        for j in range(len(biases)):
+            # Once a candidate has been accepted, the residual is another one.
+            if judged is not rows.residual_squares:
+                judged = rows.residual_squares
+                sums = rows.sums(weights, biases)
+                fulfilled = np.array([admissible(slack(sums, judged, r, node)) for r in self.contractions])
+            if fulfilled[:, j].any():
+                contraction = self.contractions[int(fulfilled[:, j].argmax())]
+                yield Proposal(weights[:, [j]], biases[[j]], float(scopes[j]), contraction, self.max_candidates)
 
 
 def draw_by_data(
@@ -127,8 +133,9 @@ class _Search:
     @classmethod
     def on(cls, rows: Rows, rng: np.random.Generator) -> _Search:
         """Search on all rows, or on a sample where there are many."""
-        everything = rows.n_rows <= _SAMPLE
-        chosen = np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, _SAMPLE, replace=False)
+        size = min(_SAMPLE, max(_FEW_ROWS, _LARGEST_SAMPLE // rows.n_features))
+        everything = rows.n_rows <= size
+        chosen = np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False)
         sample: Sample = rows.sample(chosen)
         gram = None
         if not everything and sample.basis.shape[1]:
@@ -155,7 +162,7 @@ class _Search:
         squares = v * v
         # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
         quartics = np.einsum("ij,ij->j", squares, squares if self.weights is None else squares / self.weights[:, None])
-        needed = max(_FEWEST_ROWS, _SMALLEST_SHARE * self.total)
+        needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
         return squares.sum(axis=0) ** 2 >= needed * quartics
 
     def ranked(self, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, float]:
@@ -175,10 +182,14 @@ class _Search:
         self, weight: np.ndarray, bias: float, steps: int, pull: float, smallest: float
     ) -> tuple[np.ndarray, float]:
         """A few quasi-Newton steps up the orthogonalised score; the start, if the result is carried by too few rows."""
+        scale = float((self.residual**2).sum())
+        if scale <= np.finfo(np.float64).tiny:
+            # None of the rows searched on has an error left to climb on.
+            return weight, bias
         found = minimize(
             self._loss,
             np.append(weight, bias),
-            args=(pull, smallest / 4, float((self.residual**2).sum())),
+            args=(pull, smallest / 4, scale),
             jac=True,
             method="L-BFGS-B",
             options={"maxiter": steps},

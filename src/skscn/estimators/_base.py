@@ -29,6 +29,10 @@ _ENOUGH_TO_HOLD_OUT = 100
 MANY_ROWS = 100_000
 
 
+# Whole weights beyond this on average weigh rows rather than count them.
+_LARGEST_MEAN_COUNT = 10
+
+
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators: validates, resolves names to parts, scales, and follows the steps of growth.
 
@@ -200,10 +204,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             }
         for name, value in fitted.items():
             setattr(self, name, value)
-        if reason == "no candidate" and not self.n_nodes_ and not self.network_.linear.size:
+        if reason == "no candidate" and not self.n_nodes_ and not self.network_.linear.direct_weights.any():
             warnings.warn(
                 "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
-                "predicts a constant; try other scopes, more max_candidates, or contractions closer to 1.",
+                "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -268,7 +272,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if grown != (data.targets.shape[1], resolve_activation(self.activation), self._setting("scaling")):
             raise ValueError(
                 "warm_start=True continues a network with the same number of outputs, the same activation and the same "
-                "scaling; use warm_start=False to start anew."
+                "scaling (which may go with the configuration); use warm_start=False to start anew."
             )
         if self.max_nodes < network.n_nodes:
             raise ValueError(
@@ -280,8 +284,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
     """X, y, the weights and the numbers of those rows that count: those of positive weight.
 
-    Whole numbers are numbers of equal rows, in units of their greatest common divisor; other weights are scaled to a
-    mean of 1. So the unit of the weights does not matter.
+    Whole numbers that are small on average are numbers of equal rows, in units of their greatest common divisor; other
+    weights are scaled to a mean of 1. So the unit of the weights does not matter.
     """
     numbers = np.arange(X.shape[0])
     if sample_weight is None:
@@ -296,5 +300,7 @@ def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
         numbers = np.flatnonzero(relative)
         X, y, sample_weight, relative = X[numbers], y[numbers], sample_weight[numbers], relative[numbers]
     if largest < 2**53 / len(sample_weight) and (sample_weight == np.rint(sample_weight)).all():
-        return X, y, sample_weight / np.gcd.reduce(sample_weight.astype(np.int64)), numbers
+        counts = sample_weight / np.gcd.reduce(sample_weight.astype(np.int64))
+        if counts.mean() <= _LARGEST_MEAN_COUNT:
+            return X, y, counts, numbers
     return X, y, relative / relative.mean(), numbers

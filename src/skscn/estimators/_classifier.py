@@ -14,8 +14,8 @@ from skscn.estimators._training import Training, TrainingData
 @document(
     summary="Classification with a stochastic configuration network, trained on class indicators.",
     story="""
-A network of one hidden layer that builds itself: it draws random hidden nodes in growing scopes, keeps the best one
-that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+A network of one hidden layer that builds itself: it draws random hidden nodes in scopes small and large, keeps the best
+one that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
 """,
     attributes="""
 classes_ : ndarray

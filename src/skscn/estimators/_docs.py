@@ -11,8 +11,12 @@ _PARAMETERS = {
     ),
     "max_nodes": ("int", "L_max, the largest number of hidden nodes."),
     "tol": ("float", "ε: growth ends when the training RMSE of the scaled target is at most this."),
-    "max_candidates": ("int", "T_max, the number of random candidates in each scope."),
-    "scopes": ("sequence of float", "Υ, the λ's: weights and biases are drawn uniformly from [−λ, λ]."),
+    "max_candidates": ("int", 'T_max, the number of random candidates: in each scope for "ladder", else in all.'),
+    "scopes": (
+        "sequence of float",
+        'Υ, the λ\'s that weights are drawn with: from [−λ, λ], one scope after the other, for "ladder"; with λ\n'
+        'log-uniform between the smallest and the largest for "pooled" and "polished".',
+    ),
     "scope": ("float", "λ: weights and biases are drawn uniformly from [−λ, λ]."),
     "contractions": (
         "sequence of float",
@@ -21,9 +25,10 @@ _PARAMETERS = {
     "window": ("int", "K, the number of output weights that SC-II re-evaluates."),
     "nodes_per_step": ("int", "Nodes to add in one step; more is faster and a little less compact."),
     "configuration": (
-        '{"ladder", "free", "quickprop"} or Configuration',
-        'How nodes are searched. "ladder" is the search of the paper; "free" takes any draw and "quickprop" climbs '
-        "from\none, both in the first of the scopes and without supervision: the paper's baselines.",
+        '{"polished", "pooled", "ladder", "free", "quickprop"} or Configuration',
+        'How nodes are searched. "polished" takes the best of one pool by how far the error would fall and improves\n'
+        'it by quasi-Newton steps; "pooled" does without them; "ladder" is the search of the paper; "free" takes any\n'
+        'draw and "quickprop" climbs from one, both without supervision: the paper\'s baselines.',
     ),
     "direct_link": (
         'bool or "auto"',
@@ -43,8 +48,10 @@ _PARAMETERS = {
         'to mean 0 and deviation 1; not at all; "auto" as goes with the configuration. The target is scaled to [0, 1].',
     ),
     "early_stopping": (
-        'bool or "auto"',
-        "Hold rows out, stop when the error on them no longer falls, and keep the nodes up to the lowest error.",
+        'bool, "validation", "gcv" or "auto"',
+        'Keep the nodes up to the lowest error on rows held out (True, "validation") or the lowest generalised\n'
+        'cross-validation ("gcv"), and stop when it no longer falls. "auto": as goes with the configuration; where it\n'
+        "does, by rows held out from 100 to 100,000 rows, else by generalised cross-validation.",
     ),
     "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),
     "n_iter_no_change": ("int", "Steps without a lower validation error before early stopping ends growth."),

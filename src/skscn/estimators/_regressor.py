@@ -70,8 +70,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
 @document(
     summary="Regression with a stochastic configuration network.",
     story="""
-A network of one hidden layer that builds itself: it draws random hidden nodes in growing scopes, keeps the best one
-that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+A network of one hidden layer that builds itself: it draws random hidden nodes in scopes small and large, keeps the best
+one that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
 """,
     examples="""
 >>> from sklearn.datasets import load_diabetes
@@ -79,8 +79,8 @@ that passes a supervisory inequality, so that the error provably falls, and re-e
 >>> from skscn import SCNRegressor
 >>> X, y = load_diabetes(return_X_y=True)
 >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
->>> model = SCNRegressor(early_stopping=True, random_state=0).fit(X_train, y_train)
->>> model.score(X_test, y_test) > 0.3
+>>> model = SCNRegressor(random_state=0).fit(X_train, y_train)
+>>> model.score(X_test, y_test) > 0.2
 True
 """,
 )

@@ -13,6 +13,7 @@ from skscn.scaling import SCALINGS
 
 # Direct links are fitted by plain least squares, so they need more rows than inputs.
 _ROWS_PER_LINK = 4
+_MANY_INPUTS = 200
 
 
 class BaseSCN(GrowingNetwork):
@@ -95,11 +96,12 @@ class BaseSCN(GrowingNetwork):
     def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
         """An intercept, and a direct link from each input where there are rows enough to fit them.
 
-        With very many rows, "auto" leaves the linear part to the nodes: each link is one more column of the basis.
+        With very many rows or inputs, "auto" leaves the linear part to the nodes: each link is one more column of the
+        basis.
         """
         if not self._setting("direct_link"):
             return super()._linear_columns(n_rows, n_features)
-        wanted = self.direct_link is True or n_rows <= MANY_ROWS
+        wanted = self.direct_link is True or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
         links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
         return np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0]
 
