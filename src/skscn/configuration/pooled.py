@@ -34,6 +34,8 @@ _SPARSE = 3
 _FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
 # Candidates whose contractions are found in one pass over the rows.
 _BATCH = 8
+# With fewer rows there is little to climb on but their noise.
+_ENOUGH_TO_POLISH = 100
 # A weak pull of polished weights towards 0, relative to the largest scope.
 _PULL = 1e-4
 
@@ -59,7 +61,7 @@ class Pooled(Configuration):
         weights, biases, scopes = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
         best_first, smallest = search.ranked(weights, biases)
         steps = self.steps if search.gram is None else self.steps_on_sample
-        can_polish = rows.activation.derivative is not None
+        can_polish = rows.activation.derivative is not None and search.total >= _ENOUGH_TO_POLISH
         for j in best_first[: self.polished * count if can_polish else 0]:
             pull = _PULL / max(self.scopes) ** 2
             weight, bias = search.polish(weights[:, j], float(biases[j]), steps, pull, smallest)

@@ -204,7 +204,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             }
         for name, value in fitted.items():
             setattr(self, name, value)
-        if reason == "no candidate" and not self.n_nodes_ and not self.network_.linear.direct_weights.any():
+        if reason == "no candidate" and not self.n_iter_ and not self.network_.linear.direct_weights.any():
             warnings.warn(
                 "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
                 "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
