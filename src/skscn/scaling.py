@@ -126,12 +126,8 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     """
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
-    below = np.cumsum(np.ones(len(values)) if weights is None else weights)
-    if weights is None:
-        place = np.searchsorted(below, shares * below[-1])
-    else:
-        below = np.cumsum(weights[order], axis=0)
-        place = (below < shares * below[-1]).sum(axis=0)
+    below = np.cumsum(np.ones_like(order, dtype=np.float64) if weights is None else weights[order], axis=0)
+    place = (below < shares * below[-1]).sum(axis=0)
     return np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0]
 
 
