@@ -37,7 +37,13 @@ def _problem(seed, n, d, m, weighted):
 
 def _fit(problem, **parameters):
     X, Y, p = problem
-    parameters = {"max_nodes": 8, "max_candidates": 30, "configuration": "ladder", "random_state": 0} | parameters
+    parameters = {
+        "max_nodes": 8,
+        "max_candidates": 30,
+        "configuration": "ladder",
+        "alpha": 0,
+        "random_state": 0,
+    } | parameters
     return SCNRegressor(**parameters).fit(X, Y, sample_weight=p)
 
 

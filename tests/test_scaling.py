@@ -23,16 +23,14 @@ def test_none_changes_nothing():
 def test_sparse_is_scaled_as_dense(name):
     rows = X * (np.random.default_rng(1).random(X.shape) < 0.5)
     dense, scattered = scale_inputs(name, rows), scale_inputs(name, sparse.csr_array(rows))
-    np.testing.assert_allclose(dense.offset, scattered.offset, rtol=1e-12)
-    np.testing.assert_allclose(dense.scale, scattered.scale, rtol=1e-12)
+    np.testing.assert_allclose(dense.transform(rows), scattered.transform(rows), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", SCALINGS)
 def test_a_row_of_weight_two_is_two_rows(name):
     counts = np.random.default_rng(2).integers(1, 4, size=50)
     weighted, repeated = scale_inputs(name, X, counts.astype(float)), scale_inputs(name, np.repeat(X, counts, axis=0))
-    np.testing.assert_allclose(weighted.offset, repeated.offset, rtol=1e-12)
-    np.testing.assert_allclose(weighted.scale, repeated.scale, rtol=1e-10)
+    np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), rtol=1e-6, atol=1e-9)
 
 
 def test_robust_scaling_is_not_ruled_by_outliers():
@@ -76,3 +74,21 @@ def test_ranges_beyond_float64_are_refused():
         scale_inputs("minmax", values)
     with pytest.raises(ValueError, match="use scaling='minmax'"):
         scale_targets(None, values)
+
+
+def test_quantile_scaling_spreads_any_column_evenly():
+    values = np.exp(np.random.default_rng(3).normal(size=(5000, 2)) * [1.0, 5.0])
+    scaled = scale_inputs("quantile", values).transform(values)
+    shares = np.sort(scaled, axis=0)
+    np.testing.assert_allclose(shares, np.linspace(0, 1, 5000)[:, None] * np.ones(2), atol=0.01)
+    assert (np.argsort(values[:, 0]) == np.argsort(scaled[:, 0], kind="stable")).mean() > 0.99
+
+
+def test_quantile_scaling_of_ties_constants_and_what_lies_outside():
+    values = np.column_stack([np.repeat([0.0, 1.0, 2.0], [10, 80, 10]), np.full(100, 7.0)])
+    scaling = scale_inputs("quantile", values)
+    scaled = scaling.transform(np.array([[0.0, 7.0], [1.0, 7.0], [2.0, 9.0], [-1e300, 7.0], [1e300, 7.0]]))
+    np.testing.assert_allclose(scaled[1, 0], 0.5, atol=0.01)
+    np.testing.assert_allclose(scaled[[0, 2], 0], [0.05, 0.95], atol=0.01)
+    np.testing.assert_array_equal(scaled[[3, 4], 0], scaled[[0, 2], 0])
+    np.testing.assert_array_equal(scaled[:, 1], 0.0)

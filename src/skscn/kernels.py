@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from skscn.activations import Activation
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
 
 # Numbers in one block: half a megabyte of float64, a part of the second-level cache.
@@ -31,13 +31,13 @@ def hidden(x: np.ndarray, weights: np.ndarray, biases: np.ndarray, activation: A
     return activation.value(z)
 
 
-def scaled(X, scaling: Scaling) -> np.ndarray:
+def scaled(X, scaling: InputScaling) -> np.ndarray:
     """Some rows, scaled; sparse rows are made dense here, so hand over a block of them, not all."""
     return scaling.transform(X.toarray() if sparse.issparse(X) else X)
 
 
 def hidden_blocks(
-    X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: Scaling
+    X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: InputScaling
 ) -> Iterator[tuple[slice, np.ndarray]]:
     """Walk through all rows: each block's place and its hidden outputs."""
     for rows in blocks(X.shape[0], max(weights.shape)):
@@ -51,7 +51,7 @@ def candidate_sums(
     weights: np.ndarray,
     biases: np.ndarray,
     activation: Activation,
-    scaling: Scaling,
+    scaling: InputScaling,
     quartics: bool,
 ) -> Sums:
     """The row sums that supervision needs, for all candidates over one stretch of rows.
@@ -79,7 +79,7 @@ def candidate_slopes(
     weight: np.ndarray,
     bias: float,
     activation: Activation,
-    scaling: Scaling,
+    scaling: InputScaling,
 ) -> Slopes:
     """How the sums of one candidate change with its weights and bias, over one stretch of rows."""
     assert activation.derivative is not None
@@ -105,7 +105,7 @@ def column(
     weight: np.ndarray,
     bias: float,
     activation: Activation,
-    scaling: Scaling,
+    scaling: InputScaling,
     out: np.ndarray,
 ) -> float:
     """Write one weighted hidden column of a stretch to ``out``; return its sum of squares."""

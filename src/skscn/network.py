@@ -10,7 +10,7 @@ from scipy import sparse
 
 from skscn import kernels
 from skscn.activations import Activation
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling, Scaling
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,7 +62,7 @@ class Network:
         Columns that are linear in the inputs: intercept and direct links.
     activation : Activation
         g.
-    inputs, outputs : Scaling
+    inputs, outputs : scalings
         How x and f(x) are scaled.
     bounds : tuple of two ndarrays of shape (m,), or None
         Between which scaled outputs are kept.
@@ -82,7 +82,7 @@ class Network:
     output_weights: np.ndarray
     linear: LinearColumns
     activation: Activation
-    inputs: Scaling
+    inputs: InputScaling
     outputs: Scaling
     bounds: tuple[np.ndarray, np.ndarray] | None
     directions: sparse.csc_array

@@ -3,6 +3,7 @@
 A :class:`Scaling` is applied block by block while rows are read, so the training data are never copied.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 _FAR = 1e9
 # The same for values taken as they are; squares of squares of them are still finite.
 _LARGEST = 1e30
+# Knots of the map to quantiles.
+_KNOTS = 101
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,32 @@ class Scaling:
             return np.clip(scaled * self.scale + self.offset, -largest, largest)
 
 
+@dataclass(frozen=True, eq=False)
+class QuantileScaling:
+    """The map of each column to the share of the training rows below, linear between knots; constant beyond them.
+
+    Attributes
+    ----------
+    name : str
+    knots, shares : ndarray of shape (k, d)
+        Rising values of each column and what they are mapped to.
+    """
+
+    name: str
+    knots: np.ndarray
+    shares: np.ndarray
+
+    def transform(self, values: np.ndarray) -> np.ndarray:
+        """``values`` scaled, as a new float64 array."""
+        scaled = np.empty(values.shape)
+        for j, (knots, shares) in enumerate(zip(self.knots.T, self.shares.T, strict=True)):
+            scaled[:, j] = np.interp(values[:, j], knots, shares)
+        return scaled
+
+
+InputScaling = Scaling | QuantileScaling
+
+
 def _range(values) -> tuple[np.ndarray, np.ndarray]:
     if sparse.issparse(values):
         low, high = min_max_axis(values, axis=0)
@@ -48,54 +77,68 @@ def _range(values) -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
 
-@dataclass(frozen=True)
-class _Fitted:
-    """What a scaling is made of; a column of scale 0 is constant."""
-
-    offset: np.ndarray
-    scale: np.ndarray
-    low: float = -_FAR
-    high: float = _FAR
+def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float = -_FAR, high: float = _FAR) -> Scaling:
+    """A column of scale 0 is constant, carries nothing, and is mapped to 0 for good."""
+    constant = scale == 0.0
+    return Scaling(name, np.where(constant, 0.0, offset), np.where(constant, np.inf, scale), low, high)
 
 
-def _minmax(values, weights: np.ndarray | None, what: str) -> _Fitted:
+def _minmax(X, weights: np.ndarray | None) -> Scaling:
     """To [0, 1], as in the paper."""
-    low, high = _range(values)
-    return _Fitted(low, _span(low, high, what))
+    low, high = _range(X)
+    return _affine("minmax", low, _span(low, high, "X"))
 
 
-def _robust(values, weights: np.ndarray | None, what: str) -> _Fitted:
+def _robust(X, weights: np.ndarray | None) -> Scaling:
     """The middle 96 % to [0, 1], and what lies farther out than half that range to its edge.
 
     Outliers neither squeeze the other values together nor carry a prediction away.
     """
-    low, high = _range(values)
-    everything = _span(low, high, what)
-    inner_low, median, inner_high = _quantiles(values, weights, np.array([0.02, 0.5, 0.98]))
+    low, high = _range(X)
+    everything = _span(low, high, "X")
+    inner_low, median, inner_high = _quantiles(X, weights, np.array([0.02, 0.5, 0.98]))
     inner = inner_high - inner_low
     # A column that is mostly one value has no middle to speak of.
     spread_out = (inner_low < median) & (median < inner_high)
-    return _Fitted(np.where(spread_out, inner_low, low), np.where(spread_out, inner, everything), low=-0.5, high=1.5)
+    offset, scale = np.where(spread_out, inner_low, low), np.where(spread_out, inner, everything)
+    return _affine("robust", offset, scale, low=-0.5, high=1.5)
 
 
-def _standard(values, weights: np.ndarray | None, what: str) -> _Fitted:
+def _standard(X, weights: np.ndarray | None) -> Scaling:
     """To mean 0 and standard deviation 1."""
-    _span(*_range(values), what)
-    if sparse.issparse(values):
-        mean, variance = mean_variance_axis(values, axis=0, weights=weights)
+    _span(*_range(X), "X")
+    if sparse.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0, weights=weights)
     else:
-        mean = np.average(values.astype(np.float64, copy=False), axis=0, weights=weights)
-        variance = np.average((values - mean) ** 2, axis=0, weights=weights)
-    return _Fitted(np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
+        mean = np.average(X.astype(np.float64, copy=False), axis=0, weights=weights)
+        variance = np.average((X - mean) ** 2, axis=0, weights=weights)
+    return _affine("standard", np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
 
 
-def _as_given(values, weights: np.ndarray | None, what: str) -> _Fitted:
+def _quantile(X, weights: np.ndarray | None) -> QuantileScaling:
+    """To the share of the rows below: however a column is distributed, its values are spread evenly over [0, 1]."""
+    shares = np.linspace(0.0, 1.0, _KNOTS)
+    knots = _quantiles(X, weights, shares)
+    mapped = np.empty_like(knots)
+    for j, column in enumerate(knots.T):
+        # A value that fills several quantiles is mapped to their middle; the only value of a constant column to 0.
+        _, place, count = np.unique(column, return_inverse=True, return_counts=True)
+        mapped[:, j] = (np.bincount(place, shares) / count)[place] if len(count) > 1 else 0.0
+    return QuantileScaling("quantile", knots, mapped)
+
+
+def _as_given(X, weights: np.ndarray | None) -> Scaling:
+    low = _moderate_minimum(X, "X")
+    return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
+
+
+def _moderate_minimum(values, what: str) -> np.ndarray:
     low, high = _range(values)
     if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
         raise ValueError(
             f"scaling=None takes {what} as it is, but it holds values beyond {_LARGEST:g}; use scaling='minmax'."
         )
-    return _Fitted(np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
+    return low
 
 
 def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
@@ -131,23 +174,25 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     return np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0]
 
 
-SCALINGS = {"minmax": _minmax, "robust": _robust, "standard": _standard, None: _as_given}
+SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
+    "minmax": _minmax,
+    "robust": _robust,
+    "standard": _standard,
+    "quantile": _quantile,
+    None: _as_given,
+}
 
 
-def scale_inputs(name: str | None, X, sample_weight: np.ndarray | None = None) -> Scaling:
-    """The named scaling fitted to inputs X; a constant column carries nothing and is mapped to 0 for good."""
-    fitted = SCALINGS[name](X, sample_weight, "X")
-    constant = fitted.scale == 0.0
-    return Scaling(
-        name,
-        np.where(constant, 0.0, fitted.offset),
-        np.where(constant, np.inf, fitted.scale),
-        fitted.low,
-        fitted.high,
-    )
+def scale_inputs(name: str | None, X, sample_weight: np.ndarray | None = None) -> InputScaling:
+    """The named scaling fitted to inputs X."""
+    return SCALINGS[name](X, sample_weight)
 
 
 def scale_targets(name: str | None, y: np.ndarray) -> Scaling:
     """Targets as they are with name None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
-    fitted = (_as_given if name is None else _minmax)(y, None, "y")
-    return Scaling(name, fitted.offset, np.where(fitted.scale == 0.0, 1.0, fitted.scale), fitted.low, fitted.high)
+    if name is None:
+        low = _moderate_minimum(y, "y")
+        return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
+    low, high = _range(y)
+    span = _span(low, high, "y")
+    return Scaling(name, low, np.where(span == 0.0, 1.0, span), -_FAR, _FAR)

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 
 from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import pooled
-from skscn.configuration.pooled import _Search, draw_by_data
+from skscn.configuration import _search
+from skscn.configuration._search import Pool, Search
+from skscn.configuration.pooled import draw_by_data
 from skscn.output_weights import LeastSquares
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
@@ -25,48 +26,113 @@ def grown(activation="sigmoid", weights=None, nodes=6):
 
 @pytest.fixture(params=["all rows", "a sample"])
 def few_rows(request, monkeypatch):
-    monkeypatch.setattr(pooled, "_SAMPLE", 2000 if request.param == "all rows" else 200)
+    monkeypatch.setattr(_search, "SAMPLE", 2000 if request.param == "all rows" else 200)
+
+
+@pytest.fixture
+def double(monkeypatch):
+    monkeypatch.setattr(_search, "_MODERATE", 0.0)
+
+
+def searched(rows, count=40):
+    """A search on the rows, and a pool of candidates."""
+    search = Search(rows, np.random.default_rng(0))
+    return search, Pool(search, draw_by_data(search.X, search.weights, (1.0, 20.0), count, np.random.default_rng(1)))
+
+
+def falls(search, candidates):
+    """How far least squares with each candidate alone brings the squared error down."""
+    before = (least_squares_residual(search.basis, search.residual) ** 2).sum()
+    columns = search.columns(candidates.weights, candidates.biases)
+    return [
+        before - (least_squares_residual(np.column_stack([search.basis, column]), search.residual) ** 2).sum()
+        for column in columns.T
+    ]
+
+
+def least_squares_residual(columns, targets):
+    return targets - columns @ np.linalg.lstsq(columns, targets)[0]
 
 
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-@pytest.mark.usefixtures("few_rows")
+@pytest.mark.usefixtures("few_rows", "double")
 def test_candidates_are_ranked_by_how_far_least_squares_would_bring_the_error_down(weights):
-    search = _Search.on(grown(weights=weights), np.random.default_rng(0))
-    candidates, biases, _ = draw_by_data(search.X, search.weights, (1.0, 20.0), 40, np.random.default_rng(1))
-    ranking, _ = search.ranked(candidates, biases)
-    falls = []
-    before = ((search.residual - search.basis @ np.linalg.lstsq(search.basis, search.residual)[0]) ** 2).sum()
-    for j in ranking:
-        columns = np.column_stack([search.basis, search.columns(candidates[:, [j]], biases[[j]])])
-        after = search.residual - columns @ np.linalg.lstsq(columns, search.residual)[0]
-        falls.append(before - (after**2).sum())
-    np.testing.assert_allclose(falls, sorted(falls, reverse=True), rtol=1e-5)
+    search, pool = searched(grown(weights=weights))
+    found = falls(search, pool.candidates.take(pool.ranked()))
+    np.testing.assert_allclose(found, sorted(found, reverse=True), rtol=1e-5)
+
+
+@pytest.mark.usefixtures("few_rows")
+def test_single_precision_ranks_almost_the_same(monkeypatch):
+    rows = grown()
+    search, pool = searched(rows)
+    assert search.X.dtype == np.float32
+    monkeypatch.setattr(_search, "_MODERATE", 0.0)
+    exact, exact_pool = searched(rows)
+    found = falls(exact, pool.candidates.take(pool.ranked()))
+    best = falls(exact, exact_pool.candidates.take(exact_pool.ranked()))
+    np.testing.assert_allclose(found[:10], best[:10], rtol=1e-3)
+
+
+@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
+@pytest.mark.usefixtures("few_rows", "double")
+def test_a_pool_follows_the_nodes_that_are_taken_in(weights):
+    rows = grown(weights=weights)
+    search, pool = searched(rows)
+    node, residual = pool.candidates.take(pool.ranked()[:1]), search.residual
+    pool.take_out(search.take_in(node.weights[:, 0], float(node.biases[0])), residual)
+    np.testing.assert_allclose(search.basis.T @ search.basis, np.eye(search.basis.shape[1]), atol=1e-4)
+    afresh = Pool(search, pool.candidates)
+    np.testing.assert_array_equal(pool.ranked()[:20], afresh.ranked()[:20])
+
+
+@pytest.mark.usefixtures("double")
+def test_selected_candidates_are_the_best_beside_those_before_them():
+    search, pool = searched(grown())
+    candidates = pool.candidates.take(pool.ranked()[:12])
+    chosen = search.selected(candidates.weights, candidates.biases)
+    columns = search.columns(candidates.weights, candidates.biases)
+    basis = search.basis
+    for j in chosen[:6]:
+        rest = [
+            (least_squares_residual(np.column_stack([basis, column]), search.residual) ** 2).sum()
+            for column in columns.T
+        ]
+        assert rest[j] <= min(rest) * (1 + 1e-9)
+        basis = np.column_stack([basis, columns[:, j]])
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-@pytest.mark.usefixtures("few_rows")
+@pytest.mark.usefixtures("few_rows", "double")
 def test_the_gradient_of_the_polished_score(activation, weights):
-    search = _Search.on(grown(activation, weights), np.random.default_rng(0))
-    point, step, settings = RNG.normal(size=4), 1e-6, (1e-3, 0.5, 100.0)
-    _, gradient = search._loss(point, *settings)
+    search, _ = searched(grown(activation, weights))
+    points, step, settings = RNG.normal(size=(3, 4)), 1e-6, (1e-3, 0.5)
+    _, gradients = search._loss(points, *settings)
     for k in range(4):
         moved = step * np.eye(4)[k]
-        slope = (search._loss(point + moved, *settings)[0] - search._loss(point - moved, *settings)[0]) / (2 * step)
-        assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1e-8)
+        slopes = (search._loss(points + moved, *settings)[0] - search._loss(points - moved, *settings)[0]) / (2 * step)
+        np.testing.assert_allclose(gradients[:, k], slopes, rtol=1e-4, atol=1e-8)
 
 
+@pytest.mark.usefixtures("few_rows")
 def test_polishing_climbs():
-    search = _Search.on(grown(), np.random.default_rng(0))
-    candidates, biases, _ = draw_by_data(search.X, None, (1.0, 20.0), 40, np.random.default_rng(1))
-    ranking, smallest = search.ranked(candidates, biases)
-    for j in ranking[:5]:
-        weight, bias = search.polish(candidates[:, j], float(biases[j]), 15, 0.0, smallest)
-        start, end = (
-            search._loss(np.append(w, b), 0.0, smallest / 4, 1.0)[0]
-            for w, b in ((candidates[:, j], biases[j]), (weight, bias))
-        )
-        assert end <= start
+    search, pool = searched(grown())
+    starts = pool.candidates.take(pool.ranked()[:5])
+    found = search.polished(starts.weights, starts.biases, 8, 0.0, pool.smallest)
+    before, after = (
+        search._loss(np.vstack(candidates).T, 0.0, pool.smallest / 4)[0]
+        for candidates in ((starts.weights, starts.biases), found)
+    )
+    assert (after <= before).all()
+    assert after.min() < 1.1 * before.min()
+
+
+def test_a_node_that_is_flat_on_all_rows_is_polished_without_harm():
+    search, pool = searched(grown())
+    weights, biases = search.polished(np.zeros((3, 2)), np.array([1e3, -1e3]), 8, 1e-9, pool.smallest)
+    assert np.isfinite(weights).all()
+    assert np.isfinite(biases).all()
 
 
 @pytest.mark.parametrize("rows", [100, 300], ids=["few", "many"])
@@ -88,7 +154,7 @@ def test_an_activation_without_derivative_is_pooled_but_not_polished():
 def test_a_sample_is_as_good_as_all_rows(monkeypatch):
     y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]
     full = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0).fit(X, y)
-    monkeypatch.setattr(pooled, "_SAMPLE", 150)
+    monkeypatch.setattr(_search, "SAMPLE", 150)
     sampled = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0).fit(X, y)
     assert sampled.history_["train_rmse"][-1] < 3 * full.history_["train_rmse"][-1] + 1e-3
 

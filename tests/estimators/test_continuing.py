@@ -19,7 +19,7 @@ def same_network(one, other):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("nodes_per_step", [1, 4])
-@pytest.mark.parametrize("early_stopping", [False, True, "gcv"])
+@pytest.mark.parametrize("early_stopping", [False, True, "gcv", "aic", "bic"])
 @pytest.mark.parametrize("configuration", ["ladder", "polished"])
 def test_thirty_nodes_and_then_sixty_are_sixty_in_one_go(algorithm, nodes_per_step, early_stopping, configuration):
     parameters = {
@@ -106,10 +106,17 @@ def test_the_validation_error_is_that_of_the_network_on_the_rows_held_out():
     np.testing.assert_allclose(kept, errors, rtol=1e-6)
 
 
-def test_generalised_cross_validation_chooses_the_prefix_of_its_formula():
-    model = SCNRegressor(early_stopping="gcv", max_nodes=80, n_iter_no_change=5, **FAST).fit(X, y)
-    degrees = 2.0 * model.history_["nodes"]
-    scores = model.history_["train_rmse"] / (1 - degrees / 300)
+@pytest.mark.parametrize(
+    ("criterion", "score"),
+    [
+        ("gcv", lambda squares, degrees: squares / (1 - degrees / 300) ** 2),
+        ("aic", lambda squares, degrees: 300 * np.log(squares) + 2 * degrees),
+        ("bic", lambda squares, degrees: 300 * np.log(squares) + np.log(300) * degrees),
+    ],
+)
+def test_a_criterion_chooses_the_prefix_of_its_formula(criterion, score):
+    model = SCNRegressor(early_stopping=criterion, max_nodes=120, n_iter_no_change=5, **FAST).fit(X, y)
+    scores = score(model.history_["train_rmse"] ** 2, 2.0 * model.history_["nodes"])
     assert model.n_nodes_ == model.history_["nodes"][scores.argmin()] < model.history_["nodes"][-1]
     assert model.stop_reason_ == "early stopping"
     assert len(model.held_out_) == 0

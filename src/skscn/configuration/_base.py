@@ -49,6 +49,7 @@ class Configuration(ABC):
     scaling: str | None = "minmax"
     direct_link = False
     early_stopping = False
+    alpha: float | str = 0.0
     # Whether predictions are kept near the range of the training targets.
     bounded = False
 

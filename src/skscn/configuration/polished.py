@@ -7,8 +7,7 @@ class Polished(Pooled):
     """The best of one pool, polished."""
 
     polished = 3
-    steps = 15
-    steps_on_sample = 8
+    evaluations = 8
 
     def degrees_per_node(self, n_features: int) -> float:
         """A polished node has fitted its weights as well, but only for a few steps."""

@@ -16,7 +16,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
-from skscn.estimators._early_stopping import CrossValidation, Validation, Watch, split_rows
+from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
@@ -45,7 +45,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "tol": [Interval(Real, 0, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
         "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
-        "early_stopping": ["boolean", StrOptions({"validation", "gcv"})],
+        "early_stopping": ["boolean", StrOptions(set(CRITERIA))],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
@@ -89,7 +89,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return getattr(self._configuration(), name) if isinstance(value, str) and value == "auto" else value
 
     def _criterion(self, data: TrainingData) -> str | None:
-        """What early stopping goes by: "validation", "gcv", or None without it.
+        """What early stopping goes by: one of CRITERIA, or None without it.
 
         A few rows are too few to hold any out, and many are too many to be overfitted; "auto" goes by generalised
         cross-validation there.
@@ -103,8 +103,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _watch(self, criterion: str | None, held_out: TrainingData, parts: Parts) -> Watch | None:
         if criterion is None:
             return None
-        if criterion == "gcv":
-            return CrossValidation(self.n_iter_no_change, self._configuration().degrees_per_node(held_out.X.shape[1]))
+        if criterion in INFORMATION:
+            degrees_per_node = self._configuration().degrees_per_node(held_out.X.shape[1])
+            return Criterion(self.n_iter_no_change, degrees_per_node, INFORMATION[criterion])
         return Validation(
             self.n_iter_no_change,
             held_out.X,

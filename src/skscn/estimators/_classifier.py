@@ -68,7 +68,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         rows = np.arange(settled.rows.n_rows)
         if len(rows) > ENOUGH_ROWS:
             rows = np.random.default_rng(seed).choice(rows, ENOUGH_ROWS, replace=False)
-        outputs = settled.parts.outputs.inverse_transform(settled.rows.leave_one_out(rows))
+        outputs = settled.parts.outputs.inverse_transform(settled.output_weights.leave_one_out(settled.rows, rows))
         data = settled.data.take(rows)
         assert data.labels is not None
         calibration = calibrate(

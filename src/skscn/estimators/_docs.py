@@ -35,6 +35,12 @@ _PARAMETERS = {
         'Whether the inputs themselves, and an intercept, are connected to the outputs; "auto" as the configuration '
         "does.",
     ),
+    "alpha": (
+        'float, "gcv" or "auto"',
+        "α of the ridge ‖T − Hβ‖² + α‖β‖² for the final output weights of SC-III, with targets as scaled; intercept\n"
+        "and direct links are not penalised, and SC-I and SC-II, which leave weights as they are, do without.\n"
+        '"gcv" chooses α by generalised cross-validation; "auto" as goes with the configuration.',
+    ),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
     "patience": ("int", "Iterations without progress before a node is done."),
@@ -43,14 +49,16 @@ _PARAMETERS = {
         "g. A function of an array that returns an array of the same shape can be passed.",
     ),
     "scaling": (
-        '{"minmax", "robust", "standard", "auto"} or None',
+        '{"minmax", "robust", "standard", "quantile", "auto"} or None',
         "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], outliers to the edge;\n"
-        'to mean 0 and deviation 1; not at all; "auto" as goes with the configuration. The target is scaled to [0, 1].',
+        "to mean 0 and deviation 1; to the share of the training rows below (quantile); not at all;\n"
+        '"auto" as goes with the configuration. The target is scaled to [0, 1].',
     ),
     "early_stopping": (
-        'bool, "validation", "gcv" or "auto"',
-        'Keep the nodes up to the lowest error on rows held out (True, "validation") or the lowest generalised\n'
-        'cross-validation ("gcv"), and stop when it no longer falls. "auto": as goes with the configuration; where it\n'
+        'bool, "validation", "gcv", "aic", "bic" or "auto"',
+        'Keep the nodes up to the lowest error on rows held out (True, "validation"), the lowest generalised\n'
+        'cross-validation ("gcv") or information criterion of Akaike or Bayes ("aic", "bic") on the training rows,\n'
+        'and stop when it no longer falls. "auto": as goes with the configuration; where it\n'
         "does, by rows held out from 100 to 100,000 rows, else by generalised cross-validation.",
     ),
     "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),

@@ -1,6 +1,7 @@
 """Early stopping: readers of growth's steps that watch the error on rows held out, or a criterion in its place."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -9,7 +10,7 @@ from skscn import kernels
 from skscn.activations import IDENTITY, Activation
 from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling
 
 
 def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -88,7 +89,7 @@ class Validation(Watch):
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         activation: Activation,
-        scaling: Scaling,
+        scaling: InputScaling,
     ):
         super().__init__(patience)
         self.X, self.targets, self.sample_weight = X, targets, sample_weight
@@ -106,21 +107,42 @@ class Validation(Watch):
         return rmse, rmse
 
 
-class CrossValidation(Watch):
-    """Generalised cross-validation on the training rows: mean squared error over (1 − degrees of freedom/N)².
+class Criterion(Watch):
+    """A criterion on the training rows, which makes up for the degrees of freedom that the nodes have used.
 
     Parameters
     ----------
     patience : int
     degrees_per_node : float
         What a node costs, beside its output weight also for having been searched for.
+    factor : callable
+        Maps the number of rows N and the degrees of freedom to the factor by which the root mean squared error is too
+        small.
     """
 
-    def __init__(self, patience: int, degrees_per_node: float):
+    def __init__(self, patience: int, degrees_per_node: float, factor: Callable[[float, float], float]):
         super().__init__(patience)
-        self.degrees_per_node = degrees_per_node
+        self.degrees_per_node, self.factor = degrees_per_node, factor
 
     def _judge(self, weights, biases, output_weights, rows, *, linear):
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
-        left = 1.0 - degrees / rows.weight
-        return (rows.rmse / left if left > 0.0 else np.inf), np.nan
+        return rows.rmse * self.factor(rows.weight, degrees), np.nan
+
+
+def _cross_validation(count: float, degrees: float) -> float:
+    """Generalised cross-validation: mean squared error over (1 − degrees/N)²."""
+    return 1.0 / (1.0 - degrees / count) if degrees < count else np.inf
+
+
+def _akaike(count: float, degrees: float) -> float:
+    """N log(mean squared error) + 2 degrees, as a factor of its root."""
+    return float(np.exp(min(degrees / count, 700.0)))
+
+
+def _bayes(count: float, degrees: float) -> float:
+    """N log(mean squared error) + degrees log N, as a factor of its root."""
+    return float(np.exp(min(0.5 * np.log(max(count, 1.0)) * degrees / count, 700.0)))
+
+
+INFORMATION = {"gcv": _cross_validation, "aic": _akaike, "bic": _bayes}
+CRITERIA = ("validation", *INFORMATION)

@@ -1,13 +1,14 @@
 """The parameters that make a growing network a stochastic configuration network."""
 
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._base import MANY_ROWS, GrowingNetwork
+from skscn.estimators._early_stopping import CRITERIA
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.scaling import SCALINGS
 
@@ -29,8 +30,9 @@ class BaseSCN(GrowingNetwork):
         "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
         "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
         "direct_link": ["boolean", StrOptions({"auto"})],
+        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "gcv"})],
         "scaling": [StrOptions({"auto", *(name for name in SCALINGS if name is not None)}), None],
-        "early_stopping": ["boolean", StrOptions({"validation", "gcv", "auto"})],
+        "early_stopping": ["boolean", StrOptions({"auto", *CRITERIA})],
     }
 
     def __init__(
@@ -45,6 +47,7 @@ class BaseSCN(GrowingNetwork):
         nodes_per_step=1,
         configuration="polished",
         direct_link="auto",
+        alpha="auto",
         activation="sigmoid",
         scaling="auto",
         early_stopping="auto",
@@ -76,6 +79,7 @@ class BaseSCN(GrowingNetwork):
         self.nodes_per_step = nodes_per_step
         self.configuration = configuration
         self.direct_link = direct_link
+        self.alpha = alpha
 
     def _configuration(self) -> Configuration:
         scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
@@ -106,7 +110,7 @@ class BaseSCN(GrowingNetwork):
         return np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0]
 
     def _output_weights(self, n_outputs: int) -> OutputWeights:
-        return ALGORITHMS[self.algorithm](n_outputs, self.window)
+        return ALGORITHMS[self.algorithm](n_outputs, self.window, self._setting("alpha"))
 
 
 def _numbers(name: str, values) -> tuple[float, ...]:

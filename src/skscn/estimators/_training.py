@@ -14,7 +14,7 @@ from skscn.growth import Step, grow
 from skscn.network import LinearColumns, Network
 from skscn.output_weights import OutputWeights
 from skscn.rows import MemoryRows
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling, Scaling
 
 HISTORY = np.dtype(
     [
@@ -62,7 +62,7 @@ class Parts:
     """What a network is made of, beside its nodes."""
 
     activation: Activation
-    inputs: Scaling
+    inputs: InputScaling
     outputs: Scaling
     linear_weights: np.ndarray
     linear_biases: np.ndarray
@@ -205,18 +205,18 @@ class Training:
     def network(self) -> Network:
         """The network of this moment, with the nodes to keep."""
         nodes, start = self.nodes, self.output_weights.linear
-        output_weights = self.output_weights.output_weights(nodes)
+        solution = self.output_weights.solution(self.rows, nodes)
         return Network(
             weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
             biases=np.hstack(self._biases)[:nodes],
-            output_weights=output_weights[start:],
-            linear=LinearColumns(*self._linear, output_weights[:start]),
+            output_weights=solution.output_weights[start:],
+            linear=LinearColumns(*self._linear, solution.output_weights[:start]),
             activation=self.parts.activation,
             inputs=self.parts.inputs,
             outputs=self.parts.outputs,
             bounds=self._bounds() if self.parts.bounded else None,
-            directions=self.output_weights.directions(nodes),
-            coefficients=self.output_weights.coefficients(nodes),
+            directions=solution.directions,
+            coefficients=solution.coefficients,
             single_output=self.parts.single_output,
             single_precision=self.parts.single_precision,
         )

@@ -11,6 +11,7 @@ With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a c
 u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
 """
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -18,6 +19,15 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from skscn.rows import Rows
+
+
+@dataclass(frozen=True)
+class Solution:
+    """What a network keeps of its output weights: β = U C of shape (columns, m), and how it came about."""
+
+    output_weights: np.ndarray
+    directions: sparse.csc_array
+    coefficients: np.ndarray
 
 
 class OutputWeights:
@@ -29,13 +39,16 @@ class OutputWeights:
         m.
     window : int
         K of SC-II; the other rules have no use for it.
+    alpha : float or "gcv"
+        Regularisation of the final output weights; rules that leave earlier ones as they are have no use for it.
     """
 
     keeps_columns: ClassVar[bool] = True
 
-    def __init__(self, n_outputs: int, window: int = 15):
+    def __init__(self, n_outputs: int, window: int = 15, alpha: float | str = 0.0):
         self.n_outputs = n_outputs
         self.window = window
+        self.alpha = alpha
         self.factor = np.zeros((0, 0))
         self.linear = 0
         self._directions: list[np.ndarray] = []
@@ -100,6 +113,14 @@ class OutputWeights:
         indices = [np.arange(end - len(column), end) for end, column in enumerate(columns, start=1)]
         values = np.concatenate([np.zeros(0), *columns])
         return sparse.csc_array((values, np.concatenate([np.zeros(0, int), *indices]), starts), shape=(size, size))
+
+    def solution(self, rows: Rows, nodes: int) -> Solution:
+        """The final output weights of the first ``nodes`` nodes."""
+        return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
+
+    def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
+        """Outputs that the model would give to the named training rows had it not seen them, the nodes being given."""
+        return rows.leave_one_out(numbers)
 
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β of shape (columns, m), linear columns first, as after the first ``nodes`` nodes (all by default)."""

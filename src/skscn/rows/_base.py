@@ -81,6 +81,11 @@ class Rows(Protocol):
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
         ...
 
-    def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
-        """Outputs that the model would give to the named training rows had it not seen them."""
+    def leave_one_out(
+        self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
+
+        With a smoother M and coefficients C, of a model that fits Q M C instead of Q C.
+        """
         ...

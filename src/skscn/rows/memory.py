@@ -20,7 +20,7 @@ from threadpoolctl import threadpool_limits
 from skscn import kernels
 from skscn.activations import IDENTITY, Activation
 from skscn.rows._base import Appended, Rows, Sample
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling
 from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
 _STRETCH = 4096
@@ -53,7 +53,7 @@ class MemoryRows(Rows):
         targets: np.ndarray,
         *,
         activation: Activation,
-        scaling: Scaling,
+        scaling: InputScaling,
         sample_weight: np.ndarray | None = None,
         n_jobs: int | None = None,
     ):
@@ -163,14 +163,22 @@ class MemoryRows(Rows):
         roots = None if self._roots is None else self._roots[rows]
         return Sample(kernels.scaled(self.X[rows], self.scaling), self._residual[rows], basis, roots)
 
-    def leave_one_out(self, rows: np.ndarray) -> np.ndarray:
+    def leave_one_out(
+        self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
+    ) -> np.ndarray:
         """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
 
         e_i / (1 − ℓ_i), with the leverage ℓ_i = Σ_j q_ij² of row i in the basis: exact where the basis holds all nodes
-        (SC-III). A row of weight p counts as p rows, of which one is left out, or all of it if p < 1.
+        (SC-III). A row of weight p counts as p rows, of which one is left out, or all of it if p < 1. A model that fits
+        Q M C instead of Q C has the leverages Σ_jk q_ij M_jk q_ik.
         """
-        leverage = sum((panel**2).sum(axis=0) for panel in self._basis(rows))
+        basis = np.vstack([np.zeros((0, len(rows))), *self._basis(rows)])
         residual = self._residual[rows]
+        if smoother is None or coefficients is None:
+            leverage = np.einsum("ki,ki->i", basis, basis)
+        else:
+            leverage = np.einsum("ki,ki->i", basis, smoother @ basis)
+            residual = residual + basis.T @ (coefficients - smoother @ coefficients)
         if self._roots is not None:
             leverage = leverage / np.maximum(self._roots[rows] ** 2, 1.0)
             residual = residual / self._roots[rows, np.newaxis]

@@ -1,0 +1,250 @@
+"""The rows that a search looks at, and what it asks of them: to score candidates, select among them, and polish.
+
+Numbers are single precision where that is enough to tell candidates apart: here nothing is decided but what to propose.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import cholesky, solve_triangular
+
+from skscn.configuration._climb import descend
+from skscn.rows import Rows
+from skscn.supervision import SMALLEST_MEAN_SQUARE
+
+# Rows to search on, and numbers in them; with very many inputs there are fewer rows.
+SAMPLE = 2000
+_FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
+# Scaled inputs up to here are single precision.
+_MODERATE = 100.0
+# At least so many rows, or this share of them, must carry what is new in a node.
+_FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
+# ‖v‖²/‖h‖², for v what is new in a node h, that is more than rounding error.
+_SMALLEST_PART = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
+# ‖v‖², relative to what it was, below which a candidate says the same as those selected before it.
+_REPETITION = 1e-3
+# Rows whose hidden outputs, for some hundred candidates, stay in the processor's cache.
+_BLOCK = 256
+# Inputs up to which the curvature of the score is estimated before the first step, in time quadratic in them; and
+# by how much its diagonal is raised, relative and absolute: a node that is flat on all rows has no curvature at all.
+_MANY_INPUTS, _DAMPING, _FLAT = 64, 0.1, 1e-12
+
+
+class Candidates(NamedTuple):
+    """Weights of shape (d, T), biases and scopes."""
+
+    weights: np.ndarray
+    biases: np.ndarray
+    scopes: np.ndarray
+
+    def take(self, chosen: np.ndarray | slice) -> Candidates:
+        """Some of them, in this order."""
+        return Candidates(self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
+
+
+class Search:
+    """Rows to search on: scaled inputs X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of what is there.
+
+    Residual and basis carry ``roots``, the square roots of the weights of the rows, if there are any. All rows are
+    searched, or a sample where there are many.
+    """
+
+    def __init__(self, rows: Rows, rng: np.random.Generator):
+        size = min(SAMPLE, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
+        everything = rows.n_rows <= size
+        sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
+        precision: type = np.float32 if np.abs(sample.X).max(initial=0.0) <= _MODERATE else np.float64
+        norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
+        self.activation = rows.activation
+        self.X: np.ndarray = sample.X.astype(precision)
+        self.roots: np.ndarray | None = None if sample.roots is None else sample.roots.astype(precision)
+        self.residual: np.ndarray = (sample.residual / (norm or 1.0)).astype(precision)
+        self.basis: np.ndarray = sample.basis.astype(precision)
+        if not everything and self.basis.shape[1]:
+            self.basis = _orthonormal(self.basis)
+            self.residual -= self.basis @ (self.basis.T @ self.residual)
+
+    @property
+    def weights(self) -> np.ndarray | None:
+        """Of the rows."""
+        return None if self.roots is None else self.roots**2
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights: the number of rows, where they have none."""
+        return float(len(self.X) if self.roots is None else self.roots @ self.roots)
+
+    def columns(self, weights: np.ndarray, biases: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        """h of candidates with weights of shape (d, T), on some of the rows."""
+        h = self.activation.value(self._inner(weights, biases, rows))
+        return h if self.roots is None else h * self.roots[rows, np.newaxis]
+
+    def _inner(self, weights: np.ndarray, biases: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
+        z = self.X[rows] @ weights.astype(self.X.dtype)
+        z += biases.astype(self.X.dtype)
+        return z
+
+    def new_part(self, h: np.ndarray) -> np.ndarray:
+        """v, what is left of columns when the basis is taken out."""
+        return h - self.basis @ (self.basis.T @ h)
+
+    def is_carried(self, v: np.ndarray) -> np.ndarray:
+        """Whether enough rows carry each column, by its participation ratio."""
+        squares = v * v
+        # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
+        quartics = np.einsum("ij,ij->j", squares, squares if self.weights is None else squares / self.weights[:, None])
+        needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
+        return squares.sum(axis=0) ** 2 >= needed * quartics
+
+    def take_in(self, weight: np.ndarray, bias: float) -> np.ndarray:
+        """Let a node that was accepted join the basis; return its direction q, shape (n,)."""
+        v = self.new_part(self.columns(weight[:, np.newaxis], np.array([bias])))
+        q = v / np.sqrt(_squares(v))
+        self.basis = np.hstack([self.basis, q])
+        self.residual = self.residual - q @ (q.T @ self.residual)
+        return q[:, 0]
+
+    def selected(self, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+        """The best candidate, then the best beside it, and so on: forward selection by the orthogonalised score.
+
+        Those that too few rows carry, or that say nothing new beside the ones before them, are left out.
+        """
+        v = self.new_part(self.columns(weights, biases))
+        gram, projections = v.T @ v, self.residual.T @ v
+        squares, left = gram.diagonal().copy(), self.is_carried(v)
+        smallest = _REPETITION * squares
+        chosen: list[int] = []
+        while (left := left & (squares > smallest)).any():
+            scores = np.divide(_squares(projections), squares, out=np.zeros_like(squares), where=left)
+            best = int(scores.argmax())
+            if not scores[best] > 0.0:
+                break
+            chosen.append(best)
+            left[best] = False
+            # One step of a pivoted Cholesky factorisation takes the chosen one out of the others.
+            row = gram[best] / np.sqrt(squares[best])
+            projections = projections - np.outer(projections[:, best] / np.sqrt(squares[best]), row)
+            gram = gram - np.outer(row, row)
+            squares = gram.diagonal()
+        return np.array(chosen, dtype=int)
+
+    def polished(
+        self, weights: np.ndarray, biases: np.ndarray, evaluations: int, pull: float, smallest: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Candidates after some quasi-Newton steps up the orthogonalised score.
+
+        One stays as it was if its result is carried by too few rows. For ``pull`` see :meth:`_loss`; ``smallest`` is
+        the ‖h‖² of a node that hardly lives.
+        """
+        # On rows that have no error left there is nothing to climb.
+        if not self.residual.any():
+            return weights, biases
+        starts = np.vstack([weights, biases])
+        floor = smallest / 4
+        curvatures = self._curvatures(starts.T, pull, floor) if len(weights) <= _MANY_INPUTS else None
+        found = descend(lambda points: self._loss(points, pull, floor), starts.T, evaluations, curvatures).T
+        carried = self.is_carried(self.new_part(self.columns(found[:-1], found[-1])))
+        found = np.where(carried, found, starts)
+        return found[:-1], found[-1]
+
+    def _curvatures(self, points: np.ndarray, pull: float, floor: float) -> np.ndarray:
+        """Gauss–Newton's inverse Hessian of the loss at each point, shape (k, p, p)."""
+        slope, h = self._slope_and_value(points)
+        v = self.new_part(h)
+        norms = _squares(v) + h.dtype.type(floor)
+        factors = 2.0 * _squares(self.residual.T @ h) / norms**2
+        inputs = np.column_stack([self.X, np.ones(len(self.X), self.X.dtype)])
+        inverses = np.empty((*points.shape, points.shape[1]))
+        for i in range(len(points)):
+            jacobian = slope[:, [i]] * inputs
+            known = np.vstack([self.basis.T @ jacobian, v[:, i] @ jacobian / np.sqrt(norms[i])])
+            hessian = (factors[i] * (jacobian.T @ jacobian - known.T @ known)).astype(np.float64)
+            diagonal = hessian.diagonal() + 2.0 * pull
+            hessian[np.diag_indices_from(hessian)] = (
+                (1.0 + _DAMPING) * diagonal + 1e-3 * _DAMPING * diagonal.mean() + _FLAT
+            )
+            inverses[i] = np.linalg.inv(hessian)
+        return inverses
+
+    def _slope_and_value(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        assert self.activation.derivative is not None
+        z = self._inner(points[:, :-1].T, points[:, -1])
+        slope = self.activation.derivative(z)
+        h = self.activation.value(z)
+        if self.roots is not None:
+            slope, h = slope * self.roots[:, np.newaxis], h * self.roots[:, np.newaxis]
+        return slope, h
+
+    def _loss(self, points: np.ndarray, pull: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
+        """Minus the share of the squared error that each node, a row of ``points``, takes away; and its gradient.
+
+        ``pull`` draws weights towards 0; ``floor`` keeps the score of a vanishing node from growing without bound.
+        """
+        slope, h = self._slope_and_value(points)
+        v = self.new_part(h)
+        norms = _squares(v) + h.dtype.type(floor)
+        projections = self.residual.T @ h
+        scores = _squares(projections) / norms
+        moved = self.residual @ projections
+        v *= scores
+        moved -= v
+        moved *= slope
+        moved *= -2.0 / norms
+        weights = points[:, :-1]
+        gradients = np.column_stack([2.0 * pull * weights + moved.T @ self.X, moved.sum(axis=0)])
+        return pull * np.einsum("ij,ij->i", weights, weights) - scores, gradients
+
+
+class Pool:
+    """Candidates with their scores, which follow as nodes are taken in."""
+
+    def __init__(self, search: Search, candidates: Candidates):
+        self.candidates = candidates
+        precision, count = search.X.dtype, len(candidates.biases)
+        # All that is new in a column is known by its norm and its projection on the residual.
+        self._columns = np.empty((len(search.X), count), precision)
+        self._projections = np.zeros((search.residual.shape[1], count), precision)
+        coefficients = np.zeros((search.basis.shape[1], count), precision)
+        self._norms = np.zeros(count, precision)
+        for start in range(0, len(search.X), _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            h = search.columns(candidates.weights, candidates.biases, rows)
+            self._columns[rows] = h
+            self._projections += search.residual[rows].T @ h
+            coefficients += search.basis[rows].T @ h
+            self._norms += _squares(h)
+        self._squares = self._norms - _squares(coefficients)
+        bound = search.activation.bound
+        unit = bound**2 * search.total if np.isfinite(bound) else float(self._norms.max())
+        # The smallest ‖h‖² of a node that lives.
+        self.smallest = SMALLEST_MEAN_SQUARE * unit
+
+    def ranked(self) -> np.ndarray:
+        """Candidates that have something new, largest ⟨e, v⟩²/‖v‖² first."""
+        new = self._squares > np.maximum(1e-2 * self.smallest, _SMALLEST_PART[self._norms.dtype] * self._norms)
+        scores = np.divide(_squares(self._projections), self._squares, out=np.zeros_like(self._norms), where=new)
+        return np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
+
+    def take_out(self, direction: np.ndarray, residual: np.ndarray) -> None:
+        """A direction q has joined the basis; ``residual`` is the one before."""
+        along = direction @ self._columns
+        self._projections -= np.outer(direction @ residual, along)
+        self._squares -= along**2
+
+
+def _squares(columns: np.ndarray) -> np.ndarray:
+    """The sum of squares of each column."""
+    return np.einsum("ij,ij->j", columns, columns)
+
+
+def _orthonormal(basis: np.ndarray) -> np.ndarray:
+    """An orthonormal basis of the same columns.
+
+    What is orthonormal over all rows is almost so over a sample, so its Gram matrix is well conditioned; the shift is
+    for a column that hardly shows in the sample.
+    """
+    gram = basis.T @ basis
+    shift = 100.0 * np.finfo(gram.dtype).eps * np.trace(gram) / len(gram) * np.eye(len(gram), dtype=gram.dtype)
+    return basis @ solve_triangular(cholesky(gram + shift), np.eye(len(gram), dtype=gram.dtype))

@@ -1,0 +1,103 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from skscn import SCNClassifier, SCNRegressor
+from skscn.output_weights._ridge import cross_validated, regularised, smoother
+
+RNG = np.random.default_rng(7)
+H = np.column_stack([np.ones(80), RNG.normal(size=(80, 3)), 1 / (1 + np.exp(-RNG.normal(size=(80, 20)) * 3))])
+LINEAR = 4
+T = np.sin(3 * H[:, [1, 2]]) + 0.3 * RNG.normal(size=(80, 2))
+Q, R = np.linalg.qr(H)
+C = Q.T @ T
+PENALTY = np.diag(np.r_[np.zeros(LINEAR), np.ones(20)])
+
+
+def ridge(columns, alpha):
+    """The solution by the normal equations of the penalised problem."""
+    penalty = alpha * PENALTY[:columns, :columns]
+    return np.linalg.solve(H[:, :columns].T @ H[:, :columns] + penalty, H[:, :columns].T @ T)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1e-2, 1.0, 100.0])
+def test_every_prefix_is_solved(alpha):
+    factor, coefficients = regularised(R, C, LINEAR, alpha)
+    assert np.allclose(factor, np.triu(factor))
+    for columns in (LINEAR, LINEAR + 1, 15, 24):
+        found = np.linalg.solve(factor[:columns, :columns], coefficients[:columns])
+        np.testing.assert_allclose(found, ridge(columns, alpha), rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("alpha", [1e-6, 1.0])
+def test_the_smoother_gives_the_fit(alpha):
+    np.testing.assert_allclose(Q @ smoother(R, LINEAR, alpha) @ C, H @ ridge(24, alpha), atol=1e-7)
+
+
+def test_alpha_by_cross_validation_has_the_lowest_score_of_all():
+    rest = ((T - Q @ C) ** 2).sum()
+
+    def score(alpha):
+        matrix = H @ np.linalg.solve(H.T @ H + alpha * PENALTY, H.T)
+        return ((T - matrix @ T) ** 2).sum() / (1 - np.trace(matrix) / 80) ** 2
+
+    chosen = cross_validated(R, C, LINEAR, rest, 80.0)
+    assert score(chosen) <= 1.02 * min(score(alpha) for alpha in np.geomspace(1e-8, 1e3, 200))
+
+
+def test_without_noise_nothing_is_regularised_and_without_signal_much_is():
+    exact = H @ RNG.normal(size=(24, 1))
+    assert cross_validated(R, Q.T @ exact, LINEAR, 1e-20, 80.0) < 1e-6
+    noise = RNG.normal(size=(80, 1))
+    rest = ((noise - Q @ (Q.T @ noise)) ** 2).sum()
+    assert cross_validated(R, Q.T @ noise, LINEAR, rest, 80.0) > 0.1
+
+
+def estimator(alpha, **parameters):
+    return SCNRegressor(alpha=alpha, max_nodes=15, early_stopping=False, random_state=0, **parameters)
+
+
+DATA = RNG.uniform(size=(120, 3))
+TARGET = np.sin(5 * DATA[:, 0]) + DATA[:, 1] + 0.1 * RNG.normal(size=120)
+
+
+def test_a_fitted_network_has_the_ridge_solution_and_its_stages():
+    model = estimator(0.5, configuration="ladder").fit(DATA, TARGET)
+    hidden = model.transform(DATA)
+    scaled = model.network_.outputs.transform(TARGET[:, np.newaxis])
+    for nodes, stage in enumerate(model.staged_predict(DATA), start=1):
+        expected = Ridge(alpha=0.5, fit_intercept=False).fit(hidden[:, :nodes], scaled).predict(hidden[:, :nodes])
+        expected = model.network_.outputs.inverse_transform(expected.reshape(-1, 1))[:, 0]
+        np.testing.assert_allclose(stage, expected, rtol=1e-6)
+    np.testing.assert_allclose(stage, model.predict(DATA), rtol=1e-9)
+
+
+def test_more_alpha_means_smaller_output_weights_and_the_same_nodes():
+    models = [estimator(alpha).fit(DATA, TARGET) for alpha in (0, 1e-3, 1.0)]
+    sizes = [np.linalg.norm(model.network_.output_weights) for model in models]
+    assert sizes[0] > sizes[1] > sizes[2]
+    np.testing.assert_array_equal(models[0].network_.weights, models[2].network_.weights)
+
+
+def test_the_default_is_cross_validation_and_the_paper_has_none():
+    default, asked = (estimator(alpha).fit(DATA, TARGET) for alpha in ("auto", "gcv"))
+    np.testing.assert_array_equal(default.network_.output_weights, asked.network_.output_weights)
+    paper, plain = (estimator(alpha, configuration="ladder").fit(DATA, TARGET) for alpha in ("auto", 0))
+    np.testing.assert_array_equal(paper.network_.output_weights, plain.network_.output_weights)
+
+
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
+def test_other_rules_do_without(algorithm):
+    models = [estimator(alpha, algorithm=algorithm).fit(DATA, TARGET) for alpha in ("auto", 0.1, 0)]
+    for model in models[1:]:
+        np.testing.assert_array_equal(model.network_.output_weights, models[0].network_.output_weights)
+
+
+def test_left_out_rows_of_a_regularised_network():
+    """Probabilities are calibrated on outputs that were regularised as well."""
+    labels = (TARGET > 0.8).astype(int)
+    for alpha in (0, 10.0):
+        model = SCNClassifier(alpha=alpha, max_nodes=15, early_stopping=False, random_state=0).fit(DATA, labels)
+        probabilities = model.predict_proba(DATA)[:, 1]
+        assert abs(probabilities.mean() - labels.mean()) < 0.05
+        assert np.mean((probabilities - labels) ** 2) < 0.12
