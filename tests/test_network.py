@@ -36,9 +36,11 @@ def test_staged_predictions_are_those_of_smaller_networks(algorithm):
 def test_staging_is_one_pass(monkeypatch):
     import skscn.kernels
 
-    rows, hidden = [], skscn.kernels.hidden
+    rows, block = [], skscn.kernels.Inputs.block
     monkeypatch.setattr(
-        skscn.kernels, "hidden", lambda block, *args: (rows.append(len(block)), hidden(block, *args))[1]
+        skscn.kernels.Inputs,
+        "block",
+        lambda inputs, place: (rows.append(place.stop - place.start), block(inputs, place))[1],
     )
     model = fitted()
     rows.clear()

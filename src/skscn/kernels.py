@@ -1,10 +1,12 @@
 """Pure functions on one stretch of rows: the only hot loops.
 
 A stretch is walked in blocks whose hidden outputs stay in the processor's cache; no array of all rows by all
-candidates is ever formed.
+candidates is ever formed. Biases are the weights of a last input that is 1, and constant factors of the activation go
+into the weights and the sums, so a hidden output costs one matrix product and one pass of the activation.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from scipy import sparse
@@ -17,18 +19,16 @@ from skscn.supervision import Slopes, Sums
 _BLOCK = 65536
 
 
-def blocks(n_rows: int, width: int) -> Iterator[slice]:
-    """Slices of rows such that an array of a slice by ``width`` columns fits in the cache."""
-    step = max(16, _BLOCK // max(width, 1))
-    for start in range(0, n_rows, step):
-        yield slice(start, min(start + step, n_rows))
+@dataclass(frozen=True)
+class Inputs:
+    """Rows of inputs and their scaling; None if they are scaled and end with a 1 already."""
 
+    X: np.ndarray
+    scaling: InputScaling | None
 
-def hidden(x: np.ndarray, weights: np.ndarray, biases: np.ndarray, activation: Activation) -> np.ndarray:
-    """h = g(xw + b) for one block of scaled rows x, one column a node."""
-    z = x @ weights
-    z += biases
-    return activation.value(z)
+    def block(self, rows: slice) -> np.ndarray:
+        """Some rows scaled, with a 1 as the last input; sparse rows are made dense here."""
+        return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
 
 
 def scaled(X, scaling: InputScaling) -> np.ndarray:
@@ -36,81 +36,95 @@ def scaled(X, scaling: InputScaling) -> np.ndarray:
     return scaling.transform(X.toarray() if sparse.issparse(X) else X)
 
 
-def hidden_blocks(
-    X, weights: np.ndarray, biases: np.ndarray, activation: Activation, scaling: InputScaling
-) -> Iterator[tuple[slice, np.ndarray]]:
-    """Walk through all rows: each block's place and its hidden outputs."""
-    for rows in blocks(X.shape[0], max(weights.shape)):
-        yield rows, hidden(scaled(X[rows], scaling), weights, biases, activation)
+def with_one(x: np.ndarray) -> np.ndarray:
+    """Rows with a 1 as the last input."""
+    extended = np.empty((x.shape[0], x.shape[1] + 1), x.dtype)
+    extended[:, :-1] = x
+    extended[:, -1] = 1.0
+    return extended
+
+
+def with_biases(weights: np.ndarray, biases: np.ndarray, activation: Activation) -> np.ndarray:
+    """Weights (d + 1, L) for rows that end with a 1, times the inner factor of the activation."""
+    return activation.core.inner * np.vstack([weights, biases])
+
+
+def blocks(n_rows: int, width: int) -> Iterator[slice]:
+    """Slices of rows such that an array of a slice by ``width`` columns fits in the cache."""
+    step = max(16, _BLOCK // max(width, 1))
+    for start in range(0, n_rows, step):
+        yield slice(start, min(start + step, n_rows))
 
 
 def candidate_sums(
-    X,
+    inputs: Inputs,
     residual: np.ndarray,
-    row_weights: np.ndarray | None,
+    roots: np.ndarray | None,
     weights: np.ndarray,
     biases: np.ndarray,
     activation: Activation,
-    scaling: InputScaling,
+    *,
     quartics: bool,
+    precision: type,
 ) -> Sums:
     """The row sums that supervision needs, for all candidates over one stretch of rows.
 
-    ``residual`` and ``row_weights`` carry the square roots of the sample weights, so plain sums are weighted sums.
+    ``residual`` carries the square roots ``roots`` of the sample weights; all sums are weighted. Hidden outputs have
+    the given precision; sums of blocks are added up in double precision.
     """
-    count = biases.shape[0]
+    core, count = activation.core, biases.shape[0]
+    folded: np.ndarray = with_biases(weights, biases, activation).astype(precision, copy=False)
     projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
     fourth = np.zeros(count) if quartics else None
-    for rows, h in hidden_blocks(X, weights, biases, activation, scaling):
+    # Weights go to the narrow side of every product. Products rather than np.einsum, which keeps other threads waiting.
+    p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
+    e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
+    for rows in blocks(len(residual), max(folded.shape)):
+        h = core.value(inputs.block(rows).astype(precision, copy=False) @ folded)
+        projections += e[:, rows] @ h
+        h *= h
+        squares += p[rows] @ h
         if fourth is not None:
-            h2 = h * h
-            fourth += np.einsum("ij,ij->j", h2, h2 if row_weights is None else h2 * row_weights[rows, np.newaxis] ** 2)
-        if row_weights is not None:
-            h *= row_weights[rows, np.newaxis]
-        projections += residual[rows].T @ h
-        squares += np.einsum("ij,ij->j", h, h)
-    return Sums(projections, squares, fourth)
+            h *= h
+            fourth += p[rows] @ h
+    projections *= core.outer
+    squares *= core.outer**2
+    return Sums(projections, squares, None if fourth is None else core.outer**4 * fourth)
 
 
 def candidate_slopes(
-    X,
+    inputs: Inputs,
     residual: np.ndarray,
-    row_weights: np.ndarray | None,
+    roots: np.ndarray | None,
     weight: np.ndarray,
     bias: float,
     activation: Activation,
-    scaling: InputScaling,
 ) -> Slopes:
     """How the sums of one candidate change with its weights and bias, over one stretch of rows."""
     assert activation.derivative is not None
-    projections, squares = np.zeros((residual.shape[1], len(weight) + 1)), np.zeros(len(weight) + 1)
-    for rows in blocks(X.shape[0], len(weight)):
-        x = scaled(X[rows], scaling)
-        z = x @ weight + bias
+    point = np.append(weight, bias)
+    projections, squares = np.zeros((residual.shape[1], len(point))), np.zeros(len(point))
+    for rows in blocks(residual.shape[0], len(point)):
+        x = inputs.block(rows)
+        z = x @ point
         slope = activation.derivative(z)
         h = activation.value(z)
-        if row_weights is not None:
-            slope = slope * row_weights[rows]
-            h = h * row_weights[rows]
+        if roots is not None:
+            slope, h = slope * roots[rows], h * roots[rows]
         for total, factor in zip((*projections, squares), (*residual[rows].T, 2.0 * h), strict=True):
-            moved = factor * slope
-            total[:-1] += moved @ x
-            total[-1] += moved.sum()
+            total += (factor * slope) @ x
     return Slopes(projections, squares)
 
 
 def column(
-    X,
-    row_weights: np.ndarray | None,
-    weight: np.ndarray,
-    bias: float,
-    activation: Activation,
-    scaling: InputScaling,
-    out: np.ndarray,
-) -> float:
-    """Write one weighted hidden column of a stretch to ``out``; return its sum of squares."""
-    for rows, h in hidden_blocks(X, weight[:, np.newaxis], np.atleast_1d(bias), activation, scaling):
-        out[rows] = h[:, 0]
-    if row_weights is not None:
-        out *= row_weights
-    return float(out @ out)
+    inputs: Inputs, n_rows: int, roots: np.ndarray | None, weight: np.ndarray, bias: float, activation: Activation
+) -> np.ndarray:
+    """One weighted hidden column of a stretch."""
+    core, out = activation.core, np.empty(n_rows)
+    folded = with_biases(weight[:, np.newaxis], np.atleast_1d(bias), activation)[:, 0]
+    for rows in blocks(n_rows, len(folded)):
+        out[rows] = core.value(inputs.block(rows) @ folded)
+    out *= core.outer
+    if roots is not None:
+        out *= roots
+    return out

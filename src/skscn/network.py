@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, fields
+from functools import cached_property
 
 import numpy as np
+from joblib import effective_n_jobs
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from skscn import kernels
 from skscn.activations import Activation
 from skscn.scaling import InputScaling, Scaling
+
+# Up to so many rows one thread predicts; more are split into parts of this size.
+_FEW_ROWS = 16384
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,26 +117,58 @@ class Network:
         X = self._checked(X)
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, _, h in self._blocks(X):
-            H[rows] = h
+            np.multiply(h, self.activation.core.outer, out=H[rows], casting="same_kind")
         return H
 
-    def predict(self, X) -> np.ndarray:
-        """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were."""
+    def predict(self, X, n_jobs: int | None = None) -> np.ndarray:
+        """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were.
+
+        Blocks of rows are done one after the other, or by ``n_jobs`` threads (−1: all processors), so memory does not
+        grow with the rows.
+        """
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
-        direct, intercept = self.linear.direct_weights, self.linear.intercept
-        for rows, x, h in self._blocks(X):
-            outputs = h @ self.output_weights
-            outputs += x @ direct + intercept
-            predictions[rows] = self._finished(outputs)
+        threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
+        if threads == 1:
+            self._predict_into(predictions, X)
+        else:
+            parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
+            with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as executor:
+                list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
         return self._shaped(predictions)
+
+    def _predict_into(self, predictions: np.ndarray, X) -> None:
+        for rows, x, h in self._blocks(X):
+            outputs = h @ self._outgoing
+            outputs += x @ self._straight
+            predictions[rows] = self._finished(outputs)
+
+    @cached_property
+    def _incoming(self) -> np.ndarray:
+        """Weights and biases, for rows that end with a 1, times the inner factor of the activation."""
+        return kernels.with_biases(self.weights, self.biases, self.activation)
+
+    @cached_property
+    def _outgoing(self) -> np.ndarray:
+        """Output weights times the outer factor of the activation."""
+        return self.activation.core.outer * self.output_weights
+
+    @cached_property
+    def _straight(self) -> np.ndarray:
+        """Direct weights and intercept, for rows that end with a 1."""
+        return np.vstack([self.linear.direct_weights, self.linear.intercept])
+
+    def __getstate__(self) -> dict:
+        """The fields; what is derived from them is not stored."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def staged_predict(self, X) -> Iterator[np.ndarray]:
         """The predictions of the first 1, 2, …, L nodes, each as they were solved for: one pass for all."""
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))
         for rows, x, h in self._blocks(X):
-            moves[rows] = np.hstack([x @ self.linear.weights + self.linear.biases, h]) @ self.directions
+            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, self.activation.core.outer * h]
+            moves[rows] = np.hstack(columns) @ self.directions
         start = self.linear.size
         output = moves[:, :start] @ self.coefficients[:start]
         for move, coefficients in zip(moves.T[start:], self.coefficients[start:], strict=True):
@@ -142,10 +181,11 @@ class Network:
         return self.outputs.inverse_transform(bounded)
 
     def _blocks(self, X) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Walk through all rows: each block's place, scaled inputs and hidden outputs."""
+        """Walk through all rows: each block's place, scaled inputs that end with a 1, h without its outer factor."""
+        inputs = kernels.Inputs(X, self.inputs)
         for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
-            x = kernels.scaled(X[rows], self.inputs)
-            yield rows, x, kernels.hidden(x, self.weights, self.biases, self.activation)
+            x = inputs.block(rows)
+            yield rows, x, self.activation.core.value(x @ self._incoming)
 
     def _type(self, X) -> type:
         return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64

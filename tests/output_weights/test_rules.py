@@ -36,7 +36,7 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
     for j, beta in enumerate(literal(algorithm, window)):
         assert rule.append(rows, W[:, j], B[j])
         np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
-        np.testing.assert_allclose(rows._residual, T - H[:, : j + 1] @ beta, atol=1e-8)
+        np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, : j + 1] @ beta, atol=1e-8)
     for nodes, beta in enumerate(literal(algorithm, window), start=1):
         prefix = rule.directions(nodes) @ rule.coefficients(nodes)
         np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ beta, atol=1e-8)
@@ -50,17 +50,17 @@ def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algor
     kept = rule.append_linear(rows, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
     np.testing.assert_array_equal(kept, [True, True, True, True, False])
     G = linear[:, kept]
-    np.testing.assert_allclose(rows._residual, T - G @ lstsq(G, T)[0], atol=1e-10)
+    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - G @ lstsq(G, T)[0], atol=1e-10)
     for j in range(8):
         assert rule.append(rows, W[:, j], B[j])
     assert rule.nodes == 8
     columns = np.hstack([G, H[:, :8]])
-    np.testing.assert_allclose(rows._residual, T - columns @ rule.output_weights(), atol=1e-8)
+    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ rule.output_weights(), atol=1e-8)
     np.testing.assert_allclose(
         columns @ rule.directions() @ rule.coefficients(), columns @ rule.output_weights(), atol=1e-8
     )
     if algorithm == "SC-III":
-        np.testing.assert_allclose(rows._residual, T - columns @ lstsq(columns, T)[0], atol=1e-8)
+        np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ lstsq(columns, T)[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

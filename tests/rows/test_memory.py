@@ -5,7 +5,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
-from skscn.rows import memory
+from skscn.rows import _stretched, memory
 from skscn.rows.memory import MemoryRows
 from skscn.scaling import scale_inputs
 
@@ -21,10 +21,14 @@ def make(X=X, T=T, **settings):
     return MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X), **settings)
 
 
+def residual_of(rows):
+    return rows.storage.residual(slice(None))
+
+
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch):
     """Several stretches and panels also on few rows."""
-    monkeypatch.setattr(memory, "_STRETCH", 64)
+    monkeypatch.setattr(_stretched, "STRETCH", 64)
     monkeypatch.setattr(memory, "_PANEL", 3)
 
 
@@ -46,20 +50,20 @@ def test_appending_keeps_the_basis_orthonormal_and_the_residual_that_of_least_sq
         assert rows.append(W[:, j], B[j], keep=True) is not None
     everything = slice(0, 300)
     basis = np.concatenate(rows._basis(everything))
-    np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-14)
+    np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-12)
     roots = np.sqrt(np.ones(300) if weights is None else weights)[:, None]
     solution = lstsq(roots * H[:, :12], roots * T)[0]
-    np.testing.assert_allclose(rows._residual, roots * (T - H[:, :12] @ solution), atol=1e-11)
-    np.testing.assert_allclose(rows.residual_squares, (rows._residual**2).sum(axis=0), rtol=1e-13)
+    np.testing.assert_allclose(residual_of(rows), roots * (T - H[:, :12] @ solution), atol=1e-11)
+    np.testing.assert_allclose(rows.residual_squares, (residual_of(rows) ** 2).sum(axis=0), rtol=1e-13)
 
 
 def test_a_dependent_column_is_refused_and_changes_nothing():
     rows = make()
     rows.append(W[:, 0], B[0], keep=True)
-    before = rows._residual.copy()
+    before = residual_of(rows).copy()
     assert rows.append(W[:, 0], B[0], keep=True) is None
     assert rows.basis_size == 1
-    np.testing.assert_array_equal(rows._residual, before)
+    np.testing.assert_array_equal(residual_of(rows), before)
 
 
 def test_rotating_the_basis_keeps_what_it_spans():
@@ -78,7 +82,7 @@ def test_threads_change_no_bit():
         with make(n_jobs=n_jobs) as rows:
             sums = rows.sums(W, B)
             appended = [rows.append(W[:, j], B[j], keep=True) for j in range(6)]
-        results.append([sums.projections, sums.squares, rows._residual, *(a.projection for a in appended)])
+        results.append([sums.projections, sums.squares, residual_of(rows), *(a.projection for a in appended)])
     for other in results[1:]:
         for ours, theirs in zip(results[0], other, strict=True):
             np.testing.assert_array_equal(ours, theirs)
@@ -92,7 +96,7 @@ def test_leave_one_out_is_what_leaving_each_row_out_gives():
     truth = []
     for i in chosen:
         others = np.arange(300) != i
-        truth.append(H[i, :6] @ lstsq(H[others, :6], T[others])[0])
+        truth.append(T[i] - H[i, :6] @ lstsq(H[others, :6], T[others])[0])
     np.testing.assert_allclose(rows.leave_one_out(chosen), truth, atol=1e-9)
 
 
@@ -106,3 +110,21 @@ def test_leave_one_out_of_counted_rows_leaves_one_of_them_out():
         repeated.append(W[:, j], B[j], keep=True)
     first = np.r_[0, np.cumsum(P)[:-1]].astype(int)
     np.testing.assert_allclose(counted.leave_one_out(np.arange(300)), repeated.leave_one_out(first), atol=1e-10)
+
+
+@pytest.mark.parametrize("weights", [None, P])
+def test_single_precision_is_close(weights):
+    rows = make(sample_weight=weights)
+    exact, fast = (rows.sums(W, B, quartics=True, precision=precision) for precision in (np.float64, np.float32))
+    np.testing.assert_allclose(fast.squares, exact.squares, rtol=1e-5)
+    np.testing.assert_allclose(fast.quartics, exact.quartics, rtol=1e-5)
+    np.testing.assert_allclose(fast.projections, exact.projections, atol=1e-4)
+
+
+def test_inputs_that_are_not_kept_scaled_give_the_same_bits(monkeypatch):
+    kept = make()
+    monkeypatch.setattr(memory, "_SMALL", 0)
+    passed = make()
+    for rows in (kept, passed):
+        rows.append(W[:, 0], B[0], keep=True)
+    np.testing.assert_array_equal(kept.sums(W, B).projections, passed.sums(W, B).projections)

@@ -15,15 +15,19 @@ from skscn.supervision import alive, ranked, slack
 # Candidates handed on for one node; the next ones follow if a guard refuses them all.
 _SHORT_LIST = 4
 
+# From here on a pool is screened in single precision; the short list is verified in double precision in any case.
+_MANY_ROWS = 10_000
+
 
 class Ladder(Configuration):
     """λ outside, r inside."""
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """The admissible candidates of each scope and contraction, largest ξ first."""
+        precision = np.float32 if rows.n_rows >= _MANY_ROWS else np.float64
         for level, scope in enumerate(self.scopes, start=1):
             weights, biases = draw(rows.n_features, scope, self.max_candidates, rng)
-            sums = rows.sums(weights, biases)
+            sums = rows.sums(weights, biases, precision=precision)
             usable = alive(sums, rows.weight, rows.activation.bound)
             for contraction in self.contractions:
                 slacks = slack(sums, rows.residual_squares, contraction, node)

@@ -68,8 +68,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         rows = np.arange(settled.rows.n_rows)
         if len(rows) > ENOUGH_ROWS:
             rows = np.random.default_rng(seed).choice(rows, ENOUGH_ROWS, replace=False)
-        outputs = settled.parts.outputs.inverse_transform(settled.output_weights.leave_one_out(settled.rows, rows))
-        data = settled.data.take(rows)
+        data, scaling = settled.data.take(rows), settled.parts.outputs
+        left_out = scaling.transform(data.targets) - settled.output_weights.leave_one_out(settled.rows, rows)
+        outputs = scaling.inverse_transform(left_out)
         assert data.labels is not None
         calibration = calibrate(
             _class_outputs(outputs),
@@ -92,7 +93,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         y : ndarray of shape (n_samples,)
         """
         X = self._validated(X)
-        return self._classes_of(self.network_.predict(X))
+        return self._classes_of(self.network_.predict(X, self.n_jobs))
 
     def staged_predict(self, X):
         """Yield the predicted classes after each node, in one pass over the rows.
@@ -120,7 +121,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
         X = self._validated(X)
-        outputs = self.network_.predict(X)
+        outputs = self.network_.predict(X, self.n_jobs)
         return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
 
     def predict_proba(self, X):
@@ -135,7 +136,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         probabilities : ndarray of shape (n_samples, n_classes), float64
         """
         X = self._validated(X)
-        return self.calibration_.probabilities(_class_outputs(self.network_.predict(X)))
+        return self.calibration_.probabilities(_class_outputs(self.network_.predict(X, self.n_jobs)))
 
     def predict_log_proba(self, X):
         """Predict the logarithm of the probability of each class.

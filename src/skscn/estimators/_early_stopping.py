@@ -94,17 +94,26 @@ class Validation(Watch):
         super().__init__(patience)
         self.X, self.targets, self.sample_weight = X, targets, sample_weight
         self.activation, self.scaling = activation, scaling
-        self._columns: list[np.ndarray] = [np.zeros((X.shape[0], 0))]
+        self._columns = np.empty((X.shape[0], 0), order="F")
+        self._size = 0
 
     def _judge(self, weights, biases, output_weights, rows, *, linear):
-        added = np.empty((self.X.shape[0], len(biases)))
         activation = IDENTITY if linear else self.activation
-        for block, h in kernels.hidden_blocks(self.X, weights, biases, activation, self.scaling):
-            added[block] = h
-        self._columns.append(added)
-        errors = self.targets - np.hstack(self._columns) @ output_weights.output_weights()
+        inputs, n_rows = kernels.Inputs(self.X, self.scaling), self.X.shape[0]
+        self._reserve(self._size + len(biases))
+        for weight, bias in zip(weights.T, biases, strict=True):
+            self._columns[:, self._size] = kernels.column(inputs, n_rows, None, weight, float(bias), activation)
+            self._size += 1
+        errors = self.targets - self._columns[:, : self._size] @ output_weights.output_weights()
         rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
         return rmse, rmse
+
+    def _reserve(self, size: int) -> None:
+        """Make room for that many columns, and some more."""
+        if size > self._columns.shape[1]:
+            columns = np.empty((len(self._columns), 2 * size), order="F")
+            columns[:, : self._size] = self._columns[:, : self._size]
+            self._columns = columns
 
 
 class Criterion(Watch):

@@ -50,7 +50,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
         X = self._validated(X)
-        return self.network_.predict(X)
+        return self.network_.predict(X, self.n_jobs)
 
     def staged_predict(self, X):
         """Yield the predictions after each node, in one pass over the rows.

@@ -198,7 +198,8 @@ class Training:
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The range of the training targets and a twentieth more, as scaled."""
-        low, high = self.rows.targets.min(axis=0), self.rows.targets.max(axis=0)
+        targets = self.data.targets
+        low, high = self.parts.outputs.transform(np.stack([targets.min(axis=0), targets.max(axis=0)]))
         margin = 0.05 * (high - low)
         return low - margin, high + margin
 

@@ -119,7 +119,7 @@ class OutputWeights:
         return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
-        """Outputs that the model would give to the named training rows had it not seen them, the nodes being given."""
+        """By how much the model would miss the named training rows had it not seen them, the nodes being given."""
         return rows.leave_one_out(numbers)
 
     def output_weights(self, nodes: int | None = None) -> np.ndarray:

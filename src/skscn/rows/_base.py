@@ -57,8 +57,13 @@ class Rows(Protocol):
     @property
     def rmse(self) -> float: ...
 
-    def sums(self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False) -> Sums:
-        """Row sums of T candidates, weights of shape (d, T), against the residual, in float64 on all rows."""
+    def sums(
+        self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False, precision: type = np.float64
+    ) -> Sums:
+        """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows.
+
+        Hidden outputs in np.float32 are enough to tell candidates apart, and fast; acceptance takes np.float64.
+        """
         ...
 
     def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
@@ -84,7 +89,7 @@ class Rows(Protocol):
     def leave_one_out(
         self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
     ) -> np.ndarray:
-        """Outputs that the model would give to the named training rows had it not seen them, the nodes being given.
+        """By how much the model would miss the named training rows had it not seen them, the nodes being given.
 
         With a smoother M and coefficients C, of a model that fits Q M C instead of Q C.
         """

@@ -1,0 +1,295 @@
+"""What backends on one machine share: rows walked in stretches of fixed length.
+
+Threads take stretches, and sums are added in the order of the rows, so a result depends neither on the number of
+threads nor on where the rows are kept. Where they are kept is a :class:`Storage`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import reduce
+from operator import add
+from typing import NamedTuple, Self, TypeVar
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from skscn import kernels
+from skscn.activations import IDENTITY, Activation
+from skscn.kernels import Inputs
+from skscn.rows._base import Appended, Rows, Sample
+from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
+
+STRETCH = 4096
+# What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
+_ORTHOGONAL = 1e-13
+
+Result = TypeVar("Result")
+Summable = TypeVar("Summable", float, np.ndarray, Sums, Slopes)
+
+
+class Gathered(NamedTuple):
+    """Some rows from anywhere: scaled inputs (n, d), residual (n, m), basis (k, n)."""
+
+    X: np.ndarray
+    residual: np.ndarray
+    basis: np.ndarray
+
+
+class Storage(ABC):
+    """Where rows, residual, basis and the column at work are kept; read and written by stretches.
+
+    What is read may be changed in place, and counts as changed only when it is written.
+    """
+
+    @abstractmethod
+    def inputs(self, rows: slice) -> Inputs:
+        """Inputs of a stretch."""
+
+    @abstractmethod
+    def residual(self, rows: slice) -> np.ndarray:
+        """e of a stretch, shape (n, m)."""
+
+    @abstractmethod
+    def set_residual(self, rows: slice, values: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def column(self, rows: slice) -> np.ndarray:
+        """The column that is being appended, shape (n,)."""
+
+    @abstractmethod
+    def set_column(self, rows: slice, values: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def basis(self, rows: slice, size: int) -> list[np.ndarray]:
+        """The first ``size`` basis vectors on a stretch, in panels of shape (vectors, n)."""
+
+    @abstractmethod
+    def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
+        """Write basis vector number ``place``."""
+
+    @abstractmethod
+    def gather(self, rows: np.ndarray, size: int) -> Gathered:
+        """The named rows with the first ``size`` basis vectors."""
+
+    @abstractmethod
+    def reserve(self, size: int) -> None:
+        """Make room for that many basis vectors."""
+
+
+class StretchedRows(Rows):
+    """N training rows in a storage.
+
+    Parameters
+    ----------
+    storage : Storage
+        With the scaled targets, the first residual e_0.
+    shape : tuple of int
+        N, d and m.
+    activation : Activation
+        g of the nodes.
+    sample_weight : ndarray of shape (N,) or None
+        Positive weights p: ⟨a, b⟩ = Σ p a b. Residual and columns carry √p, which turns them into plain products.
+    n_jobs : int or None
+        Threads. Use the rows as a context manager; BLAS is held to one thread inside.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        shape: tuple[int, int, int],
+        *,
+        activation: Activation,
+        sample_weight: np.ndarray | None,
+        n_jobs: int | None,
+    ):
+        self.storage, self.activation = storage, activation
+        self.n_rows, self.n_features, self.n_outputs = shape
+        self.weight = float(self.n_rows if sample_weight is None else sample_weight.sum())
+        self._roots = None if sample_weight is None else np.sqrt(sample_weight)
+        self.basis_size = 0
+        self._stretches = [slice(start, min(start + STRETCH, self.n_rows)) for start in range(0, self.n_rows, STRETCH)]
+        self._threads = min(effective_n_jobs(n_jobs), len(self._stretches))
+        self._executor: ThreadPoolExecutor | None = None
+        self._resources = ExitStack()
+        self.residual_squares = self._sum(lambda rows: _squares(self.storage.residual(rows)))
+
+    def __enter__(self) -> Self:
+        self._resources.enter_context(threadpool_limits(limits=1, user_api="blas"))
+        if self._threads > 1:
+            self._executor = self._resources.enter_context(ThreadPoolExecutor(self._threads))
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._executor = None
+        self._resources.close()
+
+    @property
+    def rmse(self) -> float:
+        """Root mean squared residual over rows and outputs."""
+        return float(np.sqrt(self.residual_squares.sum() / (self.weight * self.n_outputs)))
+
+    def sums(
+        self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False, precision: type = np.float64
+    ) -> Sums:
+        """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
+        return self._sum(
+            lambda rows: kernels.candidate_sums(
+                self.storage.inputs(rows),
+                self.storage.residual(rows),
+                self._roots_of(rows),
+                weights,
+                biases,
+                self.activation,
+                quartics=quartics,
+                precision=precision,
+            )
+        )
+
+    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+        """How the row sums of one candidate change with its weights and bias."""
+        return self._sum(
+            lambda rows: kernels.candidate_slopes(
+                self.storage.inputs(rows),
+                self.storage.residual(rows),
+                self._roots_of(rows),
+                weight,
+                bias,
+                self.activation,
+            )
+        )
+
+    def append(self, weight: np.ndarray, bias: float, *, keep: bool, linear: bool = False) -> Appended | None:
+        """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
+
+        Gram–Schmidt is done again where the first time left more than rounding error, and "twice is enough" (Giraud,
+        Langou and Rozložník, 2005). None, and nothing changes, where the column nearly depends on the basis.
+
+        Parameters
+        ----------
+        weight, bias
+            The node's w and b.
+        keep : bool
+            Whether the new direction joins the basis.
+        linear : bool
+            Whether the column is wᵀx + b itself, without activation.
+        """
+        activation = IDENTITY if linear else self.activation
+        start = self._sum(lambda rows: self._begin(rows, weight, bias, activation))
+        norm, projection = float(np.sqrt(start[0])), start[1:]
+        rest = self._sum(lambda rows: self._deflate(rows, projection))
+        remainder, correction, inner = self._parts(rest)
+        if not remainder > SMALLEST_REMAINDER * norm:
+            return None
+        if np.linalg.norm(correction) > _ORTHOGONAL * remainder:
+            projection = projection + correction
+            remainder, _, inner = self._parts(self._sum(lambda rows: self._deflate(rows, correction)))
+            if not remainder > SMALLEST_REMAINDER * norm:
+                return None
+        coefficients = inner / remainder
+        if keep:
+            self.storage.reserve(self.basis_size + 1)
+        self.residual_squares = self._sum(lambda rows: self._take_out(rows, remainder, coefficients, keep))
+        self.basis_size += keep
+        return Appended(projection, remainder, coefficients)
+
+    def rotate(self, rotation: np.ndarray) -> None:
+        """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
+        for _ in self._each(lambda rows: self._rotate(rows, rotation)):
+            pass
+        self.basis_size = rotation.shape[1]
+
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them to search on a few."""
+        some = self.storage.gather(rows, self.basis_size)
+        roots = None if self._roots is None else self._roots[rows]
+        return Sample(some.X, some.residual, some.basis.T, roots)
+
+    def leave_one_out(
+        self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
+    ) -> np.ndarray:
+        """By how much the model would miss the named training rows had it not seen them, the nodes being given.
+
+        e_i / (1 − ℓ_i), with the leverage ℓ_i = Σ_j q_ij² of row i in the basis: exact where the basis holds all nodes
+        (SC-III). A row of weight p counts as p rows, of which one is left out, or all of it if p < 1. A model that fits
+        Q M C instead of Q C has the leverages Σ_jk q_ij M_jk q_ik.
+        """
+        _, residual, basis = self.storage.gather(rows, self.basis_size)
+        if smoother is None or coefficients is None:
+            leverage = np.einsum("ki,ki->i", basis, basis)
+        else:
+            leverage = np.einsum("ki,ki->i", basis, smoother @ basis)
+            residual = residual + basis.T @ (coefficients - smoother @ coefficients)
+        if self._roots is not None:
+            leverage = leverage / np.maximum(self._roots[rows] ** 2, 1.0)
+            residual = residual / self._roots[rows, np.newaxis]
+        return residual / np.maximum(1.0 - leverage, 1e-10).reshape(-1, 1)
+
+    def _each(self, kernel: Callable[[slice], Result]) -> Iterator[Result]:
+        """Do a kernel on every stretch, in the order of the rows; only a few results wait at a time."""
+        if self._executor is None:
+            return map(kernel, self._stretches)
+        return _in_order(self._executor, kernel, self._stretches, 4 * self._threads)
+
+    def _sum(self, kernel: Callable[[slice], Summable]) -> Summable:
+        return reduce(add, self._each(kernel))
+
+    def _roots_of(self, rows: slice) -> np.ndarray | None:
+        return None if self._roots is None else self._roots[rows]
+
+    def _basis(self, rows: slice) -> list[np.ndarray]:
+        return self.storage.basis(rows, self.basis_size)
+
+    def _begin(self, rows: slice, weight: np.ndarray, bias: float, activation: Activation) -> np.ndarray:
+        """Write the new column; return its square and its projection on the basis."""
+        roots = self._roots_of(rows)
+        v = kernels.column(self.storage.inputs(rows), rows.stop - rows.start, roots, weight, bias, activation)
+        self.storage.set_column(rows, v)
+        return np.concatenate([[v @ v], *(panel @ v for panel in self._basis(rows))])
+
+    def _deflate(self, rows: slice, projection: np.ndarray) -> np.ndarray:
+        """Take basis vectors out of the column; return its square, ⟨v, e⟩ and what it still shares with the basis."""
+        v, panels, start = self.storage.column(rows), self._basis(rows), 0
+        for panel in panels:
+            v -= projection[start : start + len(panel)] @ panel
+            start += len(panel)
+        self.storage.set_column(rows, v)
+        return np.concatenate([[v @ v], v @ self.storage.residual(rows), *(panel @ v for panel in panels)])
+
+    def _parts(self, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """The remainder ρ, what is shared with the basis, and ⟨v, e⟩."""
+        return float(np.sqrt(sums[0])), sums[1 + self.n_outputs :], sums[1 : 1 + self.n_outputs]
+
+    def _take_out(self, rows: slice, remainder: float, coefficients: np.ndarray, keep: bool) -> np.ndarray:
+        q, residual = self.storage.column(rows) / remainder, self.storage.residual(rows)
+        residual -= np.multiply.outer(q, coefficients)
+        self.storage.set_residual(rows, residual)
+        if keep:
+            self.storage.set_direction(rows, self.basis_size, q)
+        return _squares(residual)
+
+    def _rotate(self, rows: slice, rotation: np.ndarray) -> None:
+        panels = self._basis(rows)
+        for place, values in enumerate(rotation.T @ np.concatenate(panels) if panels else ()):
+            self.storage.set_direction(rows, place, values)
+
+
+def _in_order(
+    executor: ThreadPoolExecutor, kernel: Callable[[slice], Result], stretches: list[slice], ahead: int
+) -> Iterator[Result]:
+    waiting: deque = deque()
+    for rows in stretches:
+        waiting.append(executor.submit(kernel, rows))
+        if len(waiting) > ahead:
+            yield waiting.popleft().result()
+    while waiting:
+        yield waiting.popleft().result()
+
+
+def _squares(columns: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->j", columns, columns)
