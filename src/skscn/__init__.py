@@ -10,12 +10,14 @@ from skscn.estimators import (
     SCNRegressor,
 )
 from skscn.network import Network
+from skscn.rows import Chunks
 
 __version__ = "0.1.0"
 
 __all__ = [
     "ACTIVATIONS",
     "Activation",
+    "Chunks",
     "IRVFLRegressor",
     "ModifiedQuickpropRegressor",
     "Network",

@@ -3,8 +3,9 @@
 A :class:`Scaling` is applied block by block while rows are read, so the training data are never copied.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -69,9 +70,21 @@ class QuantileScaling:
 InputScaling = Scaling | QuantileScaling
 
 
+class ByColumn(Protocol):
+    """Values that are kept elsewhere and looked at column by column."""
+
+    shape: tuple[int, ...]
+
+    def column(self, place: int) -> np.ndarray:
+        """One column."""
+        ...
+
+
 def _range(values) -> tuple[np.ndarray, np.ndarray]:
     if sparse.issparse(values):
         low, high = min_max_axis(values, axis=0)
+    elif not isinstance(values, np.ndarray):
+        low, high = np.array([(c.min(), c.max()) for c in _columns(values)]).T
     else:
         low, high = values.min(axis=0), values.max(axis=0)
     return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
@@ -94,9 +107,8 @@ def _robust(X, weights: np.ndarray | None) -> Scaling:
 
     Outliers neither squeeze the other values together nor carry a prediction away.
     """
-    low, high = _range(X)
+    low, inner_low, median, inner_high, high = _quantiles(X, weights, np.array([0.0, 0.02, 0.5, 0.98, 1.0]))
     everything = _span(low, high, "X")
-    inner_low, median, inner_high = _quantiles(X, weights, np.array([0.02, 0.5, 0.98]))
     inner = inner_high - inner_low
     # A column that is mostly one value has no middle to speak of.
     spread_out = (inner_low < median) & (median < inner_high)
@@ -110,8 +122,9 @@ def _standard(X, weights: np.ndarray | None) -> Scaling:
     if sparse.issparse(X):
         mean, variance = mean_variance_axis(X, axis=0, weights=weights)
     else:
-        mean = np.average(X.astype(np.float64, copy=False), axis=0, weights=weights)
-        variance = np.average((X - mean) ** 2, axis=0, weights=weights)
+        mean = np.array([np.average(_double(column), weights=weights) for column in _columns(X)])
+        pairs = zip(_columns(X), mean, strict=True)
+        variance = np.array([np.average((_double(column) - centre) ** 2, weights=weights) for column, centre in pairs])
     return _affine("standard", np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
 
 
@@ -152,14 +165,34 @@ def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
     return span
 
 
-def _quantiles(values, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
-    """Quantiles of each column, shape (shares, columns), one column at a time so that memory stays small."""
-    columns = values.tocsc() if sparse.issparse(values) else values
-    found = np.empty((len(shares), values.shape[1]))
+def _columns(values) -> Iterator[np.ndarray]:
+    """One column after the other, so that memory stays small."""
+    if sparse.issparse(values):
+        values = values.tocsc()
     for j in range(values.shape[1]):
-        column = columns[:, [j]].toarray() if sparse.issparse(values) else columns[:, [j]]
-        found[:, j] = weighted_quantiles(np.repeat(column, len(shares), axis=1), weights, shares)
-    return found
+        if sparse.issparse(values):
+            yield values[:, [j]].toarray()[:, 0]
+        else:
+            yield values[:, j] if isinstance(values, np.ndarray) else values.column(j)
+
+
+def _double(column: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(column, dtype=np.float64)
+
+
+def _quantiles(values, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
+    """Quantiles of each column, shape (shares, columns); those at 0 and 1 are its smallest and largest value."""
+    return np.array([_column_quantiles(column, weights, shares) for column in _columns(values)]).T
+
+
+def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
+    """As :func:`weighted_quantiles`, of one column; without weights the rows need not be sorted."""
+    if weights is None:
+        places = np.maximum(np.ceil(shares * len(column)).astype(int) - 1, 0)
+        return np.partition(column, np.unique(places))[places]
+    order = np.argsort(column, kind="stable")
+    below = np.cumsum(weights[order])
+    return column[order][np.minimum(np.searchsorted(below, shares * below[-1]), len(column) - 1)]
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:

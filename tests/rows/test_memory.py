@@ -29,7 +29,7 @@ def residual_of(rows):
 def short_stretches(monkeypatch):
     """Several stretches and panels also on few rows."""
     monkeypatch.setattr(_stretched, "STRETCH", 64)
-    monkeypatch.setattr(memory, "_PANEL", 3)
+    monkeypatch.setattr(memory, "PANEL", 3)
 
 
 @pytest.mark.parametrize("weights", [None, P])

@@ -2,9 +2,11 @@
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from functools import partial
 from numbers import Integral, Real
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
@@ -21,6 +23,7 @@ from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
+from skscn.rows import Chunks, ScratchInputs, opened
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # Fewer rows are not split for early stopping unless the user says so.
@@ -161,6 +164,33 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return validate_data(
             self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not self._is_continued(), **checks
         )
+
+    @contextmanager
+    def _opened(self, X, y, sample_weight, **checks) -> Iterator[tuple]:
+        """Validated X, y and weights: of arrays as they are, of files and chunks for as long as they are open."""
+        if isinstance(X, str | Path):
+            X, y = Chunks(X, y), None
+        if not isinstance(X, Chunks):
+            yield *self._validated_training(X, y, **checks), sample_weight
+            return
+        if y is not None or sample_weight is not None:
+            raise TypeError("Chunks bring their targets and weights with them; call fit(chunks).")
+        # Beside the inputs there are the basis, of nodes and links, the residual and the column at work.
+        with opened(X, columns=self.max_nodes + X.n_features + 3) as rows:
+            yield *self._validated_chunks(X, rows.X, rows.y, **checks), rows.sample_weight
+
+    def _validated_chunks(self, chunks: Chunks, X, y: np.ndarray, **checks) -> tuple:
+        """As :meth:`_validated_training`; inputs in files were checked as they were read."""
+        if isinstance(X, ScratchInputs):
+            # A few rows stand for all: their number of inputs and the type of their targets.
+            few = min(len(y), 2)
+            self._validated_training(X[:few], y[:few], **checks)
+            y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
+        else:
+            X, y = self._validated_training(X, y, **checks)
+        if chunks.feature_names is not None:
+            self.feature_names_in_ = chunks.feature_names
+        return X, y
 
     def _is_continued(self) -> bool:
         """Whether this fit goes on with the network of the one before."""

@@ -36,14 +36,16 @@ True
 )
 class SCNClassifier(ClassifierMixin, BaseSCN):
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Grow a network on rows X and classes y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or Chunks
+            A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
+            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files.
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Labels of any type; with a path the name of the target column, nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are left out.
 
@@ -51,7 +53,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         self
         """
-        X, y = self._validated_training(X, y)
+        with self._opened(X, y, sample_weight) as (X, y, sample_weight):
+            self._fit_classes(X, y, sample_weight)
+        return self
+
+    def _fit_classes(self, X, y: np.ndarray, sample_weight) -> None:
         check_classification_targets(y)
         X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
         classes, labels = np.unique(y, return_inverse=True)
@@ -61,7 +67,6 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
         data = TrainingData(X, _indicators(labels, len(classes)), numbers, sample_weight, classes, labels)
         self._fit_network(data, y, single_output=len(classes) == 2)
-        return self
 
     def _fitted_attributes(self, training: Training, seed: int) -> dict:
         settled = training.settled()

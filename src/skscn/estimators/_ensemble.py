@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MultiOutputMixin, RegressorMixin, _fit_context, clone
@@ -25,6 +26,7 @@ from skscn.estimators._distinct_rows import DistinctRows, checked_weights, disti
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.rows import Chunks
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
@@ -216,7 +218,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
 
     # Members check their own parameters.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Grow the members on rows X and targets y.
 
         Parameters
@@ -230,6 +232,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         -------
         self
         """
+        _refuse_chunks(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
         data = distinct_rows(X, y, y, checked_weights(sample_weight, X))
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
@@ -415,7 +418,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
     # Members check their own parameters.
     @_fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Grow the members on rows X and classes y.
 
         Parameters
@@ -430,6 +433,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         -------
         self
         """
+        _refuse_chunks(X)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
         sample_weight = checked_weights(sample_weight, X)
@@ -540,6 +544,14 @@ def _grow_member(estimator, X, y: np.ndarray, sample_weight: np.ndarray, plan: _
     unseen = weights == 0
     unseen[member.held_out_] = True
     return member, predictions, unseen
+
+
+def _refuse_chunks(X) -> None:
+    if isinstance(X, Chunks | str | Path):
+        raise TypeError(
+            "Ensembles are grown on rows in memory: read them first, or give files and chunks to SCNRegressor or "
+            "SCNClassifier."
+        )
 
 
 def _columns(X, features: np.ndarray):

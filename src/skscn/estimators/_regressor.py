@@ -18,13 +18,16 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     """Base of the regressors."""
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X, y=None, sample_weight=None):
         """Grow a network on rows X and targets y.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, or Chunks
+            A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
+            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            With a path the name of the target column, or a list of names; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are left out.
 
@@ -32,10 +35,10 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         self
         """
-        X, y = self._validated_training(X, y, multi_output=True, y_numeric=True)
-        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
-        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        self._fit_network(TrainingData(X, targets, numbers, sample_weight), y, single_output=y.ndim == 1)
+        with self._opened(X, y, sample_weight, multi_output=True, y_numeric=True) as (X, y, sample_weight):
+            X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
+            targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+            self._fit_network(TrainingData(X, targets, numbers, sample_weight), y, single_output=y.ndim == 1)
         return self
 
     def predict(self, X):

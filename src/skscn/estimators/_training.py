@@ -13,7 +13,7 @@ from skscn.estimators._early_stopping import Watch
 from skscn.growth import Step, grow
 from skscn.network import LinearColumns, Network
 from skscn.output_weights import OutputWeights
-from skscn.rows import MemoryRows
+from skscn.rows import open_rows
 from skscn.scaling import InputScaling, Scaling
 
 HISTORY = np.dtype(
@@ -97,7 +97,7 @@ class Training:
         self.data, self.parts, self.n_jobs = data, parts, n_jobs
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.targets.shape[1])
-        self.rows = MemoryRows(
+        self.rows = open_rows(
             data.X,
             parts.outputs.transform(data.targets),
             activation=parts.activation,

@@ -1,9 +1,34 @@
 """Where the training rows live; one file a backend, each of them a :class:`Rows`."""
 
+from collections.abc import Callable
+
+import numpy as np
+
 from skscn.rows._base import Appended, Rows, Sample
+from skscn.rows._stretched import StretchedRows
+from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
 from skscn.rows.memory import MemoryRows
 from skscn.rows.sources import Block, Chunks
 
-ROWS: dict[str, type[Rows]] = {"memory": MemoryRows}
+ROWS: dict[str, Callable[..., StretchedRows]] = {"memory": MemoryRows, "chunks": ChunkRows}
 
-__all__ = ["ROWS", "Appended", "Block", "Chunks", "MemoryRows", "Rows", "Sample"]
+
+def open_rows(X, targets: np.ndarray, **settings) -> StretchedRows:
+    """The rows in the backend that goes with their inputs."""
+    return ROWS["chunks" if isinstance(X, ScratchInputs) else "memory"](X, targets, **settings)
+
+
+__all__ = [
+    "ROWS",
+    "Appended",
+    "Block",
+    "ChunkRows",
+    "Chunks",
+    "MemoryRows",
+    "Rows",
+    "Sample",
+    "ScratchInputs",
+    "StretchedRows",
+    "open_rows",
+    "opened",
+]

@@ -99,6 +99,7 @@ class ScratchArray:
     """
 
     def __init__(self, path: Path, n_rows: int, width: int | None = None, dtype: DTypeLike = np.float64):
+        self.n_rows, self.width = n_rows, width
         self.shape = (n_rows,) if width is None else (n_rows, width)
         self.dtype = np.dtype(dtype)
         self._row_bytes = self.dtype.itemsize * (1 if width is None else width)

@@ -26,6 +26,8 @@ from skscn.rows._base import Appended, Rows, Sample
 from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
 STRETCH = 4096
+# Basis vectors that are allocated and multiplied with at a time.
+PANEL = 16
 # What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
 _ORTHOGONAL = 1e-13
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy import sparse
 
 from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled, with_one
-from skscn.rows._stretched import Gathered, Storage, StretchedRows
+from skscn.rows._stretched import PANEL, Gathered, Storage, StretchedRows
 from skscn.scaling import InputScaling
 
-# Basis vectors allocated at a time; memory is touched only as they are written.
-_PANEL = 16
 # Numbers in inputs that are kept scaled; larger ones are scaled again in every pass, which saves their memory.
 _SMALL = 4_000_000
 
@@ -54,7 +53,8 @@ class MemoryRows(StretchedRows):
 class _MemoryStorage(Storage):
     def __init__(self, X, scaling: InputScaling, residual: np.ndarray):
         self._X, self._scaling = X, scaling
-        self._scaled = with_one(scaled(X, scaling)) if X.shape[0] * X.shape[1] <= _SMALL else None
+        is_small = X.shape[0] * X.shape[1] <= _SMALL and not sparse.issparse(X)
+        self._scaled = with_one(scaled(X, scaling)) if is_small else None
         self._residual = residual
         self._column = np.empty(len(residual))
         self._panels: list[np.ndarray] = []
@@ -77,17 +77,17 @@ class _MemoryStorage(Storage):
         self._column[rows] = values
 
     def basis(self, rows: slice | np.ndarray, size: int) -> list[np.ndarray]:
-        full, rest = divmod(size, _PANEL)
+        full, rest = divmod(size, PANEL)
         panels = [panel[:, rows] for panel in self._panels[:full]]
         return [*panels, self._panels[full][:rest, rows]] if rest else panels
 
     def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
-        panel, vector = divmod(place, _PANEL)
+        panel, vector = divmod(place, PANEL)
         self._panels[panel][vector, rows] = values
 
     def reserve(self, size: int) -> None:
-        while size > _PANEL * len(self._panels):
-            self._panels.append(np.empty((_PANEL, len(self._residual))))
+        while size > PANEL * len(self._panels):
+            self._panels.append(np.empty((PANEL, len(self._residual))))
 
     def gather(self, rows: np.ndarray, size: int) -> Gathered:
         x = scaled(self._X[rows], self._scaling) if self._scaled is None else self._scaled[rows, :-1]

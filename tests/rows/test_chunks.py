@@ -1,0 +1,138 @@
+"""Training on rows in files gives the network of rows in memory."""
+
+import os
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from skscn import Chunks, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.rows import ChunkRows, MemoryRows, ScratchInputs, opened
+from skscn.scaling import SCALINGS, scale_inputs
+
+RNG = np.random.default_rng(11)
+# More than two stretches of 4096 rows, the last one short.
+X = RNG.uniform(size=(9000, 5)) * [1.0, 10.0, 0.1, 5.0, 1.0] + [0.0, 3.0, 0.0, -2.0, 1.0]
+Y = np.sin(5 * X[:, 0]) + 0.1 * X[:, 1] * X[:, 4] + 0.05 * RNG.normal(size=9000)
+# So little that nothing stays in memory but what has to.
+LITTLE = 200_000
+SMALL = {"max_nodes": 20, "max_candidates": 40, "random_state": 0}
+
+
+def same(ours, theirs):
+    for name in ("weights", "biases", "output_weights"):
+        np.testing.assert_array_equal(getattr(ours.network_, name), getattr(theirs.network_, name))
+    for name in ("nodes", "train_rmse", "validation_rmse", "slack"):
+        np.testing.assert_array_equal(ours.history_[name], theirs.history_[name])
+
+
+@pytest.fixture(autouse=True)
+def opened_as(monkeypatch):
+    """The backends that were used."""
+    used = []
+    for backend in (ChunkRows, MemoryRows):
+
+        def init(self, *arguments, __init__=backend.__init__, **settings):
+            used.append(type(self).__name__)
+            __init__(self, *arguments, **settings)
+
+        monkeypatch.setattr(backend, "__init__", init)
+    return used
+
+
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
+@pytest.mark.parametrize("configuration", ["polished", "ladder"])
+def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_as):
+    parameters = SMALL | {"algorithm": algorithm, "configuration": configuration, "window": 4}
+    in_memory = SCNRegressor(**parameters).fit(X, Y)
+    in_files = SCNRegressor(**parameters).fit(Chunks(X, Y, memory_limit=LITTLE))
+    assert opened_as == ["MemoryRows", "ChunkRows"]
+    same(in_files, in_memory)
+    np.testing.assert_array_equal(in_files.predict(X[:50]), in_memory.predict(X[:50]))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"early_stopping": "gcv"},
+        {"early_stopping": False, "nodes_per_step": 3, "n_jobs": 2},
+        {"scaling": "quantile"},
+        {"scaling": "standard"},
+        {"scaling": None, "activation": "gaussian"},
+    ],
+    ids=str,
+)
+def test_whatever_the_settings(settings, opened_as):
+    in_memory = SCNRegressor(**SMALL, **settings).fit(X, Y)
+    same(SCNRegressor(**SMALL, **settings).fit(Chunks(X, Y, memory_limit=LITTLE)), in_memory)
+    assert opened_as == ["MemoryRows", "ChunkRows"]
+
+
+def test_weights_and_several_outputs():
+    weights = RNG.integers(0, 3, size=9000).astype(float)
+    targets = np.column_stack([Y, Y**2])
+    in_memory = SCNRegressor(**SMALL).fit(X, targets, sample_weight=weights)
+    chunks = Chunks(X, targets, sample_weight=weights, memory_limit=LITTLE)
+    same(SCNRegressor(**SMALL).fit(chunks), in_memory)
+
+
+def test_classes_with_names():
+    labels = np.array(["low", "middle", "high"])[np.digitize(Y, np.quantile(Y, [0.3, 0.6]))]
+    in_memory = SCNClassifier(**SMALL).fit(X, labels)
+    in_files = SCNClassifier(**SMALL).fit(Chunks(X, labels, memory_limit=LITTLE))
+    same(in_files, in_memory)
+    np.testing.assert_array_equal(in_files.predict_proba(X[:50]), in_memory.predict_proba(X[:50]))
+
+
+def test_a_folder_of_parquet_files(tmp_path, opened_as):
+    names = ["a", "b", "c", "d", "e"]
+    for number, rows in enumerate(np.array_split(np.arange(9000), 4)):
+        columns = dict(zip(names, X[rows].T, strict=True)) | {"target": Y[rows]}
+        pq.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet", row_group_size=700)
+    in_memory = SCNRegressor(**SMALL).fit(X, Y)
+    by_path = SCNRegressor(**SMALL).fit(tmp_path, "target")
+    in_files = SCNRegressor(**SMALL).fit(Chunks(tmp_path, "target", memory_limit=LITTLE))
+    assert opened_as == ["MemoryRows", "MemoryRows", "ChunkRows"]
+    for model in (by_path, in_files):
+        same(model, in_memory)
+        assert list(model.feature_names_in_) == names
+
+
+def test_no_file_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    SCNRegressor(**SMALL).fit(Chunks(X, Y, memory_limit=LITTLE))
+    assert os.listdir(tmp_path) == []
+
+    def failing(step):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("skscn.progress.Progress.update", lambda *arguments: failing(arguments))
+    with pytest.raises(KeyboardInterrupt):
+        SCNRegressor(**SMALL).fit(Chunks(X, Y, memory_limit=LITTLE))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_scaling_column_by_column(name):
+    with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
+        assert isinstance(rows.X, ScratchInputs)
+        np.testing.assert_array_equal(scale_inputs(name, rows.X).transform(X), scale_inputs(name, X).transform(X))
+
+
+def test_rows_by_number():
+    numbers = RNG.permutation(9000)
+    with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
+        np.testing.assert_array_equal(rows.X[numbers[:100]], X[numbers[:100]])
+        moved = rows.X[numbers]
+        assert isinstance(moved, ScratchInputs)
+        np.testing.assert_array_equal(moved[4000:5000], X[numbers[4000:5000]])
+
+
+def test_what_cannot_be():
+    with pytest.raises(TypeError, match=r"fit\(chunks\)"):
+        SCNRegressor().fit(Chunks(X, Y), Y)
+    with pytest.raises(TypeError, match="Ensembles"):
+        SCNEnsembleRegressor().fit(Chunks(X, Y))
+    with pytest.raises(ValueError, match="Some chunks have sample weights"):
+        SCNRegressor().fit(Chunks([(X[:10], Y[:10]), (X[10:20], Y[10:20], np.ones(10))]))
