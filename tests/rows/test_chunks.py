@@ -134,5 +134,3 @@ def test_what_cannot_be():
         SCNRegressor().fit(Chunks(X, Y), Y)
     with pytest.raises(TypeError, match="Ensembles"):
         SCNEnsembleRegressor().fit(Chunks(X, Y))
-    with pytest.raises(ValueError, match="Some chunks have sample weights"):
-        SCNRegressor().fit(Chunks([(X[:10], Y[:10]), (X[10:20], Y[10:20], np.ones(10))]))

@@ -106,8 +106,8 @@ class Opened(NamedTuple):
 def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
     """Read all rows once: into memory where they fit there with ``columns`` more columns, else into scratch files."""
     max_rows = max(1, min(_LARGEST_BLOCK, chunks.memory_limit // (_PART * 8 * max(chunks.n_features, 1))))
-    dtypes = {(len(block.X), block.X.dtype) for block in chunks.blocks(max_rows)}
-    n_rows, dtype = chunks.n_rows, np.result_type(*(dtype for _, dtype in dtypes))
+    dtype = np.result_type(*{block.X.dtype for block in chunks.blocks(max_rows)})
+    n_rows = chunks.n_rows
     assert n_rows is not None
     with ExitStack() as resources:
         X: np.ndarray | ScratchArray
@@ -126,10 +126,11 @@ def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
             else:
                 X[rows] = block.X
             targets.append(np.array(block.y))
-            weights.append(None if block.sample_weight is None else np.array(block.sample_weight))
+            if block.sample_weight is not None:
+                weights.append(np.array(block.sample_weight))
             start = rows.stop
         inputs = ScratchInputs(X, scratch) if isinstance(X, ScratchArray) else X
-        yield Opened(inputs, np.concatenate(targets), _joined(weights))
+        yield Opened(inputs, np.concatenate(targets), np.concatenate(weights) if weights else None)
 
 
 class ChunkRows(StretchedRows):
@@ -223,12 +224,3 @@ def _grouped(rows: np.ndarray, n_rows: int) -> Iterator[tuple[np.ndarray, np.nda
         if part.size:
             start = int(rows[part[0]]) // STRETCH * STRETCH
             yield part, rows[part] - start, slice(start, min(start + STRETCH, n_rows))
-
-
-def _joined(weights: list[np.ndarray | None]) -> np.ndarray | None:
-    given = [weight for weight in weights if weight is not None]
-    if not given:
-        return None
-    if len(given) < len(weights):
-        raise ValueError("Some chunks have sample weights and others have none; give them to all chunks or to none.")
-    return np.concatenate(given)
