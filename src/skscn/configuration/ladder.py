@@ -9,13 +9,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, draw
+from skscn.configuration._race import survivors
 from skscn.rows import Rows
 from skscn.supervision import alive, ranked, slack
 
 # Candidates handed on for one node; the next ones follow if a guard refuses them all.
 _SHORT_LIST = 4
 
-# From here on a pool is screened in single precision; the short list is verified in double precision in any case.
+# From here on a pool is raced on samples of the rows, and its best candidates are screened in single precision; short
+# lists are verified in double precision in any case.
 _MANY_ROWS = 10_000
 
 
@@ -24,14 +26,34 @@ class Ladder(Configuration):
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """The admissible candidates of each scope and contraction, largest ξ first."""
-        precision = np.float32 if rows.n_rows >= _MANY_ROWS else np.float64
         for level, scope in enumerate(self.scopes, start=1):
             weights, biases = draw(rows.n_features, scope, self.max_candidates, rng)
-            sums = rows.sums(weights, biases, precision=precision)
-            usable = alive(sums, rows.weight, rows.activation.bound)
-            for contraction in self.contractions:
-                slacks = slack(sums, rows.residual_squares, contraction, node)
-                best_first = ranked(slacks, usable)
-                for start in range(0, len(best_first), _SHORT_LIST * count):
-                    short = best_first[start : start + _SHORT_LIST * count]
-                    yield Proposal(weights[:, short], biases[short], scope, contraction, level * self.max_candidates)
+            drawn = level * self.max_candidates
+            if rows.n_rows < _MANY_ROWS:
+                yield from self._admitted(rows, weights, biases, np.float64, scope, node, count, drawn)
+                continue
+            best = survivors(rows, weights, biases, rng)
+            before = rows.residual_squares
+            yield from self._admitted(rows, weights[:, best], biases[best], np.float32, scope, node, count, drawn)
+            if rows.residual_squares is before and len(best) < len(biases):
+                yield from self._admitted(rows, weights, biases, np.float32, scope, node, count, drawn)
+
+    def _admitted(
+        self,
+        rows: Rows,
+        weights: np.ndarray,
+        biases: np.ndarray,
+        precision: type,
+        scope: float,
+        node: int,
+        count: int,
+        drawn: int,
+    ) -> Iterator[Proposal]:
+        """Of one pool the admissible candidates, contraction by contraction."""
+        sums = rows.sums(weights, biases, precision=precision)
+        usable = alive(sums, rows.weight, rows.activation.bound)
+        for contraction in self.contractions:
+            best_first = ranked(slack(sums, rows.residual_squares, contraction, node), usable)
+            for start in range(0, len(best_first), _SHORT_LIST * count):
+                short = best_first[start : start + _SHORT_LIST * count]
+                yield Proposal(weights[:, short], biases[short], scope, contraction, drawn)

@@ -78,8 +78,8 @@ class Rows(Protocol):
         """
         ...
 
-    def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them to search on a few."""
+    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
+        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
         ...
 
     def rotate(self, rotation: np.ndarray) -> None:

@@ -206,9 +206,9 @@ class StretchedRows(Rows):
             pass
         self.basis_size = rotation.shape[1]
 
-    def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them to search on a few."""
-        some = self.storage.gather(rows, self.basis_size)
+    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
+        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
+        some = self.storage.gather(rows, self.basis_size if basis else 0)
         roots = None if self._roots is None else self._roots[rows]
         return Sample(some.X, some.residual, some.basis.T, roots)
 
