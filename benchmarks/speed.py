@@ -10,8 +10,8 @@ usage: ./run bench speed [--out results/speed] [--parts a b c ...] [--quick | --
     g  prediction, and the time of the import
 
 Measurements are kept in OUT/results.jsonl as they come, and the same command goes on where it was. Methods that are
-compared take turns, and a ratio is the median over the turns: a busy machine disturbs both. To measure something again
-after a change, take another OUT or delete its lines.
+compared take turns, and a ratio is the median over the turns. What runs on one thread is compared by processor time,
+which a busy machine disturbs least. To measure something again after a change, take another OUT or delete its lines.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 
 import numpy as np
 from scipy.optimize import nnls
@@ -150,11 +150,11 @@ class ResultStore:
         found = {key[3]: result for key, result in self.results.items() if key[:3] == (part, case, method)}
         return [found[turn] for turn in sorted(found)]
 
-    def median(self, part: str, case: str, method: str, name: str = "seconds") -> float:
+    def median(self, part: str, case: str, method: str, name: str = "cpu") -> float:
         """The median over the turns."""
         return float(np.median([result[name] for result in self.turns(part, case, method)]))
 
-    def ratio(self, part: str, case: str, method: str, other: str, name: str = "seconds") -> float:
+    def ratio(self, part: str, case: str, method: str, other: str, name: str = "cpu") -> float:
         """The median over the turns of one method's number over the other's."""
         pairs = zip(self.turns(part, case, method), self.turns(part, case, other), strict=False)
         return float(np.median([one[name] / two[name] for one, two in pairs]))
@@ -198,9 +198,10 @@ def times_text(ratio: float) -> str:
 
 
 def timed(function: Callable[[], object]) -> dict:
-    started = perf_counter()
+    """Seconds that passed, and seconds of the processor on all threads of this process."""
+    started, spent = perf_counter(), process_time()
     function()
-    return {"seconds": perf_counter() - started}
+    return {"seconds": perf_counter() - started, "cpu": process_time() - spent}
 
 
 @lru_cache(maxsize=2)
@@ -282,7 +283,7 @@ def scoring_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
     rows = []
     for method in ("limit", "limit, unblocked", "tanh", "sigmoid"):
         two = f"{method}, 2 threads"
-        gain = times_text(store.ratio("a", case, method, two)) if store.turns("a", case, two) else ""
+        gain = times_text(store.ratio("a", case, method, two, "seconds")) if store.turns("a", case, two) else ""
         median = seconds_text(store.median("a", case, method))
         rows.append([method, median, times_text(store.ratio("a", case, method, "limit")), gain])
     return [
@@ -328,15 +329,14 @@ def measure_textbook(rows: int, nodes: int, limit: float) -> dict:
 
     X, y = make_data(rows, 20)
     T = (y - y.min()) / np.ptp(y)
-    started, moments, rmse = perf_counter(), [0.0], []
+    started, moments, rmse = process_time(), [0.0], []
     for error in grow(X, T, 200, np.random.default_rng(0)):
-        moments.append(perf_counter() - started)
+        moments.append(process_time() - started)
         rmse.append(float(f"{error:.6g}"))
         if len(rmse) == nodes or moments[-1] > limit:
             break
-    result = {"measured_seconds": moments[-1], "nodes": len(rmse), "rmse": rmse}
-    over = moments[-1] > limit
-    return result | {"seconds": extrapolated(np.diff(moments), nodes) if over else moments[-1]}
+    cpu = extrapolated(np.diff(moments), nodes) if moments[-1] > limit else moments[-1]
+    return {"cpu": cpu, "measured_cpu": moments[-1], "nodes": len(rmse), "rmse": rmse}
 
 
 def extrapolated(seconds: np.ndarray, nodes: int) -> float:
@@ -353,10 +353,10 @@ def book_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
         case = book_case(size, sizes)
         ours, theirs = store.turns("b", case, "skscn")[0], store.turns("b", case, "textbook")[0]
         reached = min(len(ours["rmse"]), len(theirs["rmse"]))
-        partly = theirs["seconds"] != theirs["measured_seconds"]
+        partly = theirs["cpu"] != theirs["measured_cpu"]
         seconds = seconds_text(store.median("b", case, "textbook"))
         if partly:
-            seconds += f" (from {theirs['nodes']} nodes in {theirs['measured_seconds']:.0f} s)"
+            seconds += f" (from {theirs['nodes']} nodes in {theirs['measured_cpu']:.0f} s)"
         rows.append(
             [
                 case,
@@ -374,8 +374,8 @@ def book_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "SC-III against a literal reading of the paper",
             [*header, "RMSE textbook"],
             rows,
-            "Both on one thread, with the paper's search, the same seed, pools and scopes; training errors of targets "
-            "in [0, 1]. Where the textbook would take longer than "
+            "Processor time, one thread each; the paper's search, the same seed, pools and scopes; training errors of "
+            "targets in [0, 1]. Where the textbook would take longer than "
             f"{sizes.book_seconds:.0f} s, only its first nodes were grown; the time of the others is extrapolated, "
             "a + bL + cL² for node L, and the errors are those after the nodes that both have.",
         )
@@ -466,7 +466,7 @@ def learner_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             )
     return [
         Table(
-            "Defaults, one thread",
+            "Defaults, processor time on one thread",
             ["set: learner", "fit", "times our time", "times our test RMSE", "time to our test RMSE"],
             rows,
             "The last column is the shortest fit, over the iterations "
@@ -502,7 +502,7 @@ def draw_learners(store: ResultStore, sizes: Sizes):
         for name in ("SCN", *ITERATIONS):
             methods = ["SCN"] if name == "SCN" else [f"{name} {count}" for count in ITERATIONS[name]]
             times, errors = (
-                [store.ratio("c", case, method, "SCN", what) for method in methods] for what in ("seconds", "rmse")
+                [store.ratio("c", case, method, "SCN", what) for method in methods] for what in ("cpu", "rmse")
             )
             style = {"marker": "*", "markersize": 14, "linestyle": ""} if name == "SCN" else {"marker": "o"}
             ax.plot(times, errors, label=name, color=_COLOURS[name], **style)
@@ -551,7 +551,8 @@ def fit_ordered(order: dict) -> dict:
     X, y = make_data(order["N"], order["d"])
     model = network(configuration=order["configuration"], max_nodes=order["L"], max_candidates=order["T"], n_jobs=1)
     before = peak_bytes()
-    result = fit_measured(model, X, y)
+    with threadpool_limits(1):
+        result = fit_measured(model, X, y)
     peak = peak_bytes()
     return result | {"bytes": None if peak is None or before is None else peak - before, "peak_bytes": peak}
 
@@ -594,7 +595,7 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
     rows = []
     for axis, label in AXES.items():
         for configuration in CONFIGURATIONS:
-            values, seconds = growth_line(store, sizes, axis, configuration, "seconds")
+            values, seconds = growth_line(store, sizes, axis, configuration, "cpu")
             places, memory = growth_line(store, sizes, axis, configuration, "bytes")
             rows.append(
                 [
@@ -608,8 +609,8 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             )
     header = ["size, search", "fit", "slope, all", "slope, last two", "memory of the fit, MiB", "slope, last two"]
     note = (
-        f"One thread; what does not vary is {growth_case(sizes.base)}. Slopes are in double logarithmic scales: 1 is "
-        "growth in proportion. Memory is by how much the fit raised the largest resident memory of its process, the "
+        f"Processor time, one thread; what does not vary is {growth_case(sizes.base)}. Slopes are in double "
+        "logarithmic scales: 1 is growth in proportion. Memory is by how much the fit raised the largest resident memory of its process, the "
         "rows themselves not counted."
     )
     missing = "" if resource is not None else " This system does not tell how much memory a process took."
@@ -619,11 +620,12 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
 def draw_growth(store: ResultStore, sizes: Sizes):
     """Time and memory against each size, one column a size."""
     from matplotlib.figure import Figure
+    from matplotlib.ticker import NullLocator
 
     figure = Figure(figsize=(13, 6), layout="constrained")
     axes = figure.subplots(2, len(AXES), sharex="col", sharey="row")
     for column, (axis, label) in zip(axes.T, AXES.items(), strict=True):
-        for ax, name, unit in zip(column, ("seconds", "bytes"), (1.0, 2.0**20), strict=True):
+        for ax, name, unit in zip(column, ("cpu", "bytes"), (1.0, 2.0**20), strict=True):
             for configuration in CONFIGURATIONS:
                 values, numbers = growth_line(store, sizes, axis, configuration, name)
                 ax.plot(
@@ -632,7 +634,10 @@ def draw_growth(store: ResultStore, sizes: Sizes):
             ax.grid(alpha=0.25)
         column[0].set(xscale="log", yscale="log")
         column[1].set(xlabel=f"{label} {axis}", yscale="symlog")
-    axes[0, 0].set_ylabel("fit seconds")
+        column[1].set_xticks(sizes.sweeps[axis], minor=False)
+        column[1].xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+        column[1].xaxis.set_minor_locator(NullLocator())
+    axes[0, 0].set_ylabel("fit, processor seconds")
     axes[1, 0].set_ylabel("memory of the fit, MiB")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2, frameon=False)
     return figure
@@ -683,8 +688,8 @@ def thread_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             rows.append(
                 [
                     case,
-                    *(seconds_text(store.median("e", case, f"{threads} threads")) for threads in (1, 2)),
-                    f"{store.ratio('e', case, '1 threads', '2 threads'):.2f}",
+                    *(seconds_text(store.median("e", case, f"{threads} threads", "seconds")) for threads in (1, 2)),
+                    f"{store.ratio('e', case, '1 threads', '2 threads', 'seconds'):.2f}",
                     f"{store.median('e', case, '2 threads', 'free_cores'):.2f}",
                 ]
             )
@@ -771,17 +776,18 @@ def predict_estimator(model: SCNRegressor, X: np.ndarray) -> np.ndarray:
 
 
 def measure_prediction(predict: Callable, nodes: int, rows: int, calls: int) -> dict:
-    """The median of so many calls."""
+    """The medians of so many calls."""
     model, X = trained(nodes), make_data(rows, 20)[0]
-    return {"seconds": float(np.median([timed(lambda: predict(model, X))["seconds"] for _ in range(calls)]))}
+    times = [timed(lambda: predict(model, X)) for _ in range(calls)]
+    return {name: float(np.median([time[name] for time in times])) for name in times[0]}
 
 
 def measure_import(module: str) -> dict:
     """An import in a fresh process: its time, and what optional packages came with it."""
     program = (
-        "import json, sys; from time import perf_counter; started = perf_counter(); "
-        f"import {module}; seconds = perf_counter() - started; "
-        f"print(json.dumps({{'seconds': seconds, 'optional': [name for name in {OPTIONAL} if name in sys.modules]}}))"
+        "import json, sys; from time import process_time; started = process_time(); "
+        f"import {module}; cpu = process_time() - started; "
+        f"print(json.dumps({{'cpu': cpu, 'optional': [name for name in {OPTIONAL} if name in sys.modules]}}))"
     )
     return json.loads(
         subprocess.run([sys.executable, "-c", program], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -822,7 +828,7 @@ def prediction_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
         Table(f"Prediction: {one}", ["", "median", "times the limit"], latency),
         Table(
             "Import",
-            ["", "median", "times sklearn.base", "optional packages that came with it"],
+            ["", "processor time", "times sklearn.base", "optional packages that came with it"],
             imports,
             f"Looked for: {', '.join(OPTIONAL)}. skscn itself imports none of them; scikit-learn imports pandas where "
             "it is installed, and rich with its callbacks.",

@@ -110,15 +110,15 @@ def test_a_textbook_out_of_time_is_extrapolated(speed):
     assert speed.extrapolated(seconds[:20], 100) == pytest.approx(seconds.sum())
     result = speed.measure_textbook(300, 50, limit=0.0)
     assert result["nodes"] == 1
-    assert result["seconds"] > result["measured_seconds"]
+    assert result["cpu"] > result["measured_cpu"]
     whole = speed.measure_textbook(300, 3, limit=60.0)
     assert whole["nodes"] == 3
-    assert whole["seconds"] == whole["measured_seconds"]
+    assert whole["cpu"] == whole["measured_cpu"]
 
 
 def test_ratios_are_medians_over_turns(speed, tmp_path):
     store = speed.ResultStore(tmp_path / "results.jsonl")
     for turn, (one, two) in enumerate([(2.0, 1.0), (6.0, 2.0), (400.0, 100.0)]):
-        store.add(("a", "case", "one", turn), {"seconds": one})
-        store.add(("a", "case", "two", turn), {"seconds": two})
+        store.add(("a", "case", "one", turn), {"cpu": one})
+        store.add(("a", "case", "two", turn), {"cpu": two})
     assert speed.ResultStore(tmp_path / "results.jsonl").ratio("a", "case", "one", "two") == 3.0
