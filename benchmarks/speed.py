@@ -610,8 +610,8 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
     header = ["size, search", "fit", "slope, all", "slope, last two", "memory of the fit, MiB", "slope, last two"]
     note = (
         f"Processor time, one thread; what does not vary is {growth_case(sizes.base)}. Slopes are in double "
-        "logarithmic scales: 1 is growth in proportion. Memory is by how much the fit raised the largest resident memory of its process, the "
-        "rows themselves not counted."
+        "logarithmic scales: 1 is growth in proportion. Memory is by how much the fit raised the largest resident "
+        "memory of its process, the rows themselves not counted."
     )
     missing = "" if resource is not None else " This system does not tell how much memory a process took."
     return [Table("Growth", header, rows, note + missing)]
