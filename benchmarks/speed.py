@@ -830,8 +830,8 @@ def prediction_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "Import",
             ["", "processor time", "times sklearn.base", "optional packages that came with it"],
             imports,
-            f"Looked for: {', '.join(OPTIONAL)}. skscn itself imports none of them; scikit-learn imports pandas where "
-            "it is installed, and rich with its callbacks.",
+            f"Looked for: {', '.join(OPTIONAL)}. What comes with modules of sklearn, which skscn needs, is not "
+            "skscn's own doing.",
         ),
     ]
 
