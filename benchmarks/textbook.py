@@ -4,6 +4,7 @@ usage: ./run bench textbook [--rows 2000] [--nodes 30]
 """
 
 import argparse
+from itertools import islice
 from time import perf_counter
 
 import numpy as np
@@ -15,15 +16,18 @@ CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
 
 
 def textbook(X, T, max_nodes, max_candidates, rng):
-    """Training RMSE after ``max_nodes`` nodes, with the residual T - H beta."""
+    """Training RMSE after ``max_nodes`` nodes, or after as many as there are."""
+    errors = [np.sqrt(np.mean(T**2)), *islice(grow(X, T, max_candidates, rng), max_nodes)]
+    return errors[-1]
+
+
+def grow(X, T, max_candidates, rng):
+    """Training RMSE after each node, with the residual T - H beta, until there is no candidate."""
     H, e = np.zeros((len(X), 0)), T
-    while H.shape[1] < max_nodes:
-        h = configure(X, e, H.shape[1] + 1, max_candidates, rng)
-        if h is None:
-            break
+    while (h := configure(X, e, H.shape[1] + 1, max_candidates, rng)) is not None:
         H = np.column_stack([H, h])
         e = T - H @ (np.linalg.pinv(H) @ T)
-    return np.sqrt(np.mean(e**2))
+        yield np.sqrt(np.mean(e**2))
 
 
 def configure(X, e, L, max_candidates, rng):
