@@ -1,8 +1,8 @@
 """A pool of candidates raced on a growing sample of the rows: whoever falls behind is not looked at on all rows.
 
-The score ⟨e, h⟩²/‖h‖² on n random rows tells correlations apart that differ by more than about 1/√n. Each round keeps the
-best quarter and looks at four times as many rows: a candidate is dropped only if a quarter of the pool was ahead of it,
-and the best of the survivors is about as good as the best of all. Nothing is accepted here.
+On n random rows the correlation of a candidate with the residual is known to about 1/√n. In each round those are
+dropped that lie behind the best by more than three times that, and four times as many rows are looked at next. So a candidate
+that is the best on all rows is hardly ever dropped, and near the noise nobody is. Nothing is accepted here.
 """
 
 import numpy as np
@@ -10,23 +10,25 @@ import numpy as np
 from skscn import kernels
 from skscn.rows import Rows
 
-# Rows of the first round, and the factor by which rows grow and candidates shrink.
-_FIRST, _FACTOR = 4096, 4
-# Fewer are not worth a round of their own.
-_FEWEST_CANDIDATES = 12
+# Rows of the first round, the factor by which they grow, and the largest share of all rows that a round is worth.
+_FIRST, _FACTOR, _SHARE = 4096, 4, 1 / 8
+# How far behind, in units of 1/√n, is too far.
+_BEHIND = 3.0
 
 
 def survivors(rows: Rows, weights: np.ndarray, biases: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The candidates worth scoring on all rows, in the order in which they were drawn."""
-    alive, size = np.arange(len(biases)), _FIRST
-    while _FACTOR * size <= rows.n_rows and len(alive) > _FEWEST_CANDIDATES:
-        scores = _scores(rows, weights[:, alive], biases[alive], rng.integers(0, rows.n_rows, size))
-        kept = max(_FEWEST_CANDIDATES, len(alive) // _FACTOR)
-        alive, size = np.sort(alive[np.argsort(-scores, kind="stable")[:kept]]), _FACTOR * size
-    return alive
+    running, size = np.arange(len(biases)), _FIRST
+    while size <= _SHARE * rows.n_rows and len(running) > 1:
+        numbers = rng.integers(0, rows.n_rows, size)
+        correlations = _correlations(rows, weights[:, running], biases[running], numbers)
+        running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(size)]
+        size *= _FACTOR
+    return running
 
 
-def _scores(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+    """Of each candidate with the residual, on the named rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²)."""
     sample = rows.sample(numbers, basis=False)
     sums = kernels.candidate_sums(
         kernels.Inputs(kernels.with_one(sample.X), None),
@@ -38,5 +40,6 @@ def _scores(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.nda
         quartics=False,
         precision=np.float32,
     )
-    squares = (sums.projections**2).sum(axis=0)
-    return np.divide(squares, sums.squares, out=np.zeros_like(squares), where=sums.squares > 0.0)
+    explained = (sums.projections**2).sum(axis=0)
+    possible = sums.squares * (sample.residual**2).sum()
+    return np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))

@@ -1,0 +1,76 @@
+import numpy as np
+import pytest
+
+from skscn import ACTIVATIONS, SCNRegressor
+from skscn.configuration import _race, ladder
+from skscn.configuration._base import draw
+from skscn.configuration._race import survivors
+from skscn.datasets import make_db1
+from skscn.rows import MemoryRows
+from skscn.scaling import scale_inputs
+from skscn.supervision import slack
+
+# The share of the score of the best candidate of the whole pool that a race may lose.
+STATED_LOSS = 0.05
+
+
+def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n_rows, d))
+    y = np.sin(5 * X @ rng.normal(size=d)) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_rows)
+    rows = MemoryRows(X, y[:, np.newaxis], activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X))
+    for _ in range(nodes):
+        weight, bias = draw(d, 5.0, 1, rng)
+        rows.append(weight[:, 0], float(bias[0]), keep=True)
+    return rows, draw(d, scope, 200, rng)
+
+
+@pytest.mark.parametrize("scope", [1.0, 5.0, 50.0])
+@pytest.mark.parametrize("nodes", [0, 30])
+def test_a_race_loses_little_of_the_best_score(scope, nodes):
+    losses, sizes = [], []
+    for seed in range(5):
+        rows, (weights, biases) = rows_and_pool(seed, scope, nodes)
+        scores = slack(rows.sums(weights, biases), np.zeros(1), 0.9, 1)[0]
+        kept = survivors(rows, weights, biases, np.random.default_rng(seed))
+        sizes.append(len(kept))
+        losses.append(1.0 - scores[kept].max() / scores.max())
+    assert max(losses) <= STATED_LOSS
+    # Where candidates differ by more than noise, most of them are out of the race.
+    assert nodes or np.mean(sizes) < 100
+
+
+def test_a_race_does_not_make_a_pool_fail(monkeypatch):
+    """Where no survivor is admissible the whole pool is looked at."""
+    rng = np.random.default_rng(0)
+    X = rng.random((20_000, 3))
+    y = np.sin(7 * X[:, 0]) + X[:, 1]
+    full = SCNRegressor(configuration="ladder", max_nodes=8, random_state=0).fit(X, y)
+
+    def worst(rows, weights, biases, rng):
+        return np.zeros(1, dtype=int)
+
+    monkeypatch.setattr(ladder, "survivors", worst)
+    hindered = SCNRegressor(configuration="ladder", max_nodes=8, contractions=(0.9,), random_state=0).fit(X, y)
+    assert hindered.n_nodes_ > 0
+    assert full.n_nodes_ == 8
+
+
+def test_few_rows_are_not_raced(monkeypatch):
+    """The paper's data sets are small or spiky, and searched as in the paper."""
+    db1 = make_db1(random_state=0)
+    monkeypatch.setattr(ladder, "survivors", None)
+    monkeypatch.setattr(_race, "_correlations", None)
+    SCNRegressor(configuration="ladder", max_nodes=5, random_state=0).fit(db1.data, db1.target)
+
+
+def test_every_node_of_a_raced_network_passes_the_inequality():
+    rng = np.random.default_rng(1)
+    X = rng.random((20_000, 3))
+    y = np.sin(7 * X[:, 0]) + X[:, 1]
+    model = SCNRegressor(configuration="ladder", max_nodes=12, random_state=0).fit(X, y)
+    assert (model.history_["slack"] >= 0).all()
+    squares = np.r_[np.mean((model.network_.outputs.transform(y[:, None])) ** 2), model.history_["train_rmse"] ** 2]
+    nodes = model.history_["nodes"]
+    contraction = model.history_["contraction"] + (1 - model.history_["contraction"]) / (nodes + 1)
+    assert (squares[1:] <= contraction * squares[:-1] * (1 + 1e-9)).all()
