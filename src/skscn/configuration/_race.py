@@ -1,8 +1,8 @@
 """A pool of candidates raced on a growing sample of the rows: whoever falls behind is not looked at on all rows.
 
 On n random rows the correlation of a candidate with the residual is known to about 1/√n. In each round those are
-dropped that lie behind the best by more than three times that, and four times as many rows are looked at next. So a candidate
-that is the best on all rows is hardly ever dropped, and near the noise nobody is. Nothing is accepted here.
+dropped that lie behind the best by more than three times that, and four times as many rows are looked at next. So a
+candidate that is the best on all rows is hardly ever dropped, and near the noise nobody is. Nothing is accepted here.
 """
 
 import numpy as np
