@@ -1,16 +1,20 @@
 """Stochastic Configuration Networks for Python."""
 
-from skscn.activations import ACTIVATIONS, Activation
-from skscn.estimators import (
-    IRVFLRegressor,
-    ModifiedQuickpropRegressor,
-    SCNClassifier,
-    SCNEnsembleClassifier,
-    SCNEnsembleRegressor,
-    SCNRegressor,
-)
-from skscn.network import Network
-from skscn.rows import Chunks
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from skscn.activations import ACTIVATIONS, Activation
+    from skscn.estimators import (
+        IRVFLRegressor,
+        ModifiedQuickpropRegressor,
+        SCNClassifier,
+        SCNEnsembleClassifier,
+        SCNEnsembleRegressor,
+        SCNRegressor,
+    )
+    from skscn.network import Network
+    from skscn.rows import Chunks
 
 __version__ = "0.1.0"
 
@@ -27,3 +31,28 @@ __all__ = [
     "SCNRegressor",
     "__version__",
 ]
+
+# Where each name is defined; it is imported when it is first used, so that importing skscn costs next to nothing.
+_HOMES = {
+    "ACTIVATIONS": "skscn.activations",
+    "Activation": "skscn.activations",
+    "Chunks": "skscn.rows",
+    "IRVFLRegressor": "skscn.estimators",
+    "ModifiedQuickpropRegressor": "skscn.estimators",
+    "Network": "skscn.network",
+    "SCNClassifier": "skscn.estimators",
+    "SCNEnsembleClassifier": "skscn.estimators",
+    "SCNEnsembleRegressor": "skscn.estimators",
+    "SCNRegressor": "skscn.estimators",
+}
+
+
+def __getattr__(name: str):
+    if name not in _HOMES:
+        raise AttributeError(f"module 'skscn' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

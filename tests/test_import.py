@@ -1,0 +1,25 @@
+import subprocess
+import sys
+
+import pytest
+
+import skscn
+
+OPTIONAL = {"typer", "rich", "matplotlib", "jinja2", "pandas", "polars", "pyarrow", "dask", "onnx", "sklearn", "scipy"}
+
+
+def test_importing_the_package_imports_nothing_else():
+    program = "import sys, skscn; print(*{name.partition('.')[0] for name in sys.modules})"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert not OPTIONAL & set(loaded)
+
+
+@pytest.mark.parametrize("name", skscn.__all__)
+def test_every_name_is_there(name):
+    assert getattr(skscn, name) is not None
+    assert name in dir(skscn)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'SCNRegresor'"):
+        _ = skscn.SCNRegresor
