@@ -7,6 +7,7 @@ usage: ./run bench speed [--out results/speed] [--parts a b c ...] [--quick | --
     c  defaults against scikit-learn's neural network and boosting, at equal test error
     d  growth of time and memory with rows, nodes, inputs and candidates (--full: up to ten million rows)
     e  two threads against one
+    f  rows in scratch files against rows in memory
     g  prediction, and the time of the import
 
 Measurements are kept in OUT/results.jsonl as they come, and the same command goes on where it was. Methods that are
@@ -27,6 +28,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter, process_time
 
 import numpy as np
@@ -38,7 +40,7 @@ from skscn import SCNRegressor
 from skscn.activations import ACTIVATIONS
 from skscn.experiments.jsonlines import append_line, read_lines
 from skscn.kernels import blocks
-from skscn.rows import MemoryRows
+from skscn.rows import Chunks, MemoryRows
 from skscn.scaling import scale_inputs
 
 try:
@@ -48,6 +50,10 @@ except ImportError:
     resource = None  # type: ignore[assignment]
 
 OPTIONAL = ("typer", "rich", "matplotlib", "pandas", "pyarrow", "dask")
+BOOK_METHODS = {"skscn": "ladder", "skscn default": "polished"}
+# What a fit in scratch files may use, in bytes.
+CORE_LIMIT = 16 * 2**20
+CORE_METHODS = {"memory": None, "scratch files": CORE_LIMIT}
 AXES = {"N": "rows", "L": "nodes", "d": "inputs", "T": "candidates"}
 _WAVES, _NOISE = 5, 0.1
 _COLOURS = {"ladder": "#2563eb", "polished": "#c2410c", "SCN": "#c2410c", "MLP": "#2563eb", "boosting": "#059669"}
@@ -65,6 +71,7 @@ class Sizes:
     table_rows : rows of the synthetic sets of part c
     base, sweeps : the middle of part d, and the values that each of its sizes takes
     thread_rows, thread_nodes : part e
+    core_rows : rows of part f
     predicted_rows, predicting_nodes, calls : part g
     turns, fit_turns, imports : repeats of short measurements, of fits and of imports
     """
@@ -85,6 +92,7 @@ class Sizes:
     )
     thread_rows: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     thread_nodes: int = 20
+    core_rows: tuple[int, ...] = (100_000, 1_000_000)
     predicted_rows: int = 1_000_000
     predicting_nodes: int = 100
     calls: int = 500
@@ -108,6 +116,7 @@ QUICK = Sizes(
     sweeps={"N": (500, 2000, 8000, 32_000), "L": (10, 20, 40), "d": (5, 10, 20), "T": (25, 50, 100)},
     thread_rows=(10_000, 50_000),
     thread_nodes=10,
+    core_rows=(20_000,),
     predicted_rows=100_000,
     predicting_nodes=50,
     calls=100,
@@ -309,18 +318,29 @@ def book_cells(sizes: Sizes) -> Iterator[Cell]:
     for rows, turns in sizes.books:
         case = book_case(rows, sizes)
         for turn in range(turns + 1):
-            yield Cell(("b", case, "skscn", turn), partial(measure_ours, rows, sizes.book_nodes))
+            for method, configuration in BOOK_METHODS.items():
+                yield Cell(("b", case, method, turn), partial(measure_ours, rows, sizes.book_nodes, configuration))
             if turn < turns:
                 measure = partial(measure_textbook, rows, sizes.book_nodes, sizes.book_seconds)
                 yield Cell(("b", case, "textbook", turn), measure)
 
 
-def measure_ours(rows: int, nodes: int) -> dict:
+def measure_ours(rows: int, nodes: int, configuration: str) -> dict:
     from textbook import SCOPES
 
-    model = network(configuration="ladder", max_nodes=nodes, scopes=SCOPES, max_candidates=200)
+    model = network(configuration=configuration, max_nodes=nodes, scopes=SCOPES, max_candidates=200)
     result = fit_measured(model, *make_data(rows, 20))
-    return result | {"rmse": [float(f"{rmse:.6g}") for rmse in model.history_["train_rmse"]]}
+    moments = result["seconds"] - model.history_["seconds"].sum() + np.cumsum(model.history_["seconds"])
+    return result | {
+        "rmse": [float(f"{rmse:.6g}") for rmse in model.history_["train_rmse"]],
+        "moments": [float(f"{moment:.4g}") for moment in moments],
+    }
+
+
+def time_to_error(result: dict, rmse: float) -> tuple[float, int]:
+    """Seconds and nodes until the training error is at most ``rmse``; infinite if it never is."""
+    reached = np.flatnonzero(np.array(result["rmse"]) <= rmse)
+    return (result["moments"][reached[0]], int(reached[0]) + 1) if reached.size else (np.inf, len(result["rmse"]))
 
 
 def measure_textbook(rows: int, nodes: int, limit: float) -> dict:
@@ -370,6 +390,7 @@ def book_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
         )
     header = ["20 inputs, pools of 200", "skscn", "textbook", "times as fast", "after nodes", "RMSE skscn"]
     return [
+        default_table(store, sizes),
         Table(
             "SC-III against a literal reading of the paper",
             [*header, "RMSE textbook"],
@@ -378,8 +399,43 @@ def book_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "targets in [0, 1]. Where the textbook would take longer than "
             f"{sizes.book_seconds:.0f} s, only its first nodes were grown; the time of the others is extrapolated, "
             "a + bL + cL² for node L, and the errors are those after the nodes that both have.",
-        )
+        ),
     ]
+
+
+def default_table(store: ResultStore, sizes: Sizes) -> Table:
+    rows = []
+    for size, _ in sizes.books:
+        case = book_case(size, sizes)
+        ours, theirs = store.turns("b", case, "skscn default"), store.turns("b", case, "textbook")[0]
+        to_error = [time_to_error(turn, theirs["rmse"][-1]) for turn in ours]
+        seconds, nodes = float(np.median([time for time, _ in to_error])), to_error[0][1]
+        rows.append(
+            [
+                case,
+                seconds_text(store.median("b", case, "skscn default")),
+                f"{ours[0]['rmse'][-1]:.5f}",
+                times_text(store.ratio("b", case, "textbook", "skscn default")),
+                f"{nodes} nodes",
+                seconds_text(seconds),
+                times_text(theirs["cpu"] / seconds),
+            ]
+        )
+    return Table(
+        "The default search against the textbook",
+        [
+            "20 inputs, pools of 200",
+            "all nodes",
+            "RMSE",
+            "times as fast",
+            "to the textbook's error",
+            "",
+            "times as fast",
+        ],
+        rows,
+        "The first three columns are for as many nodes as the textbook has, the last three until the training error is "
+        "at most the textbook's, in seconds by the clock.",
+    )
 
 
 # Part c: other learners.
@@ -547,6 +603,8 @@ def measure_in_process(order: dict) -> dict:
 
 def fit_ordered(order: dict) -> dict:
     """The fit of that process, after a small one: its time, and by how much it raised the largest memory."""
+    if "folder" in order:
+        return fit_from_folder(order)
     network(configuration=order["configuration"], max_nodes=2, n_jobs=1).fit(*make_data(200, order["d"]))
     X, y = make_data(order["N"], order["d"])
     model = network(configuration=order["configuration"], max_nodes=order["L"], max_candidates=order["T"], n_jobs=1)
@@ -713,14 +771,68 @@ def thread_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
 # Part f: out of core against in memory.
 
 
+def core_case(rows: int, sizes: Sizes) -> str:
+    return f"{rows} rows, {sizes.thread_nodes} nodes"
+
+
 def out_of_core_cells(sizes: Sizes) -> Iterator[Cell]:
-    """Nothing yet."""
-    yield from ()
+    for rows in sizes.core_rows:
+        for turn in range(sizes.fit_turns):
+            for method, limit in CORE_METHODS.items():
+                measure = partial(measure_core, rows, sizes.thread_nodes, limit)
+                yield Cell(("f", core_case(rows, sizes), method, turn), measure)
+
+
+def measure_core(rows: int, nodes: int, memory_limit: int | None) -> dict:
+    """A fit in a process of its own, on rows in a file."""
+    X, y = make_data(rows, 20)
+    with TemporaryDirectory() as folder:
+        np.save(Path(folder) / "X.npy", X)
+        np.save(Path(folder) / "y.npy", y)
+        return measure_in_process({"folder": folder, "L": nodes, "memory_limit": memory_limit})
+
+
+def fit_from_folder(order: dict) -> dict:
+    """The fit of that process: in memory, or in chunks with so little memory that all is in scratch files."""
+    mode = "r" if order["memory_limit"] else None
+    X, y = (np.load(Path(order["folder"]) / f"{name}.npy", mmap_mode=mode) for name in ("X", "y"))
+    model = network(max_nodes=order["L"], n_jobs=1)
+    with threadpool_limits(1):
+        started, cpu = perf_counter(), process_time()
+        model.fit(*((Chunks(X, y, memory_limit=order["memory_limit"]),) if order["memory_limit"] else (X, y)))
+    return {
+        "seconds": perf_counter() - started,
+        "cpu": process_time() - cpu,
+        "peak_bytes": peak_bytes(),
+        "rmse": float(model.history_["train_rmse"][-1]),
+    }
 
 
 def out_of_core_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
-    """Nothing yet."""
-    return []
+    rows = []
+    for size in sizes.core_rows:
+        case = core_case(size, sizes)
+        peaks = [store.turns("f", case, method)[0]["peak_bytes"] for method in CORE_METHODS]
+        errors = {store.turns("f", case, method)[0]["rmse"] for method in CORE_METHODS}
+        rows.append(
+            [
+                case,
+                *(seconds_text(store.median("f", case, method, "seconds")) for method in CORE_METHODS),
+                f"{store.ratio('f', case, 'scratch files', 'memory', 'seconds'):.2f}",
+                *("" if peak is None else f"{peak / 2**20:.0f} MB" for peak in peaks),
+                "yes" if len(errors) == 1 else "no",
+            ]
+        )
+    header = ["20 inputs", "memory", "scratch files", "times as long", "peak in memory", "peak with scratch files"]
+    return [
+        Table(
+            "Rows in scratch files against rows in memory",
+            [*header, "same network"],
+            rows,
+            "By the clock, one thread. The peak is the resident memory of the whole process; with scratch files a fit "
+            f"was allowed {CORE_LIMIT // 2**20} MB beside the interpreter and 8 bytes a row and target.",
+        )
+    ]
 
 
 # Part g: prediction and import.
