@@ -1,5 +1,6 @@
 """What the estimators share: parameters, and how ``fit`` grows a network from validated rows."""
 
+import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator
@@ -18,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
+from skscn.estimators._checkpoint import Checkpoint
 from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._training import Parts, Training, TrainingData
 from skscn.growth import Step
@@ -52,6 +54,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
+        "checkpoint": [None, str, os.PathLike],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -70,6 +73,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         validation_fraction,
         n_iter_no_change,
         warm_start,
+        checkpoint,
         n_jobs,
         random_state,
         verbose,
@@ -82,6 +86,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         self.validation_fraction = validation_fraction
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -204,6 +209,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             seed = self._seed
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
+        checkpoint = None if self.checkpoint is None else Checkpoint.of(self, data)
+        saved = None if checkpoint is None or continued else checkpoint.load()
+        if saved is not None:
+            seed = saved.seed
         criterion = self._criterion(data)
         train, validation_rows = data, np.zeros(0, dtype=int)
         if criterion == "validation":
@@ -219,7 +228,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         )
         with training:
             if continued:
-                training.resume(self.network_, self.history_, self.nodes_per_step)
+                training.resume(self.network_.weights, self.network_.biases, self.history_, self.nodes_per_step)
+            elif saved is not None:
+                training.resume(saved.weights, saved.biases, saved.history, self.nodes_per_step)
             steps = training.steps(
                 self._configuration(),
                 max_nodes=self.max_nodes,
@@ -227,7 +238,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 nodes_per_step=self.nodes_per_step,
                 seed=seed,
             )
-            reason = self._follow(steps, training, data, y, seed)
+            reason = self._follow(steps, training, data, y, seed, checkpoint)
             fitted = {
                 **self._fitted_attributes(training, seed),
                 "stop_reason_": reason,
@@ -244,9 +255,15 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             )
 
     def _follow(
-        self, steps: Generator[Step, None, str], training: Training, data: TrainingData, y: np.ndarray, seed: int
+        self,
+        steps: Generator[Step, None, str],
+        training: Training,
+        data: TrainingData,
+        y: np.ndarray,
+        seed: int,
+        checkpoint: Checkpoint | None,
     ) -> str:
-        """Take every step, showing progress and calling back; return why growth ended."""
+        """Take every step, showing progress, saving and calling back; return why growth ended."""
         progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
         context = self._init_callback_context(max_subtasks=self.max_nodes)
         state = {"estimator": self, "X": data.X, "y": y, "metadata": {"sample_weight": data.sample_weight}}
@@ -259,9 +276,13 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             except StopIteration as end:
                 reason = end.value
                 break
+            if checkpoint is not None:
+                checkpoint.note(training, seed)
             task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
             if task.call_on_fit_task_end(**state, reconstruction_attributes=learnt):
                 reason = "callback"
+        if checkpoint is not None:
+            checkpoint.save(training, seed)
         progress.close(training.output_weights.nodes, reason)
         context.call_on_fit_task_end(**state, reconstruction_attributes=learnt)
         return reason

@@ -67,6 +67,11 @@ _PARAMETERS = {
         "bool",
         "Let `fit` continue the network of the call before, on the same data, for instance to a larger `max_nodes`.",
     ),
+    "checkpoint": (
+        "path or None",
+        "A file to keep the growing network in, replaced every second or so. `fit` with the same path, data and\n"
+        "parameters goes on from there, after a crash for instance, to the same final network.",
+    ),
     "n_jobs": ("int or None", "Threads; None means 1, −1 all processors. The network does not depend on it."),
     "random_state": (
         "int, RandomState instance or None",

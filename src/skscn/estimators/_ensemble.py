@@ -6,6 +6,7 @@ of the rows does not matter, and no twin of a row that a member must not have se
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from numbers import Integral, Real
@@ -532,6 +533,9 @@ def _grow_member(estimator, X, y: np.ndarray, sample_weight: np.ndarray, plan: _
     """A fitted member, what it says about all rows, and which of them it has not seen."""
     weights = sample_weight if plan.counts is None else sample_weight * plan.counts
     member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
+    if member.checkpoint is not None:
+        # Each member has a file of its own.
+        member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
     n_rows = np.count_nonzero(weights)
     holds_out = member.early_stopping in (True, "validation")
     if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:

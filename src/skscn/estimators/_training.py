@@ -123,19 +123,24 @@ class Training:
     def __exit__(self, *exception) -> None:
         self.rows.__exit__(*exception)
 
-    def resume(self, network: Network, history: np.ndarray, nodes_per_step: int) -> None:
-        """Take the nodes of an earlier network in again, in their order, as if they had just been found.
+    @property
+    def grown(self) -> tuple[np.ndarray, np.ndarray]:
+        """Weights and biases of all nodes so far, also of those that early stopping will not keep."""
+        return np.hstack(self._weights), np.hstack(self._biases)
+
+    def resume(self, weights: np.ndarray, biases: np.ndarray, history: np.ndarray, nodes_per_step: int) -> None:
+        """Take earlier nodes in again, in their order, as if they had just been found.
 
         A last step that was cut short by max_nodes is left out: it is grown again, to its full length.
         """
-        history = history[history["nodes"] <= network.n_nodes]
+        history = history[history["nodes"] <= len(biases)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
         if history.size and history["nodes"][-1] - starts[-1] < nodes_per_step:
             history = history[:-1]
         for start, row in zip(starts, history, strict=False):
             nodes = slice(start, row["nodes"])
-            self._replay(network.weights[:, nodes], network.biases[nodes])
-            validation_rmse = self._note(network.weights[:, nodes], network.biases[nodes])
+            self._replay(weights[:, nodes], biases[nodes])
+            validation_rmse = self._note(weights[:, nodes], biases[nodes])
             errors = {"train_rmse": self.rows.rmse, "validation_rmse": validation_rmse}
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 

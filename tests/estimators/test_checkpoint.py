@@ -1,0 +1,185 @@
+"""A fit that dies goes on from its checkpoint to the same network."""
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from skscn import Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.estimators import _checkpoint
+from skscn.estimators._checkpoint import CheckpointError
+
+RNG = np.random.default_rng(2)
+X = RNG.uniform(size=(400, 4))
+Y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.05 * RNG.normal(size=400)
+SMALL = {"max_nodes": 25, "max_candidates": 40, "random_state": 3}
+
+
+@pytest.fixture(autouse=True)
+def always(monkeypatch):
+    """Save after every step."""
+    monkeypatch.setattr(_checkpoint, "_EVERY", 0.0)
+
+
+class CrashError(Exception):
+    pass
+
+
+def crash_after(monkeypatch, steps):
+    """Let a fit die after so many steps, when the last one has been saved."""
+    counted = []
+    save = _checkpoint.Checkpoint.save
+
+    def saving(self, *arguments):
+        save(self, *arguments)
+        counted.append(1)
+        if len(counted) == steps:
+            raise CrashError
+
+    monkeypatch.setattr(_checkpoint.Checkpoint, "save", saving)
+
+
+def same(ours, theirs):
+    for name in ("weights", "biases", "output_weights"):
+        np.testing.assert_array_equal(getattr(ours.network_, name), getattr(theirs.network_, name))
+    for name in set(theirs.history_.dtype.names) - {"seconds"}:
+        np.testing.assert_array_equal(ours.history_[name], theirs.history_[name])
+    assert ours.stop_reason_ == theirs.stop_reason_
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"algorithm": "SC-I"},
+        {"algorithm": "SC-II", "window": 4},
+        {"configuration": "ladder"},
+        {"early_stopping": True, "n_iter_no_change": 5},
+        {"nodes_per_step": 3, "early_stopping": False},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("steps", [1, 4])
+def test_a_fit_goes_on_to_the_same_network(parameters, steps, tmp_path, monkeypatch):
+    parameters = SMALL | parameters
+    undisturbed = SCNRegressor(**parameters).fit(X, Y)
+    model = SCNRegressor(**parameters, checkpoint=tmp_path / "fit.ckpt")
+    with monkeypatch.context() as patch:
+        crash_after(patch, steps)
+        with pytest.raises(CrashError):
+            model.fit(X, Y)
+    same(model.fit(X, Y), undisturbed)
+    # A fit that had ended is only taken in again.
+    same(SCNRegressor(**parameters, checkpoint=tmp_path / "fit.ckpt").fit(X, Y), undisturbed)
+    assert [path.name for path in tmp_path.iterdir()] == ["fit.ckpt"]
+
+
+def test_whatever_the_seed_is(tmp_path, monkeypatch):
+    """Without random_state the seed is that of the checkpoint."""
+    parameters = {"max_nodes": 12, "checkpoint": tmp_path / "fit.ckpt"}
+    with monkeypatch.context() as patch:
+        crash_after(patch, 5)
+        with pytest.raises(CrashError):
+            SCNRegressor(**parameters).fit(X, Y)
+    first = _checkpoint.Checkpoint.load
+    kept = []
+    monkeypatch.setattr(_checkpoint.Checkpoint, "load", lambda self: kept.append(first(self)) or kept[0])
+    model = SCNRegressor(**parameters).fit(X, Y)
+    np.testing.assert_array_equal(model.network_.weights[:, :5], kept[0].weights[:, : model.n_nodes_][:, :5])
+    assert model._seed == kept[0].seed
+
+
+def test_classes_chunks_baselines_and_ensembles(tmp_path, monkeypatch):
+    labels = np.where(Y > 0.7, "high", "low")
+    cases = [
+        (SCNClassifier(**SMALL), (X, labels)),
+        (IRVFLRegressor(max_nodes=12, random_state=0), (X, Y)),
+        (SCNRegressor(**SMALL), (Chunks(X, Y, memory_limit=1000),)),
+    ]
+    for number, (model, data) in enumerate(cases):
+        undisturbed = model.fit(*data).network_
+        model.set_params(checkpoint=str(tmp_path / f"{number}.ckpt"))
+        with monkeypatch.context() as patch:
+            crash_after(patch, 3)
+            with pytest.raises(CrashError):
+                model.fit(*data)
+        np.testing.assert_array_equal(model.fit(*data).network_.output_weights, undisturbed.output_weights)
+    member = SCNRegressor(**SMALL, checkpoint=tmp_path / "member")
+    SCNEnsembleRegressor(member, n_members=3, random_state=0).fit(X, Y)
+    assert len(list(tmp_path.glob("member-*"))) == 3
+
+
+def finished(path, **parameters):
+    return SCNRegressor(**SMALL | parameters, checkpoint=path).fit(X, Y)
+
+
+def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    finished(path)
+    with pytest.raises(CheckpointError, match=r"max_candidates=40 there and 41 here; tol=0.0001 there and 0.01 here"):
+        finished(path, max_candidates=41, tol=0.01)
+    with pytest.raises(CheckpointError, match=r"random_state=3 there and 4 here"):
+        finished(path, random_state=4)
+    with pytest.raises(CheckpointError, match="the training rows are others"):
+        SCNRegressor(**SMALL, checkpoint=path).fit(X + 1e-9, Y)
+    with pytest.raises(CheckpointError, match="SCNRegressor there and SCNClassifier here"):
+        SCNClassifier(**SMALL, checkpoint=path).fit(X, (Y > 0).astype(int))
+    # Threads and progress do not matter.
+    finished(path, n_jobs=2)
+
+
+def test_a_damaged_checkpoint_is_refused(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    finished(path)
+    content = path.read_bytes()
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        damaged = bytearray(content)
+        place = int(rng.integers(len(damaged)))
+        if rng.random() < 0.3:
+            damaged = damaged[:place]
+        else:
+            damaged[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(damaged)
+        with pytest.raises(CheckpointError):
+            finished(path)
+    path.write_bytes(b"something else")
+    with pytest.raises(CheckpointError, match="damaged"):
+        finished(path)
+
+
+PROGRAM = """
+import sys, numpy as np
+from skscn import SCNRegressor
+from skscn.estimators import _checkpoint
+_checkpoint._EVERY = 0.02
+rng = np.random.default_rng(5)
+X = rng.uniform(size=(3000, 6))
+y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]
+print("started", flush=True)
+model = SCNRegressor(max_nodes=60, early_stopping=False, random_state=0, checkpoint=sys.argv[1] or None).fit(X, y)
+np.save(sys.argv[2], model.network_.output_weights)
+"""
+
+
+def started(checkpoint, result):
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(checkpoint), str(result)], stdout=subprocess.PIPE)
+    process.stdout.readline()
+    return process
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_process_that_is_killed(tmp_path, seed):
+    """At a random moment, twice, then left alone."""
+    with started("", tmp_path / "undisturbed.npy") as process:
+        assert process.wait() == 0
+    rng = np.random.default_rng(seed)
+    for _ in range(2):
+        with started(tmp_path / "fit.ckpt", tmp_path / "result.npy") as process:
+            time.sleep(rng.uniform(0.02, 0.3))
+            process.kill()
+    with started(tmp_path / "fit.ckpt", tmp_path / "result.npy") as process:
+        assert process.wait() == 0
+    np.testing.assert_array_equal(np.load(tmp_path / "result.npy"), np.load(tmp_path / "undisturbed.npy"))
