@@ -23,3 +23,9 @@ def test_every_name_is_there(name):
 def test_a_name_that_is_not_there():
     with pytest.raises(AttributeError, match="no attribute 'SCNRegresor'"):
         _ = skscn.SCNRegresor
+
+
+@pytest.mark.parametrize("name", skscn._MODULES)
+def test_every_module_is_there_after_importing_the_package_alone(name):
+    program = f"import skscn; assert skscn.{name}.__name__ == 'skscn.{name}'"
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -92,3 +92,14 @@ def test_quantile_scaling_of_ties_constants_and_what_lies_outside():
     np.testing.assert_allclose(scaled[[0, 2], 0], [0.05, 0.95], atol=0.01)
     np.testing.assert_array_equal(scaled[[3, 4], 0], scaled[[0, 2], 0])
     np.testing.assert_array_equal(scaled[:, 1], 0.0)
+
+
+@pytest.mark.parametrize("rows", [300, 1000])
+@pytest.mark.parametrize("constant", [0.1, 1 / 3, 1e9])
+def test_standard_scaling_knows_a_constant_column(rows, constant):
+    values = np.column_stack([np.random.default_rng(4).normal(size=rows), np.full(rows, constant)])
+    weights = np.random.default_rng(5).random(rows)
+    for given in (values, sparse.csr_array(values), sparse.csr_array(values.astype(np.float32))):
+        for p in (None, weights):
+            scaled = scale_inputs("standard", given, p).transform(np.array([[0.0, constant], [0.0, constant + 0.01]]))
+            np.testing.assert_array_equal(scaled[:, 1], 0.0)

@@ -47,7 +47,26 @@ _HOMES = {
 }
 
 
+_MODULES = (
+    "activations",
+    "configuration",
+    "datasets",
+    "estimators",
+    "growth",
+    "kernels",
+    "network",
+    "output_weights",
+    "plot",
+    "progress",
+    "rows",
+    "scaling",
+    "supervision",
+)
+
+
 def __getattr__(name: str):
+    if name in _MODULES:
+        return import_module(f"skscn.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'skscn' has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(_HOMES[name]), name)
@@ -55,4 +74,4 @@ def __getattr__(name: str):
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_MODULES})

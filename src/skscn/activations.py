@@ -31,7 +31,7 @@ class Activation:
     value : callable
         g, evaluated in place: it may overwrite its argument and returns the array that holds the result.
     derivative : callable or None
-        g′ as a new array. None where it is not known; only searches by gradient need it.
+        g′ as a new array, its argument left as it is. None where it is not known; only searches by gradient need it.
     bound : float
         b_g, the largest absolute value of g.
     folded : Folded or None
@@ -52,12 +52,12 @@ class Activation:
 
 @dataclass(frozen=True)
 class _InPlace:
-    """A user's function z → g(z), made to write over its argument."""
+    """A user's function z → g(z), made to write over its argument; it sees double precision always."""
 
     function: Function
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        z[...] = self.function(z)
+        z[...] = self.function(z.astype(np.float64, copy=False))
         return z
 
 

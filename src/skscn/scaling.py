@@ -118,14 +118,16 @@ def _robust(X, weights: np.ndarray | None) -> Scaling:
 
 def _standard(X, weights: np.ndarray | None) -> Scaling:
     """To mean 0 and standard deviation 1."""
-    _span(*_range(X), "X")
+    low, high = _range(X)
+    _span(low, high, "X")
     if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0, weights=weights)
+        mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
     else:
         mean = np.array([np.average(_double(column), weights=weights) for column in _columns(X)])
         pairs = zip(_columns(X), mean, strict=True)
         variance = np.array([np.average((_double(column) - centre) ** 2, weights=weights) for column, centre in pairs])
-    return _affine("standard", np.asarray(mean, dtype=np.float64), np.sqrt(np.asarray(variance, dtype=np.float64)))
+    # Rounding gives a constant column a variance that is almost 0, or below.
+    return _affine("standard", mean, np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0))))
 
 
 def _quantile(X, weights: np.ndarray | None) -> QuantileScaling:

@@ -169,3 +169,28 @@ def test_many_rows_are_not_copied_and_not_linked(monkeypatch):
     asked = SCNRegressor(max_nodes=5, direct_link=True, early_stopping=True, random_state=0).fit(X, y)
     assert len(asked.held_out_) == 30
     assert asked.network_.linear.size == 4
+
+
+def test_a_row_that_hardly_counts_does_no_harm():
+    y, weights = np.sin(6 * X[:, 0]), np.ones(300)
+    weights[0] = 1e-60
+    model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y, sample_weight=weights)
+    assert model.score(X, y) > 0.95
+
+
+@pytest.mark.parametrize("size", [1e-21, 1e10])
+def test_sizes_that_single_precision_cannot_hold(size):
+    y = np.sin(6 * X[:, 0])
+    model = SCNRegressor(max_nodes=8, activation="relu", scaling=None, random_state=0).fit(size * X, y)
+    assert np.isfinite(model.predict(size * X)).all()
+
+
+def test_functions_of_the_user_see_double_precision():
+    seen = set()
+
+    def softplus(z):
+        seen.add(z.dtype)
+        return np.log1p(np.exp(z))
+
+    SCNRegressor(max_nodes=4, activation=softplus, random_state=0).fit(X, T)
+    assert seen == {np.dtype(np.float64)}

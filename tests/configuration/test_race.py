@@ -74,3 +74,11 @@ def test_every_node_of_a_raced_network_passes_the_inequality():
     nodes = model.history_["nodes"]
     contraction = model.history_["contraction"] + (1 - model.history_["contraction"]) / (nodes + 1)
     assert (squares[1:] <= contraction * squares[:-1] * (1 + 1e-9)).all()
+
+
+def test_unbounded_nodes_are_raced_in_double_precision():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(33_000, 4))
+    parameters = {"configuration": "ladder", "scaling": None, "activation": "relu", "max_candidates": 20}
+    model = SCNRegressor(**parameters, max_nodes=3, random_state=0).fit(X * 1e19, np.sin(X[:, 0]))
+    assert model.n_nodes_ == 3

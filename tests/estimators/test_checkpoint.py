@@ -7,7 +7,8 @@ import time
 import numpy as np
 import pytest
 
-from skscn import Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn import Activation, Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.configuration.pooled import Pooled
 from skscn.estimators import _checkpoint
 from skscn.estimators._checkpoint import CheckpointError
 
@@ -128,6 +129,21 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
         SCNClassifier(**SMALL, checkpoint=path).fit(X, (Y > 0).astype(int))
     # Threads and progress do not matter.
     finished(path, n_jobs=2)
+
+
+def test_parameters_are_described_without_addresses():
+    for value in (np.tanh, signal_like, Activation("mine", signal_like), Pooled((1.0, 5.0)), (1, 2.5), "text"):
+        assert "0x" not in _checkpoint._description(value)
+    assert _checkpoint._description(Pooled((1.0, 5.0))) != _checkpoint._description(Pooled((1.0, 6.0)))
+
+
+def signal_like(z):
+    return np.tanh(z)
+
+
+def test_the_folder_must_be_there(tmp_path):
+    with pytest.raises(FileNotFoundError, match="make it first"):
+        finished(tmp_path / "missing" / "fit.ckpt")
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

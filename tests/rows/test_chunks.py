@@ -134,3 +134,24 @@ def test_what_cannot_be():
         SCNRegressor().fit(Chunks(X, Y), Y)
     with pytest.raises(TypeError, match="Ensembles"):
         SCNEnsembleRegressor().fit(Chunks(X, Y))
+
+
+def test_continuing_on_files_goes_by_the_names_of_the_columns(tmp_path):
+    for name, columns in (("same", "ab"), ("swapped", "ba")):
+        values = {"a": X[:500, 0], "b": X[:500, 1]}
+        pq.write_table(pa.table({c: values[c] for c in columns} | {"y": Y[:500]}), tmp_path / f"{name}.parquet")
+    model = SCNRegressor(max_nodes=5, early_stopping=False, warm_start=True, random_state=0)
+    model.fit(tmp_path / "same.parquet", "y")
+    model.set_params(max_nodes=8).fit(tmp_path / "same.parquet", "y")
+    assert model.n_nodes_ == 8
+    assert list(model.feature_names_in_) == ["a", "b"]
+    with pytest.raises(ValueError, match=r"columns \['a', 'b'\] in this order; got \['b', 'a'\]"):
+        model.set_params(max_nodes=9).fit(tmp_path / "swapped.parquet", "y")
+    assert list(model.feature_names_in_) == ["a", "b"]
+
+
+@pytest.mark.parametrize("limit", [None, LITTLE // 10])
+def test_a_list_of_one_target_column_for_classes(tmp_path, limit):
+    pq.write_table(pa.table({"a": X[:, 0], "label": np.where(Y > 0, "p", "n")}), tmp_path / "rows.parquet")
+    chunks = Chunks(tmp_path / "rows.parquet", ["label"], memory_limit=limit)
+    assert list(SCNClassifier(max_nodes=4, random_state=0).fit(chunks).classes_) == ["n", "p"]

@@ -8,6 +8,7 @@ candidate that is the best on all rows is hardly ever dropped, and near the nois
 import numpy as np
 
 from skscn import kernels
+from skscn.activations import Activation
 from skscn.rows import Rows
 
 # Rows of the first round, the factor by which they grow, and the largest share of all rows that a round is worth.
@@ -21,14 +22,22 @@ def survivors(rows: Rows, weights: np.ndarray, biases: np.ndarray, rng: np.rando
     running, size = np.arange(len(biases)), _FIRST
     while size <= _SHARE * rows.n_rows and len(running) > 1:
         numbers = rng.integers(0, rows.n_rows, size)
-        correlations = _correlations(rows, weights[:, running], biases[running], numbers)
-        running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(size)]
+        correlations, counted = _correlations(rows, weights[:, running], biases[running], numbers)
+        running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(counted)]
         size *= _FACTOR
     return running
 
 
-def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.ndarray) -> np.ndarray:
-    """Of each candidate with the residual, on the named rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²)."""
+def enough_precision(activation: Activation) -> type:
+    """Single, where outputs of nodes are bounded and cannot overflow."""
+    return np.float32 if np.isfinite(activation.bound) else np.float64
+
+
+def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, float]:
+    """Of each candidate with the residual, on the named rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
+
+    Beside them, how many rows of equal weight say as much as these.
+    """
     sample = rows.sample(numbers, basis=False)
     sums = kernels.candidate_sums(
         kernels.Inputs(kernels.with_one(sample.X), None),
@@ -38,8 +47,10 @@ def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: 
         biases,
         rows.activation,
         quartics=False,
-        precision=np.float32,
+        precision=enough_precision(rows.activation),
     )
     explained = (sums.projections**2).sum(axis=0)
     possible = sums.squares * (sample.residual**2).sum()
-    return np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))
+    correlations = np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))
+    p = np.ones(len(numbers)) if sample.roots is None else sample.roots**2
+    return correlations, float(p.sum() ** 2 / (p**2).sum())

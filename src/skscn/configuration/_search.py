@@ -17,8 +17,8 @@ from skscn.supervision import SMALLEST_MEAN_SQUARE
 # Rows to search on, and numbers in them; with very many inputs there are fewer rows.
 SAMPLE = 2000
 _FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
-# Scaled inputs up to here are single precision.
-_MODERATE = 100.0
+# Between these, the largest of the scaled inputs, they are single precision.
+_TINY, _MODERATE = 1e-6, 100.0
 # At least so many rows, or this share of them, must carry what is new in a node.
 _FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
 # ‖v‖²/‖h‖², for v what is new in a node h, that is more than rounding error.
@@ -53,9 +53,12 @@ class Search:
 
     def __init__(self, rows: Rows, rng: np.random.Generator):
         size = min(SAMPLE, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
+        # On fewer rows than there are basis vectors nothing would be new.
+        size = max(size, 2 * rows.basis_size)
         everything = rows.n_rows <= size
         sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
-        precision: type = np.float32 if np.abs(sample.X).max(initial=0.0) <= _MODERATE else np.float64
+        largest = np.abs(sample.X).max(initial=0.0)
+        precision: type = np.float32 if _TINY <= largest <= _MODERATE else np.float64
         norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
         self.activation = rows.activation
         self.X: np.ndarray = sample.X.astype(precision)
@@ -94,7 +97,11 @@ class Search:
         """Whether enough rows carry each column, by its participation ratio."""
         squares = v * v
         # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
-        quartics = np.einsum("ij,ij->j", squares, squares if self.weights is None else squares / self.weights[:, None])
+        bare = squares
+        if self.weights is not None:
+            p = self.weights[:, np.newaxis]
+            bare = np.divide(squares, p, out=np.zeros_like(squares), where=p > 0.0)
+        quartics = np.einsum("ij,ij->j", squares, bare)
         needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
         return squares.sum(axis=0) ** 2 >= needed * quartics
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, draw
-from skscn.configuration._race import survivors
+from skscn.configuration._race import enough_precision, survivors
 from skscn.rows import Rows
 from skscn.supervision import alive, ranked, slack
 
@@ -33,10 +33,10 @@ class Ladder(Configuration):
                 yield from self._admitted(rows, weights, biases, np.float64, scope, node, count, drawn)
                 continue
             best = survivors(rows, weights, biases, rng)
-            before = rows.residual_squares
-            yield from self._admitted(rows, weights[:, best], biases[best], np.float32, scope, node, count, drawn)
+            before, precision = rows.residual_squares, enough_precision(rows.activation)
+            yield from self._admitted(rows, weights[:, best], biases[best], precision, scope, node, count, drawn)
             if rows.residual_squares is before and len(best) < len(biases):
-                yield from self._admitted(rows, weights, biases, np.float32, scope, node, count, drawn)
+                yield from self._admitted(rows, weights, biases, precision, scope, node, count, drawn)
 
     def _admitted(
         self,

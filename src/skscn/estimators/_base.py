@@ -186,6 +186,16 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _validated_chunks(self, chunks: Chunks, X, y: np.ndarray, **checks) -> tuple:
         """As :meth:`_validated_training`; inputs in files were checked as they were read."""
+        names, known = chunks.feature_names, self.__dict__.pop("feature_names_in_", None)
+        # The names are checked here; arrays have none, and would be warned about below.
+        if self._is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
+            self.__dict__["feature_names_in_"] = known
+            raise ValueError(
+                f"warm_start=True continues a network on the columns {list(known)} in this order; got "
+                f"{None if names is None else list(names)}."
+            )
+        if not checks.get("multi_output") and y.ndim == 2 and y.shape[1] == 1:
+            y = y[:, 0]
         if isinstance(X, ScratchInputs):
             # A few rows stand for all: their number of inputs and the type of their targets.
             few = min(len(y), 2)
@@ -193,8 +203,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
         else:
             X, y = self._validated_training(X, y, **checks)
-        if chunks.feature_names is not None:
-            self.feature_names_in_ = chunks.feature_names
+        if names is not None:
+            self.feature_names_in_ = names
         return X, y
 
     def _is_continued(self) -> bool:

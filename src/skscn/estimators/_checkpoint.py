@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 from scipy import sparse
 
+from skscn.activations import Activation
+from skscn.configuration import Configuration
 from skscn.estimators._training import HISTORY, Training, TrainingData
 
 _FORMAT = 1
@@ -55,14 +58,16 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike, origin: dict[str, str]):
-        self.path, self.origin = Path(path), origin
+        self.path, self.origin = Path(path).expanduser(), origin
+        if not self.path.parent.is_dir():
+            raise FileNotFoundError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}; make it first.")
         self._written = monotonic()
 
     @classmethod
     def of(cls, estimator, data: TrainingData) -> Checkpoint:
         """The checkpoint of an estimator that is about to be fitted on these rows."""
         parameters = {
-            name: repr(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
+            name: _description(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
         }
         if isinstance(estimator.random_state, int | np.integer):
             parameters["random_state"] = repr(int(estimator.random_state))
@@ -88,12 +93,12 @@ class Checkpoint:
     def _checked(self, header: str, arrays: dict[str, np.ndarray]) -> Saved:
         try:
             about = json.loads(header)
-            checksum, format = about.pop("checksum"), about["format"]
+            checksum, version = about.pop("checksum"), about["format"]
             origin, seed = about["origin"], about["seed"]
         except (ValueError, KeyError, AttributeError) as error:
             raise self._damaged("its header cannot be read") from error
-        if format != _FORMAT:
-            raise CheckpointError(f"{self.path} has format {format}; this version of skscn reads format {_FORMAT}.")
+        if version != _FORMAT:
+            raise CheckpointError(f"{self.path} has format {version}; this version of skscn reads format {_FORMAT}.")
         if checksum != _checksum(about, arrays):
             raise self._damaged("its checksum is wrong")
         self._check_origin(origin)
@@ -139,6 +144,17 @@ class Checkpoint:
         content = save(arrays, {"skscn": json.dumps({**about, "checksum": _checksum(about, arrays)})})
         _replace(self.path, content)
         self._written = monotonic()
+
+
+def _description(value) -> str:
+    """A text that is the same in another process: without addresses, which texts of functions and objects hold."""
+    if isinstance(value, Activation):
+        return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"
+    if isinstance(value, Configuration):
+        return f"{type(value).__name__}({sorted(vars(value).items())})"
+    if callable(value) and hasattr(value, "__qualname__"):
+        return f"{value.__module__}.{value.__qualname__}"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
 def _replace(path: Path, content: bytes) -> None:

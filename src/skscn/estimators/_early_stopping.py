@@ -135,7 +135,8 @@ class Criterion(Watch):
 
     def _judge(self, weights, biases, output_weights, rows, *, linear):
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
-        return rows.rmse * self.factor(rows.weight, degrees), np.nan
+        factor = self.factor(rows.weight, degrees)
+        return (rows.rmse * factor if np.isfinite(factor) else np.inf), np.nan
 
 
 def _cross_validation(count: float, degrees: float) -> float:

@@ -148,8 +148,8 @@ class Training:
         for weight, bias in zip(weights.T, biases, strict=True):
             if not self.output_weights.append(self.rows, weight, float(bias)):
                 raise ValueError(
-                    "warm_start=True continues a network on the data it was grown on; on these rows its nodes depend "
-                    "on each other. Use warm_start=False for other data."
+                    "A network is continued on the data it was grown on; on these rows its nodes depend on each other. "
+                    "Use warm_start=False for other data."
                 )
 
     def _note(self, weights: np.ndarray, biases: np.ndarray) -> float:

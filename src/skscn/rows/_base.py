@@ -43,6 +43,8 @@ class Rows(Protocol):
         g of the nodes.
     residual_squares : ndarray of shape (m,)
         ‖e_q‖².
+    basis_size : int
+        Vectors in the basis.
     rmse : float
         Root mean squared residual over rows and outputs.
     """
@@ -53,6 +55,7 @@ class Rows(Protocol):
     weight: float
     activation: Activation
     residual_squares: np.ndarray
+    basis_size: int
 
     @property
     def rmse(self) -> float: ...
