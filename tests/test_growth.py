@@ -1,5 +1,6 @@
 """What the theorems promise, over random shapes, weights and parts."""
 
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +13,7 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
 from skscn.growth import grow
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS
+from skscn.rows import ROWS, Chunks, opened
 from skscn.scaling import scale_inputs
 
 problems = st.builds(
@@ -144,17 +145,31 @@ def test_the_same_seed_gives_the_same_network_with_any_number_of_threads(problem
         np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
 
 
+@contextmanager
+def in_files(X, Y):
+    with opened(Chunks(X, Y, memory_limit=1000), columns=10) as rows:
+        yield rows.X
+
+
+# How each backend takes its inputs.
+INPUTS = {"memory": lambda X, Y: nullcontext(X), "chunks": in_files}
+
+
 @pytest.mark.parametrize("backend", ROWS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 def test_every_combination_of_registered_parts_grows(activation, configuration, algorithm, backend):
     X, Y, p = _problem(0, 60, 3, 2, weighted=True)
-    rows = ROWS[backend](X, Y, activation=ACTIVATIONS[activation], scaling=scale_inputs("minmax", X), sample_weight=p)
+    settings = {
+        "activation": ACTIVATIONS[activation],
+        "scaling": scale_inputs("minmax", X),
+        "sample_weight": p,
+    }
     rule = ALGORITHMS[algorithm](2, 3)
-    steps = list(
-        grow(
-            rows,
+    with INPUTS[backend](X, Y) as inputs:
+        growth = grow(
+            ROWS[backend](inputs, Y, **settings),
             CONFIGURATIONS[configuration]((1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 40),
             rule,
             max_nodes=6,
@@ -162,7 +177,7 @@ def test_every_combination_of_registered_parts_grows(activation, configuration, 
             nodes_per_step=1,
             seed=0,
         )
-    )
+        steps = list(growth)
     assert [step.nodes for step in steps] == [1, 2, 3, 4, 5, 6]
     rmse = [step.train_rmse for step in steps]
     assert rmse == sorted(rmse, reverse=True)

@@ -12,7 +12,7 @@ from skscn.rows import ChunkRows, MemoryRows, ScratchInputs, opened
 from skscn.scaling import SCALINGS, scale_inputs
 
 RNG = np.random.default_rng(11)
-# More than two stretches of 4096 rows, the last one short.
+# With short stretches below, several of them, the last one shorter.
 X = RNG.uniform(size=(9000, 5)) * [1.0, 10.0, 0.1, 5.0, 1.0] + [0.0, 3.0, 0.0, -2.0, 1.0]
 Y = np.sin(5 * X[:, 0]) + 0.1 * X[:, 1] * X[:, 4] + 0.05 * RNG.normal(size=9000)
 # So little that nothing stays in memory but what has to.
@@ -29,7 +29,8 @@ def same(ours, theirs):
 
 @pytest.fixture(autouse=True)
 def opened_as(monkeypatch):
-    """The backends that were used."""
+    """The backends that were used, on several stretches."""
+    monkeypatch.setattr("skscn.rows._stretched.STRETCH", 2000)
     used = []
     for backend in (ChunkRows, MemoryRows):
 

@@ -7,11 +7,11 @@ threads nor on where the rows are kept. Where they are kept is a :class:`Storage
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import NamedTuple, Self, TypeVar
 
@@ -25,7 +25,10 @@ from skscn.kernels import Inputs
 from skscn.rows._base import Appended, Rows, Sample
 from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
 
-STRETCH = 4096
+# Rows in a stretch, at most: enough for a call to cost little beside its work.
+STRETCH = 16384
+# Beyond so many stretches their number is a multiple of it, so that threads have equal shares.
+_SHARES = 8
 # Basis vectors that are allocated and multiplied with at a time.
 PANEL = 16
 # What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
@@ -115,7 +118,7 @@ class StretchedRows(Rows):
         self.weight = float(self.n_rows if sample_weight is None else sample_weight.sum())
         self._roots = None if sample_weight is None else np.sqrt(sample_weight)
         self.basis_size = 0
-        self._stretches = [slice(start, min(start + STRETCH, self.n_rows)) for start in range(0, self.n_rows, STRETCH)]
+        self._stretches = stretches(self.n_rows)
         self._threads = min(effective_n_jobs(n_jobs), len(self._stretches))
         self._executor: ThreadPoolExecutor | None = None
         self._resources = ExitStack()
@@ -233,10 +236,13 @@ class StretchedRows(Rows):
         return residual / np.maximum(1.0 - leverage, 1e-10).reshape(-1, 1)
 
     def _each(self, kernel: Callable[[slice], Result]) -> Iterator[Result]:
-        """Do a kernel on every stretch, in the order of the rows; only a few results wait at a time."""
+        """Do a kernel on every stretch; results come in the order of the rows."""
         if self._executor is None:
             return map(kernel, self._stretches)
-        return _in_order(self._executor, kernel, self._stretches, 4 * self._threads)
+        # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.
+        size = -(-len(self._stretches) // self._threads)
+        runs = [self._stretches[start : start + size] for start in range(0, len(self._stretches), size)]
+        return chain.from_iterable(self._executor.map(lambda run: [kernel(rows) for rows in run], runs))
 
     def _sum(self, kernel: Callable[[slice], Summable]) -> Summable:
         return reduce(add, self._each(kernel))
@@ -281,16 +287,18 @@ class StretchedRows(Rows):
             self.storage.set_direction(rows, place, values)
 
 
-def _in_order(
-    executor: ThreadPoolExecutor, kernel: Callable[[slice], Result], stretches: list[slice], ahead: int
-) -> Iterator[Result]:
-    waiting: deque = deque()
-    for rows in stretches:
-        waiting.append(executor.submit(kernel, rows))
-        if len(waiting) > ahead:
-            yield waiting.popleft().result()
-    while waiting:
-        yield waiting.popleft().result()
+def stretch_length(n_rows: int) -> int:
+    """Rows in a stretch; it depends on nothing but their number."""
+    count = max(1, -(-n_rows // STRETCH))
+    if count > _SHARES // 2:
+        count = _SHARES * -(-count // _SHARES)
+    return max(1, -(-n_rows // count))
+
+
+def stretches(n_rows: int) -> list[slice]:
+    """All rows, stretch by stretch."""
+    length = stretch_length(n_rows)
+    return [slice(start, min(start + length, n_rows)) for start in range(0, n_rows, length)]
 
 
 def _squares(columns: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ import numpy as np
 from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled
 from skscn.rows._scratch import ScratchArray, ScratchPanels, scratch_folder
-from skscn.rows._stretched import PANEL, STRETCH, Gathered, Storage, StretchedRows
+from skscn.rows._stretched import PANEL, Gathered, Storage, StretchedRows, stretch_length, stretches
 from skscn.rows.sources import Chunks
 from skscn.scaling import InputScaling
 
@@ -43,7 +43,7 @@ class Scratch:
         """A new basis in files."""
         folder = self.folder / f"basis-{next(self._numbers)}"
         folder.mkdir()
-        return self._resources.enter_context(ScratchPanels(folder, n_rows, stretch=STRETCH, panel=PANEL))
+        return self._resources.enter_context(ScratchPanels(folder, n_rows, stretch=stretch_length(n_rows), panel=PANEL))
 
 
 class ScratchInputs:
@@ -72,7 +72,7 @@ class ScratchInputs:
             size = max(1, self.scratch.memory_limit // (_PART * 8 * self.shape[0]))
             places = range(place, min(place + size, self.shape[1]))
             columns = np.empty((len(places), self.shape[0]))
-            for rows in _stretches(self.shape[0]):
+            for rows in stretches(self.shape[0]):
                 columns[:, rows] = self.values.read(rows)[:, places.start : places.stop].T
             self._columns = (places, columns)
         places, columns = self._columns
@@ -154,7 +154,7 @@ class ChunkRows(StretchedRows):
         n_jobs: int | None = None,
     ):
         storage = _ScratchStorage(X, scaling, targets.shape[1])
-        for rows in _stretches(len(targets)):
+        for rows in stretches(len(targets)):
             roots = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
             storage.set_residual(rows, targets[rows] * roots)
         super().__init__(
@@ -170,7 +170,7 @@ class _ScratchStorage(Storage):
     def __init__(self, X: ScratchInputs, scaling: InputScaling, n_outputs: int):
         n_rows, _ = X.shape
         self._X, self._scaling = X, scaling
-        self._n_outputs = n_outputs
+        self._n_outputs, self._length = n_outputs, stretch_length(n_rows)
         self._residual = X.scratch.array(n_rows, n_outputs)
         self._column = X.scratch.array(n_rows)
         self._basis = X.scratch.panels(n_rows)
@@ -192,11 +192,11 @@ class _ScratchStorage(Storage):
 
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
         # In panels as rows in memory have them, so that sums are added in the same order.
-        vectors = self._basis.read(rows.start // STRETCH, size)
+        vectors = self._basis.read(rows.start // self._length, size)
         return [vectors[start : start + PANEL] for start in range(0, size, PANEL)]
 
     def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
-        self._basis.write(rows.start // STRETCH, place, values)
+        self._basis.write(rows.start // self._length, place, values)
 
     def reserve(self, size: int) -> None:
         """Files grow as they are written."""
@@ -207,20 +207,15 @@ class _ScratchStorage(Storage):
         for places, numbers, stretch in _grouped(rows, self._X.shape[0]):
             residual[places] = self._residual.read(stretch)[numbers]
             if size:
-                basis[:, places] = self._basis.read(stretch.start // STRETCH, size)[:, numbers]
+                basis[:, places] = self._basis.read(stretch.start // self._length, size)[:, numbers]
         return Gathered(scaled(x, self._scaling), residual, basis)
-
-
-def _stretches(n_rows: int) -> Iterator[slice]:
-    for start in range(0, n_rows, STRETCH):
-        yield slice(start, min(start + STRETCH, n_rows))
 
 
 def _grouped(rows: np.ndarray, n_rows: int) -> Iterator[tuple[np.ndarray, np.ndarray, slice]]:
     """Row numbers by stretch: their places in ``rows``, their numbers within the stretch, and the stretch."""
-    order = np.argsort(rows, kind="stable")
-    groups = rows[order] // STRETCH
+    order, length = np.argsort(rows, kind="stable"), stretch_length(n_rows)
+    groups = rows[order] // length
     for part in np.split(order, np.flatnonzero(np.diff(groups)) + 1):
         if part.size:
-            start = int(rows[part[0]]) // STRETCH * STRETCH
-            yield part, rows[part] - start, slice(start, min(start + STRETCH, n_rows))
+            start = int(rows[part[0]]) // length * length
+            yield part, rows[part] - start, slice(start, min(start + length, n_rows))
