@@ -123,8 +123,8 @@ class Network:
     def predict(self, X, n_jobs: int | None = None) -> np.ndarray:
         """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were.
 
-        Blocks of rows are done one after the other, or by ``n_jobs`` threads (−1: all processors), so memory does not
-        grow with the rows.
+        Blocks of rows are done one after the other, or by ``n_jobs`` threads (−1: all processors) where there are many,
+        so memory does not grow with the rows.
         """
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))

@@ -3,8 +3,8 @@
 The paper's score ⟨e, h⟩²/‖h‖² is how far the squared error falls if only the new output weight is evaluated. Where all
 are, it falls by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to the nodes that are there (Chen, Billings and Luo,
 1989): never less, and what is searched for here. Scopes are drawn log-uniformly, and the bias is placed so that the
-node's transition passes through a random row. Candidates are screened, and polished by a
-few quasi-Newton steps, on a sample of the rows; a node still has to pass the supervisory inequality on all of them.
+node's transition passes through a random row. Candidates are screened, and polished by a few quasi-Newton steps, on a
+sample of the rows; a node still has to pass the supervisory inequality on all of them.
 """
 
 from __future__ import annotations
