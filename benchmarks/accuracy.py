@@ -48,7 +48,7 @@ from sklearn.svm import SVC, SVR
 import skscn
 from skscn.cli._progress import progress_bar
 from skscn.experiments.figures import save
-from skscn.experiments.jsonlines import append_line, read_lines
+from skscn.experiments.jsonlines import KeyedLines
 
 DATA_VARIABLE = "SKSCN_BENCH_DATA"
 FOLDERS = {"regression": ("paper", "regression"), "classification": ("classification",)}
@@ -245,7 +245,8 @@ def load_sets(task: str, folder: Path | None) -> list[DataSet]:
     return sets
 
 
-# Task, set, method, split.
+# What a result is kept under.
+KEY = ("task", "set", "method", "split")
 Key = tuple[str, str, str, int]
 
 
@@ -278,25 +279,7 @@ def scores(data: DataSet, model, X: np.ndarray, y: np.ndarray) -> dict[str, floa
     }
 
 
-class ResultStore:
-    """Results in a file of JSON lines, one for each set, method and split."""
-
-    def __init__(self, path: Path):
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.results: dict[Key, dict] = {}
-        for record in read_lines(path):
-            key = (record.pop("task"), record.pop("set"), record.pop("method"), record.pop("split"))
-            self.results[key] = record
-
-    def add(self, key: Key, result: dict) -> None:
-        """Keep a result; it is on disk when this returns."""
-        record = dict(zip(("task", "set", "method", "split"), key, strict=True)) | result
-        append_line(self.path, record)
-        self.results[key] = result
-
-
-def run_missing(store: ResultStore, sets: list[DataSet], methods: dict[str, list[str]], splits: int, jobs: int) -> None:
+def run_missing(store: KeyedLines, sets: list[DataSet], methods: dict[str, list[str]], splits: int, jobs: int) -> None:
     """Measure what is not in the store yet, split by split through all sets."""
     cells = [
         (data, method, split)
@@ -411,7 +394,7 @@ class Summary:
 
 
 def summarise(
-    store: ResultStore, task: str, metric: str, sets: list[DataSet], methods: list[str], splits: int
+    store: KeyedLines, task: str, metric: str, sets: list[DataSet], methods: list[str], splits: int
 ) -> Summary:
     """The summary of a metric; all results must be there."""
     cells = [
@@ -448,7 +431,7 @@ def mean_of(values: list[float | None]) -> float:
     return float(np.mean(there)) if there else np.nan
 
 
-def failures(store: ResultStore, sets: list[DataSet], methods: dict[str, list[str]], splits: int) -> list[str]:
+def failures(store: KeyedLines, sets: list[DataSet], methods: dict[str, list[str]], splits: int) -> list[str]:
     """What failed, and the messages."""
     return [
         f"{name}, {method}, split {split}: {' '.join(result['failed'].split())}"
@@ -617,7 +600,7 @@ def main():
     tasks = [task for task in tasks if any(data.task == task for data in sets)]
     wanted = chosen(arguments.methods, [name for task in tasks for name in METHODS[task]], "method")
     methods = {task: [name for name in METHODS[task] if name in wanted] for task in tasks}
-    store = ResultStore(arguments.out / "results.jsonl")
+    store = KeyedLines(arguments.out / "results.jsonl", KEY)
     try:
         run_missing(store, sets, methods, arguments.splits, arguments.jobs)
     except KeyboardInterrupt:

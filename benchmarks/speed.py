@@ -38,16 +38,10 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import skscn
 from skscn import SCNRegressor
 from skscn.activations import ACTIVATIONS
-from skscn.experiments.jsonlines import append_line, read_lines
+from skscn.experiments.jsonlines import KeyedLines
 from skscn.kernels import blocks
 from skscn.rows import Chunks, MemoryRows
 from skscn.scaling import scale_inputs
-
-try:
-    import resource
-except ImportError:
-    # Windows has no such module; the columns of memory stay empty.
-    resource = None  # type: ignore[assignment]
 
 OPTIONAL = ("typer", "rich", "matplotlib", "pandas", "pyarrow", "dask")
 BOOK_METHODS = {"skscn": "ladder", "skscn default": "polished"}
@@ -138,21 +132,11 @@ class Cell:
     measure: Callable[[], dict]
 
 
-class ResultStore:
+class ResultStore(KeyedLines):
     """Measurements in a file of JSON lines."""
 
     def __init__(self, path: Path):
-        self.path = path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        self.results: dict[Key, dict] = {}
-        for record in read_lines(path):
-            key = (record.pop("part"), record.pop("case"), record.pop("method"), record.pop("turn"))
-            self.results[key] = record
-
-    def add(self, key: Key, result: dict) -> None:
-        """Keep a measurement; it is on disk when this returns."""
-        append_line(self.path, dict(zip(("part", "case", "method", "turn"), key, strict=True)) | result)
-        self.results[key] = result
+        super().__init__(path, ("part", "case", "method", "turn"))
 
     def turns(self, part: str, case: str, method: str) -> list[dict]:
         """The measurements of a method, turn by turn."""
@@ -495,11 +479,16 @@ def measure_learner(case: str, rows: int, name: str, iterations: int | None) -> 
 
     X, X_test, y, y_test = table_split(case, rows)
     model = learner(name, iterations)
-    with warnings.catch_warnings():
-        # Few iterations are what is measured here.
-        warnings.simplefilter("ignore", ConvergenceWarning)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         result = timed(lambda: model.fit(X, y))
-    return result | {"rmse": float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))}
+    # That few iterations were not enough is a part of the result.
+    stopped = [issubclass(warning.category, ConvergenceWarning) for warning in caught]
+    for warning, is_stop in zip(caught, stopped, strict=True):
+        if not is_stop:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+    rmse = float(np.sqrt(np.mean((model.predict(X_test) - y_test) ** 2)))
+    return result | {"rmse": rmse, "converged": not any(stopped)}
 
 
 def learner_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
@@ -622,8 +611,11 @@ def peak_bytes() -> int | None:
         # Not getrusage: on Linux it counts what the parent held before this program began.
         line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
         return int(line.split()[1]) * 1024
-    if resource is None:
+    if find_spec("resource") is None:
+        # Windows has no such module; the columns of memory stay empty.
         return None
+    import resource
+
     # In kilobytes, but on macOS in bytes.
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
@@ -671,7 +663,7 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
         "logarithmic scales: 1 is growth in proportion. Memory is by how much the fit raised the largest resident "
         "memory of its process, the rows themselves not counted."
     )
-    missing = "" if resource is not None else " This system does not tell how much memory a process took."
+    missing = "" if find_spec("resource") else " This system does not tell how much memory a process took."
     return [Table("Growth", header, rows, note + missing)]
 
 

@@ -5,7 +5,6 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -68,16 +67,6 @@ class QuantileScaling:
 
 
 InputScaling = Scaling | QuantileScaling
-
-
-class ByColumn(Protocol):
-    """Values that are kept elsewhere and looked at column by column."""
-
-    shape: tuple[int, ...]
-
-    def column(self, place: int) -> np.ndarray:
-        """One column."""
-        ...
 
 
 def _range(values) -> tuple[np.ndarray, np.ndarray]:
@@ -168,7 +157,7 @@ def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
 
 
 def _columns(values) -> Iterator[np.ndarray]:
-    """One column after the other, so that memory stays small."""
+    """One column after the other, so that memory stays small; what is not an array has a method for it."""
     if sparse.issparse(values):
         values = values.tocsc()
     for j in range(values.shape[1]):

@@ -83,7 +83,8 @@ class Checkpoint:
         try:
             with safe_open(self.path, framework="numpy") as file:
                 header = (file.metadata() or {}).get("skscn")
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+                names = file.keys()
+                arrays = {name: file.get_tensor(name) for name in names}
         except (SafetensorError, OSError) as error:
             raise self._damaged(str(error)) from error
         if header is None:

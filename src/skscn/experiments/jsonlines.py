@@ -6,6 +6,30 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
+class KeyedLines:
+    """Results in a file of JSON lines, each under a key of several names.
+
+    Parameters
+    ----------
+    path : Path
+        Its folder is made if it is missing.
+    names : tuple of str
+        What the parts of a key are called in the file.
+    """
+
+    def __init__(self, path: Path, names: tuple[str, ...]):
+        self.path, self.names = path, names
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.results: dict[tuple, dict] = {}
+        for record in read_lines(path):
+            self.results[tuple(record.pop(name) for name in names)] = record
+
+    def add(self, key: tuple, result: dict) -> None:
+        """Keep a result; it is on disk when this returns."""
+        append_line(self.path, dict(zip(self.names, key, strict=True)) | result)
+        self.results[key] = result
+
+
 def read_lines(path: Path) -> Iterator[dict]:
     """The records of a file, none if there is no file; a last line that was cut off by a kill is removed."""
     if not path.exists():
