@@ -6,10 +6,12 @@ from pathlib import Path
 import pytest
 
 import skscn
+from skscn.extras import EXTRAS
 
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
+    {"extras", "files"},
     {"activations", "scaling"},
     {"supervision"},
     {"kernels"},
@@ -19,7 +21,7 @@ LAYERS = [
     {"progress"},
     {"estimators"},
 ]
-OPTIONAL = {"matplotlib", "typer", "rich", "jinja2", "pandas", "polars", "pyarrow", "dask", "onnx"}
+OPTIONAL = {*EXTRAS, "pandas"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

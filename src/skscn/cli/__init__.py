@@ -2,6 +2,8 @@
 
 import sys
 
+from skscn.extras import how_to_install
+
 
 def main() -> None:
     """Run the program; without the extra that it needs, say how to install it."""
@@ -10,5 +12,5 @@ def main() -> None:
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
-        sys.exit(f"The command line needs {missing.name}: pip install 'scikit-scn[cli]'")
+        sys.exit(f"The command line needs {missing.name}: {how_to_install(missing.name)}")
     app()

@@ -23,6 +23,7 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.configuration import Configuration
 from skscn.estimators._training import HISTORY, Training, TrainingData
+from skscn.files import replace_file
 
 _FORMAT = 1
 # Seconds between two writes.
@@ -143,7 +144,7 @@ class Checkpoint:
         }
         about = {"format": _FORMAT, "origin": self.origin, "seed": seed}
         content = save(arrays, {"skscn": json.dumps({**about, "checksum": _checksum(about, arrays)})})
-        _replace(self.path, content)
+        replace_file(self.path, content)
         self._written = monotonic()
 
 
@@ -156,16 +157,6 @@ def _description(value) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a file beside, then put it in place at once; one that a crash left behind is written over."""
-    partial = path.with_name(f".{path.name}.partial")
-    with partial.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(partial, path)
 
 
 def _checksum(about: dict, arrays: dict[str, np.ndarray]) -> str:

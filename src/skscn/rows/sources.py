@@ -19,6 +19,8 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
+from skscn.extras import optional
+
 _SMALLEST_MEMORY_LIMIT = 256 * 2**20
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".arrow": "ipc", ".feather": "ipc"}
 # The names that pandas gives to columns of row labels.
@@ -373,12 +375,7 @@ def _incomplete(label: str, held: str) -> ValueError:
 
 
 def _pyarrow(module: str = "pyarrow") -> ModuleType:
-    from importlib import import_module
-
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as missing:
-        raise ImportError('Reading files needs pyarrow: pip install "scikit-scn[io]"') from missing
+    return optional(module, "Reading files")
 
 
 def _open_path(path: Path, target, sample_weight) -> _Source:
