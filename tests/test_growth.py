@@ -192,7 +192,7 @@ class Fixed(Configuration):
 
     def propose(self, rows, node, rng, count):
         for weight, bias in self.nodes:
-            yield Proposal(np.array([[weight]]), np.array([bias]), 1.0, 1.0, 1)
+            yield Proposal(np.array([[weight]]), np.array([bias]), np.ones(1), (1.0,), 1)
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ import numpy as np
 from skscn.configuration import Configuration, Proposal
 from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
-from skscn.supervision import alive, ranked, slack, supported
+from skscn.supervision import Sums, alive, ranked, slack, supported
 
 
 @dataclass(frozen=True)
@@ -85,13 +85,17 @@ def grow(
 def _take_step(
     rows: Rows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
 ) -> Step | None:
-    """Add up to ``count`` nodes; None if not even one is to be had."""
+    """Add up to ``count`` nodes; None if not even one is to be had.
+
+    Where nodes come in together, a step is one block, so that taking in the nodes of a step again is the same as
+    growing them.
+    """
     started, node = perf_counter(), output_weights.nodes + 1
     rng = np.random.default_rng((seed, node))
     added: list[_Node] = []
     for proposal in configuration.propose(rows, node, rng, count):
-        _accept(rows, output_weights, proposal, count, added)
-        if len(added) == count:
+        added += _accept(rows, output_weights, proposal, count - len(added))
+        if len(added) == count or (added and output_weights.takes_blocks):
             break
     if not added:
         return None
@@ -119,37 +123,96 @@ class _Node:
     slack: float
 
 
-def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int, added: list[_Node]) -> None:
-    """Add candidates of the short list, best first, until ``added`` holds ``count``.
+def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Node]:
+    """Add up to ``count`` candidates of the short list: one block of them, or one after the other."""
+    if output_weights.takes_blocks:
+        return _accept_block(rows, output_weights, proposal, count)
+    added: list[_Node] = []
+    while len(added) < count and (new := _accept_block(rows, output_weights, proposal, 1)):
+        added += new
+        same = (proposal.weights == new[0].weight[:, np.newaxis]).all(axis=0) & (proposal.biases == new[0].bias)
+        proposal = proposal.take(~same)
+    return added
 
-    After each node the rest of the list is judged anew: what a second node was worth beside the first is not what it
-    is worth after it.
-    """
-    remaining = np.array([c for c in range(len(proposal.biases)) if not _is_among(proposal, c, added)], dtype=int)
-    while remaining.size and len(added) < count:
-        remaining, worth = _judge(rows, proposal, remaining, output_weights.nodes + 1)
-        for place, candidate in enumerate(remaining):
-            weight, bias = proposal.weights[:, candidate], float(proposal.biases[candidate])
-            if output_weights.append(rows, weight, bias):
-                added.append(_Node(weight, bias, proposal.scope, proposal.contraction, float(worth[place])))
-                remaining = remaining[place + 1 :]
-                break
+
+def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Node]:
+    """Add up to ``count`` candidates together; those that are refused make room for others of the list."""
+    choice = _Choice(rows, proposal, output_weights.nodes + 1) if len(proposal) > count else None
+    chosen = np.arange(len(proposal)) if choice is None else choice.best(count)
+    while len(chosen):
+        block = proposal.take(chosen)
+        supervisor = _Supervisor(rows, block, output_weights.nodes + 1)
+        passed = output_weights.append(rows, block.weights, block.biases, supervisor.accepts)
+        if passed.all():
+            return supervisor.accepted
+        if choice is None:
+            chosen = chosen[passed]
         else:
-            break
+            choice.refuse(chosen[~passed])
+            chosen = choice.best(count)
+    return []
 
 
-def _is_among(proposal: Proposal, candidate: int, added: list[_Node]) -> bool:
-    """Whether a candidate was added in this step already; a strategy may propose it again with a weaker contraction."""
-    return any(
-        proposal.biases[candidate] == node.bias and np.array_equal(proposal.weights[:, candidate], node.weight)
-        for node in added
-    )
+class _Supervisor:
+    """Decides on a block of candidates one after the other, and remembers how they were accepted."""
+
+    def __init__(self, rows: Rows, proposal: Proposal, node: int):
+        self.rows, self.proposal, self.node = rows, proposal, node
+        self.accepted: list[_Node] = []
+
+    def accepts(self, sums: Sums, candidate: int, residual_squares: np.ndarray) -> bool:
+        """Whether a candidate passes the guards, and the inequality with one of the contractions."""
+        if not _usable(self.rows, sums)[candidate]:
+            return False
+        for contraction in self.proposal.contractions:
+            slacks = slack(sums, residual_squares, contraction, self.node + len(self.accepted))[:, candidate]
+            if slacks.min() >= 0.0:
+                weight, bias = self.proposal.weights[:, candidate], float(self.proposal.biases[candidate])
+                scope = float(self.proposal.scopes[candidate])
+                self.accepted.append(_Node(weight, bias, scope, contraction, float(slacks.sum())))
+                return True
+        return False
 
 
-def _judge(rows: Rows, proposal: Proposal, candidates: np.ndarray, node: int) -> tuple[np.ndarray, np.ndarray]:
-    """Those candidates that pass the inequality and the guards on all rows, best first, and their ξ."""
-    sums = rows.sums(proposal.weights[:, candidates], proposal.biases[candidates], quartics=True)
-    slacks = slack(sums, rows.residual_squares, proposal.contraction, node)
-    usable = alive(sums, rows.weight, rows.activation.bound) & supported(sums, rows.weight)
-    best_first = ranked(slacks, usable)
-    return candidates[best_first], slacks.sum(axis=0)[best_first]
+def _usable(rows: Rows, sums: Sums) -> np.ndarray:
+    """Whether each candidate passes the guards."""
+    return alive(sums, rows.weight, rows.activation.bound) & supported(sums, rows.weight)
+
+
+class _Choice:
+    """Which candidates of a list to try, from one look at all rows; whether they are accepted is decided later."""
+
+    def __init__(self, rows: Rows, proposal: Proposal, node: int):
+        self.contractions, self.node = proposal.contractions, node
+        self.sums, self.residual_squares = (
+            rows.sums(proposal.weights, proposal.biases, complete=True),
+            rows.residual_squares,
+        )
+        self.usable = _usable(rows, self.sums)
+
+    def refuse(self, candidates: np.ndarray) -> None:
+        """These are out."""
+        self.usable[candidates] = False
+
+    def best(self, count: int) -> np.ndarray:
+        """Up to ``count`` candidates that fulfil the inequality, those with the smallest contraction first.
+
+        The first has the largest ξ; each further one the largest after those before it have taken away what they would
+        by themselves, as in SC-I.
+        """
+        assert self.sums.gram is not None, "complete sums must be asked for"
+        projections, residual_squares, usable = self.sums.projections, self.residual_squares, self.usable.copy()
+        chosen: list[int] = []
+        for contraction in self.contractions:
+            while len(chosen) < count:
+                current = Sums(projections, self.sums.squares)
+                best_first = ranked(slack(current, residual_squares, contraction, self.node + len(chosen)), usable)
+                if not best_first.size:
+                    break
+                best = int(best_first[0])
+                chosen.append(best)
+                usable[best] = False
+                taken = projections[:, best] / self.sums.squares[best]
+                projections = projections - np.outer(taken, self.sums.gram[best])
+                residual_squares = residual_squares - taken**2 * self.sums.squares[best]
+        return np.array(chosen, dtype=int)

@@ -64,32 +64,37 @@ def candidate_sums(
     biases: np.ndarray,
     activation: Activation,
     *,
-    quartics: bool,
+    complete: bool,
     precision: type,
 ) -> Sums:
     """The row sums that supervision needs, for all candidates over one stretch of rows.
 
     ``residual`` carries the square roots ``roots`` of the sample weights; all sums are weighted. Hidden outputs have
-    the given precision; sums of blocks are added up in double precision.
+    the given precision; sums of blocks are added up in double precision. Quartics and Gram matrix come if the sums
+    shall be ``complete``.
     """
     core, count = activation.core, biases.shape[0]
     folded: np.ndarray = with_biases(weights, biases, activation).astype(precision, copy=False)
     projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
-    fourth = np.zeros(count) if quartics else None
+    fourth, gram = np.zeros(count), np.zeros((count, count))
     # Weights go to the narrow side of every product. Products rather than np.einsum, which keeps other threads waiting.
     p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
     e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
     for rows in blocks(len(residual), max(folded.shape)):
         h = core.value(inputs.block(rows).astype(precision, copy=False) @ folded)
         projections += e[:, rows] @ h
+        if complete:
+            gram += (h.T * p[rows]) @ h
         h *= h
         squares += p[rows] @ h
-        if fourth is not None:
+        if complete:
             h *= h
             fourth += p[rows] @ h
     projections *= core.outer
     squares *= core.outer**2
-    return Sums(projections, squares, None if fourth is None else core.outer**4 * fourth)
+    if not complete:
+        return Sums(projections, squares)
+    return Sums(projections, squares, core.outer**4 * fourth, core.outer**2 * gram)
 
 
 def candidate_slopes(
@@ -116,14 +121,19 @@ def candidate_slopes(
     return Slopes(projections, squares)
 
 
-def column(
-    inputs: Inputs, n_rows: int, roots: np.ndarray | None, weight: np.ndarray, bias: float, activation: Activation
+def columns(
+    inputs: Inputs,
+    n_rows: int,
+    roots: np.ndarray | None,
+    weights: np.ndarray,
+    biases: np.ndarray,
+    activation: Activation,
 ) -> np.ndarray:
-    """One weighted hidden column of a stretch."""
-    core, out = activation.core, np.empty(n_rows)
-    folded = with_biases(weight[:, np.newaxis], np.atleast_1d(bias), activation)[:, 0]
-    for rows in blocks(n_rows, len(folded)):
-        out[rows] = core.value(inputs.block(rows) @ folded)
+    """Weighted hidden columns of a stretch, shape (k, n)."""
+    core, folded = activation.core, with_biases(weights, biases, activation).T
+    out = np.empty((len(folded), n_rows))
+    for rows in blocks(n_rows, max(folded.shape)):
+        out[:, rows] = core.value(folded @ inputs.block(rows).T)
     out *= core.outer
     if roots is not None:
         out *= roots

@@ -28,16 +28,23 @@ class Sums:
         ‖h‖².
     quartics : ndarray of shape (T,) or None
         Σ h⁴, where it was asked for.
+    gram : ndarray of shape (T, T) or None
+        ⟨h, h′⟩ of each two, where it was asked for.
     """
 
     projections: np.ndarray
     squares: np.ndarray
     quartics: np.ndarray | None = None
+    gram: np.ndarray | None = None
 
     def __add__(self, other: "Sums") -> "Sums":
         """The sums over two sets of rows together."""
-        quartics = None if self.quartics is None or other.quartics is None else self.quartics + other.quartics
-        return Sums(self.projections + other.projections, self.squares + other.squares, quartics)
+        return Sums(
+            self.projections + other.projections,
+            self.squares + other.squares,
+            None if self.quartics is None or other.quartics is None else self.quartics + other.quartics,
+            None if self.gram is None or other.gram is None else self.gram + other.gram,
+        )
 
 
 @dataclass(frozen=True)

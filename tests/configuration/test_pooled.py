@@ -20,7 +20,7 @@ def grown(activation="sigmoid", weights=None, nodes=6):
     )
     rule = LeastSquares(2)
     for _ in range(nodes):
-        rule.append(rows, RNG.uniform(-5, 5, 3), float(RNG.uniform(-5, 5)))
+        rule.append(rows, RNG.uniform(-5, 5, (3, 1)), RNG.uniform(-5, 5, 1))
     return rows
 
 

@@ -6,6 +6,7 @@ from skscn.configuration import _race, ladder
 from skscn.configuration._base import draw
 from skscn.configuration._race import survivors
 from skscn.datasets import make_db1
+from skscn.output_weights.least_squares import LeastSquares
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
 from skscn.supervision import slack
@@ -19,9 +20,9 @@ def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
     X = rng.random((n_rows, d))
     y = np.sin(5 * X @ rng.normal(size=d)) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_rows)
     rows = MemoryRows(X, y[:, np.newaxis], activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X))
+    rule = LeastSquares(1)
     for _ in range(nodes):
-        weight, bias = draw(d, 5.0, 1, rng)
-        rows.append(weight[:, 0], float(bias[0]), keep=True)
+        rule.append(rows, *draw(d, 5.0, 1, rng))
     return rows, draw(d, scope, 200, rng)
 
 

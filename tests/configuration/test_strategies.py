@@ -22,15 +22,16 @@ def test_proposals_have_the_shape_that_growth_expects(name, rows):
     configuration = resolve_configuration(name, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL)
     proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
     assert proposal.weights.shape == (2, len(proposal.biases))
-    assert min(SCOPES) <= proposal.scope <= max(SCOPES)
+    assert proposal.scopes.shape == proposal.biases.shape
+    assert min(SCOPES) <= proposal.scopes.min() <= proposal.scopes.max() <= max(SCOPES)
     assert len(proposal.biases) <= proposal.candidates
 
 
 @pytest.mark.parametrize("strategy", [Ladder, Free])
 def test_draws_stay_in_their_scope(strategy, rows):
     proposal = next(strategy(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 2))
-    assert np.abs(proposal.weights).max() <= proposal.scope
-    assert np.abs(proposal.biases).max() <= proposal.scope
+    assert np.abs(proposal.weights).max() <= proposal.scopes.min()
+    assert np.abs(proposal.biases).max() <= proposal.scopes.min()
 
 
 def test_an_instance_is_taken_as_it_is():
@@ -40,10 +41,10 @@ def test_an_instance_is_taken_as_it_is():
 
 def test_ladder_climbs_contractions_over_one_pool_and_then_scopes(rows):
     proposals = list(Ladder(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 1))
-    climb = [(p.scope, p.contraction) for p in proposals]
+    climb = [(p.scopes[0], *p.contractions) for p in proposals]
     assert climb == sorted(climb)
-    assert {p.candidates for p in proposals if p.scope == 1.0} == {POOL}
-    assert {p.candidates for p in proposals if p.scope == 10.0} == {2 * POOL}
+    assert {p.candidates for p in proposals if p.scopes[0] == 1.0} == {POOL}
+    assert {p.candidates for p in proposals if p.scopes[0] == 10.0} == {2 * POOL}
 
 
 def test_ladder_proposes_every_admissible_candidate_best_first(rows):
@@ -60,4 +61,4 @@ def test_ladder_proposes_every_admissible_candidate_best_first(rows):
 
 def test_free_draws_in_the_first_scope_without_supervision(rows):
     proposal = next(Free((1.0, 50.0), (0.9,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
-    assert (proposal.scope, proposal.contraction, proposal.candidates) == (1.0, 1.0, 1)
+    assert (proposal.scopes, proposal.contractions, proposal.candidates) == ([1.0], (1.0,), 1)

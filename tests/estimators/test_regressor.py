@@ -73,7 +73,11 @@ def test_a_configuration_can_be_passed():
 def test_a_step_adds_a_block_of_distinct_nodes(algorithm):
     parameters = {"nodes_per_step": 10, "window": 2, "configuration": "ladder", "random_state": 0}
     model = SCNRegressor(algorithm=algorithm, max_nodes=35, **parameters).fit(X, y)
-    assert model.history_["nodes"].tolist() == [10, 20, 30, 35]
+    steps = np.diff(model.history_["nodes"], prepend=0)
+    # Of a block, one or the other node may be refused.
+    assert steps.sum() == 35
+    assert steps[:-1].min() >= 8
+    assert steps.max() <= 10
     assert len(np.unique(model.network_.weights, axis=1).T) == 35
 
 

@@ -34,7 +34,7 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
     rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, window)
     for j, beta in enumerate(literal(algorithm, window)):
-        assert rule.append(rows, W[:, j], B[j])
+        assert rule.append(rows, W[:, [j]], B[[j]]).all()
         np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
         np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, : j + 1] @ beta, atol=1e-8)
     for nodes, beta in enumerate(literal(algorithm, window), start=1):
@@ -48,11 +48,11 @@ def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algor
     rule = ALGORITHMS[algorithm](2, WINDOW)
     linear = np.column_stack([np.ones(200), X, X[:, 0]])
     kept = rule.append_linear(rows, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
-    np.testing.assert_array_equal(kept, [True, True, True, True, False])
+    np.testing.assert_array_equal(kept, [0, 1, 2, 3])
     G = linear[:, kept]
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - G @ lstsq(G, T)[0], atol=1e-10)
     for j in range(8):
-        assert rule.append(rows, W[:, j], B[j])
+        assert rule.append(rows, W[:, [j]], B[[j]]).all()
     assert rule.nodes == 8
     columns = np.hstack([G, H[:, :8]])
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ rule.output_weights(), atol=1e-8)
@@ -74,5 +74,60 @@ def test_the_window_keeps_no_more_than_it_needs():
     rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
     rule = ALGORITHMS["SC-II"](2, WINDOW)
     for j in range(H.shape[1]):
-        rule.append(rows, W[:, j], B[j])
+        rule.append(rows, W[:, [j]], B[[j]])
     assert rows.basis_size == WINDOW - 1
+
+
+@pytest.mark.parametrize("algorithm", [name for name, rule in ALGORITHMS.items() if rule.takes_blocks])
+def test_a_block_of_nodes_is_what_one_after_the_other_is(algorithm):
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rule = ALGORITHMS[algorithm](2)
+    stages = list(literal(algorithm, WINDOW))
+    for start in (0, 3):
+        assert rule.append(rows, W[:, start : start + 3], B[start : start + 3]).all()
+    np.testing.assert_allclose(H[:, :6] @ rule.output_weights(), H[:, :6] @ stages[5], atol=1e-8)
+    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, :6] @ stages[5], atol=1e-8)
+    for nodes in range(1, 7):
+        prefix = rule.directions(nodes) @ rule.coefficients(nodes)
+        np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ stages[nodes - 1], atol=1e-8)
+
+
+def test_a_block_with_a_node_that_is_refused_changes_nothing():
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rule = ALGORITHMS["SC-III"](2)
+    rule.append(rows, W[:, [0]], B[[0]])
+    before = rows.storage.residual(slice(None)).copy()
+    twice = [1, 2, 1, 0, 5]
+    np.testing.assert_array_equal(rule.append(rows, W[:, twice], B[twice]), [True, True, False, False, True])
+    assert rule.nodes == rows.basis_size == 1
+    np.testing.assert_array_equal(rows.storage.residual(slice(None)), before)
+
+
+def test_each_node_of_a_block_is_judged_by_the_residual_that_those_before_it_leave():
+    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    seen = []
+
+    def accept(sums, candidate, residual_squares):
+        seen.append((sums.projections[:, candidate].copy(), sums.squares[candidate], residual_squares))
+        return candidate != 1
+
+    rule = ALGORITHMS["SC-III"](2)
+    np.testing.assert_array_equal(rule.append(rows, W[:, :4], B[:4], accept), [True, False, True, True])
+    for candidate, before in ((0, []), (1, [0]), (2, [0]), (3, [0, 2])):
+        residual = T - H[:, before] @ lstsq(H[:, before], T)[0] if before else T
+        projections, squares, residual_squares = seen[candidate]
+        np.testing.assert_allclose(projections, residual.T @ H[:, candidate], atol=1e-9)
+        np.testing.assert_allclose(squares, H[:, candidate] @ H[:, candidate])
+        np.testing.assert_allclose(residual_squares, (residual**2).sum(axis=0))
+
+
+def test_linear_columns_that_say_little_beside_the_others_come_in_after_them():
+    close = X[:, 0] + 1e-4 * X[:, 1] ** 2
+    inputs = np.column_stack([X, close])
+    rows = MemoryRows(inputs, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, inputs))
+    rule = ALGORITHMS["SC-III"](2)
+    kept = rule.append_linear(rows, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4))
+    np.testing.assert_array_equal(kept, [0, 2, 3, 1])
+    solution = inputs @ lstsq(inputs, T)[0]
+    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - solution, atol=1e-9)
+    np.testing.assert_allclose(inputs[:, [0, 3, 1, 2]][:, kept] @ rule.output_weights(), solution, atol=1e-9)

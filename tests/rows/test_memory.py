@@ -36,18 +36,28 @@ def short_stretches(monkeypatch):
 @pytest.mark.parametrize("rows", [X, X.astype(np.float32), sparse.csr_array(X)], ids=["float64", "float32", "sparse"])
 def test_sums_are_sums_over_all_rows(rows, weights):
     p = np.ones(300) if weights is None else weights
-    sums = make(rows, sample_weight=weights).sums(W, B, quartics=True)
+    sums = make(rows, sample_weight=weights).sums(W, B, complete=True)
     rtol = 1e-4 if rows.dtype == np.float32 else 1e-12
     np.testing.assert_allclose(sums.projections, (T * p[:, None]).T @ H, rtol=rtol, atol=1e-4 if rtol > 1e-5 else 1e-12)
     np.testing.assert_allclose(sums.squares, p @ H**2, rtol=rtol)
     np.testing.assert_allclose(sums.quartics, p @ H**4, rtol=rtol)
+    np.testing.assert_allclose(sums.gram, (H.T * p) @ H, rtol=rtol)
 
 
+def append(rows, places):
+    """Bring nodes of W and B in together, as orthonormal directions."""
+    columns = rows.open(W[:, places], B[places])
+    transform = np.linalg.inv(np.linalg.cholesky(columns.gram).T)
+    rows.join(transform, transform.T @ columns.inner, keep=True)
+    return columns
+
+
+@pytest.mark.parametrize("size", [1, 3])
 @pytest.mark.parametrize("weights", [None, P])
-def test_appending_keeps_the_basis_orthonormal_and_the_residual_that_of_least_squares(weights):
+def test_joining_keeps_the_basis_orthonormal_and_the_residual_that_of_least_squares(weights, size):
     rows = make(sample_weight=weights)
-    for j in range(12):
-        assert rows.append(W[:, j], B[j], keep=True) is not None
+    for start in range(0, 12, size):
+        append(rows, range(start, start + size))
     everything = slice(0, 300)
     basis = np.concatenate(rows._basis(everything))
     np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-12)
@@ -57,19 +67,30 @@ def test_appending_keeps_the_basis_orthonormal_and_the_residual_that_of_least_sq
     np.testing.assert_allclose(rows.residual_squares, (residual_of(rows) ** 2).sum(axis=0), rtol=1e-13)
 
 
-def test_a_dependent_column_is_refused_and_changes_nothing():
-    rows = make()
-    rows.append(W[:, 0], B[0], keep=True)
+@pytest.mark.parametrize("weights", [None, P])
+def test_opening_gives_the_sums_of_the_columns_and_changes_nothing(weights):
+    rows = make(sample_weight=weights)
+    append(rows, [0, 1])
     before = residual_of(rows).copy()
-    assert rows.append(W[:, 0], B[0], keep=True) is None
-    assert rows.basis_size == 1
+    columns = rows.open(W[:, 2:5], B[2:5])
+    p = np.ones(300) if weights is None else weights
+    basis = np.concatenate(rows._basis(slice(0, 300)))
+    h = H[:, 2:5] * np.sqrt(p)[:, None]
+    v = h - basis.T @ (basis @ h)
+    np.testing.assert_allclose(columns.sums.projections, before.T @ h, atol=1e-10)
+    np.testing.assert_allclose(columns.sums.squares, p @ H[:, 2:5] ** 2)
+    np.testing.assert_allclose(columns.sums.quartics, p @ H[:, 2:5] ** 4)
+    np.testing.assert_allclose(columns.projection, basis @ h, atol=1e-12)
+    np.testing.assert_allclose(columns.gram, v.T @ v, atol=1e-12)
+    np.testing.assert_allclose(columns.inner, v.T @ before, atol=1e-12)
+    assert rows.basis_size == 2
     np.testing.assert_array_equal(residual_of(rows), before)
 
 
 def test_rotating_the_basis_keeps_what_it_spans():
     rows = make()
     for j in range(7):
-        rows.append(W[:, j], B[j], keep=True)
+        append(rows, [j])
     before = np.concatenate(rows._basis(slice(0, 300)))
     rotation = np.linalg.qr(RNG.normal(size=(7, 5)))[0]
     rows.rotate(rotation)
@@ -81,7 +102,7 @@ def test_threads_change_no_bit():
     for n_jobs in (1, 2, 3):
         with make(n_jobs=n_jobs) as rows:
             sums = rows.sums(W, B)
-            appended = [rows.append(W[:, j], B[j], keep=True) for j in range(6)]
+            appended = [append(rows, [j]) for j in range(6)]
         results.append([sums.projections, sums.squares, residual_of(rows), *(a.projection for a in appended)])
     for other in results[1:]:
         for ours, theirs in zip(results[0], other, strict=True):
@@ -91,7 +112,7 @@ def test_threads_change_no_bit():
 def test_leave_one_out_is_what_leaving_each_row_out_gives():
     rows = make()
     for j in range(6):
-        rows.append(W[:, j], B[j], keep=True)
+        append(rows, [j])
     chosen = np.array([0, 17, 299])
     truth = []
     for i in chosen:
@@ -106,8 +127,8 @@ def test_leave_one_out_of_counted_rows_leaves_one_of_them_out():
         make(np.repeat(X, P.astype(int), axis=0), np.repeat(T, P.astype(int), axis=0)),
     )
     for j in range(6):
-        counted.append(W[:, j], B[j], keep=True)
-        repeated.append(W[:, j], B[j], keep=True)
+        append(counted, [j])
+        append(repeated, [j])
     first = np.r_[0, np.cumsum(P)[:-1]].astype(int)
     np.testing.assert_allclose(counted.leave_one_out(np.arange(300)), repeated.leave_one_out(first), atol=1e-10)
 
@@ -115,7 +136,7 @@ def test_leave_one_out_of_counted_rows_leaves_one_of_them_out():
 @pytest.mark.parametrize("weights", [None, P])
 def test_single_precision_is_close(weights):
     rows = make(sample_weight=weights)
-    exact, fast = (rows.sums(W, B, quartics=True, precision=precision) for precision in (np.float64, np.float32))
+    exact, fast = (rows.sums(W, B, complete=True, precision=precision) for precision in (np.float64, np.float32))
     np.testing.assert_allclose(fast.squares, exact.squares, rtol=1e-5)
     np.testing.assert_allclose(fast.quartics, exact.quartics, rtol=1e-5)
     np.testing.assert_allclose(fast.projections, exact.projections, atol=1e-4)
@@ -126,5 +147,5 @@ def test_inputs_that_are_not_kept_scaled_give_the_same_bits(monkeypatch):
     monkeypatch.setattr(memory, "_SMALL", 0)
     passed = make()
     for rows in (kept, passed):
-        rows.append(W[:, 0], B[0], keep=True)
+        append(rows, [0])
     np.testing.assert_array_equal(kept.sums(W, B).projections, passed.sums(W, B).projections)

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -17,19 +17,26 @@ class Proposal:
     ----------
     weights : ndarray of shape (d, s)
     biases : ndarray of shape (s,)
-    scope : float
-        λ, the scope that they were drawn in.
-    contraction : float
-        r, with which each must fulfil the supervisory inequality; 1 asks for nothing.
+    scopes : ndarray of shape (s,)
+        λ, the scopes that they were drawn in.
+    contractions : tuple of float
+        r, rising: each must fulfil the supervisory inequality with one of them; 1 asks for nothing.
     candidates : int
         How many candidates have been drawn for this step so far.
     """
 
     weights: np.ndarray
     biases: np.ndarray
-    scope: float
-    contraction: float
+    scopes: np.ndarray
+    contractions: tuple[float, ...]
     candidates: int
+
+    def __len__(self) -> int:
+        return len(self.biases)
+
+    def take(self, chosen: np.ndarray) -> "Proposal":
+        """Some of them, in this order."""
+        return replace(self, weights=self.weights[:, chosen], biases=self.biases[chosen], scopes=self.scopes[chosen])
 
 
 class Configuration(ABC):

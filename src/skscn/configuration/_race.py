@@ -46,7 +46,7 @@ def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: 
         weights,
         biases,
         rows.activation,
-        quartics=False,
+        complete=False,
         precision=enough_precision(rows.activation),
     )
     explained = (sums.projections**2).sum(axis=0)

@@ -18,4 +18,4 @@ class Free(Configuration):
         """``count`` draws, then another set only if none of them could be used."""
         scope = self.scopes[0]
         for trial in range(1, self.max_candidates + 1):
-            yield Proposal(*draw(rows.n_features, scope, count, rng), scope, 1.0, trial * count)
+            yield Proposal(*draw(rows.n_features, scope, count, rng), np.full(count, scope), (1.0,), trial * count)

@@ -52,8 +52,10 @@ class Ladder(Configuration):
         """Of one pool the admissible candidates, contraction by contraction."""
         sums = rows.sums(weights, biases, precision=precision)
         usable = alive(sums, rows.weight, rows.activation.bound)
-        for contraction in self.contractions:
-            best_first = ranked(slack(sums, rows.residual_squares, contraction, node), usable)
+        # Several nodes of one step may need different contractions.
+        for contractions in [(r,) for r in self.contractions] if count == 1 else [self.contractions]:
+            best_first = ranked(slack(sums, rows.residual_squares, contractions[-1], node), usable)
             for start in range(0, len(best_first), _SHORT_LIST * count):
                 short = best_first[start : start + _SHORT_LIST * count]
-                yield Proposal(weights[:, short], biases[short], scope, contraction, drawn)
+                scopes = np.full(len(short), scope)
+                yield Proposal(weights[:, short], biases[short], scopes, contractions, drawn)

@@ -9,7 +9,7 @@ sample of the rows; a node still has to pass the supervisory inequality on all o
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -45,37 +45,49 @@ class Pooled(Configuration):
     evaluations = 0
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
-        """Candidates one by one, polished ones first, each with the smallest contraction that it fulfils on all rows.
+        """The best node, or the best ``count`` beside each other; if they are refused, further candidates one by one.
 
-        With several outputs the best candidate often fails the inequality for one of them; then the next ones follow.
+        Each with the smallest contraction that it fulfils on all rows. With several outputs the best candidate often
+        fails the inequality for one of them; then the next ones follow.
         """
-        search = Search(rows, rng)
-        pool = Pool(search, draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng))
-        for added in range(count):
-            accepted = yield from self._offer(rows, search, pool, node + added)
-            if accepted is None:
-                return
-            residual = search.residual
-            pool.take_out(search.take_in(accepted.weights[:, 0], float(accepted.biases[0])), residual)
-
-    def _offer(self, rows: Rows, search: Search, pool: Pool, node: int) -> Generator[Proposal, None, Proposal | None]:
-        """Propose candidates until one is accepted; return that one."""
-        before = rows.residual_squares
-        for proposal in self._proposals(rows, search, pool, node):
-            yield proposal
+        if count > 1:
+            before = rows.residual_squares
+            yield self._block(*self._searched(rows, rng), count)
             if rows.residual_squares is not before:
-                return proposal
-        return None
+                return
+        yield from self._proposals(rows, *self._searched(rows, rng), node)
+
+    def _searched(self, rows: Rows, rng: np.random.Generator) -> tuple[Search, Pool]:
+        search = Search(rows, rng)
+        drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
+        return search, Pool(search, drawn)
+
+    def _block(self, search: Search, pool: Pool, count: int) -> Proposal:
+        """The best node on the searched rows, the best beside it, and so on."""
+        found: list[Candidates] = []
+        while len(found) < count and (batch := next(self._batches(search, pool), None)) is not None:
+            found.append(batch.take(slice(1)))
+            residual = search.residual
+            pool.take_out(search.take_in(batch.weights[:, 0], float(batch.biases[0])), residual)
+        parts = zip(pool.candidates.take(slice(0)), *found, strict=True)
+        return self._proposal(Candidates(*(np.concatenate(part, axis=-1) for part in parts)))
 
     def _proposals(self, rows: Rows, search: Search, pool: Pool, node: int) -> Iterator[Proposal]:
+        """Candidates one by one, polished ones first."""
+        for batch in self._batches(search, pool):
+            for j in np.flatnonzero(self._is_hopeful(rows, batch, node)):
+                yield self._proposal(batch.take(slice(j, j + 1)))
+
+    def _batches(self, search: Search, pool: Pool) -> Iterator[Candidates]:
+        """Those of the pool that have something new, some at a time: each selected beside the ones before it."""
         best_first = pool.candidates.take(pool.ranked())
-        can_polish = self.polished and rows.activation.derivative and search.total >= _ENOUGH_TO_POLISH
+        can_polish = self.polished and search.activation.derivative and search.total >= _ENOUGH_TO_POLISH
         for start in range(0, len(best_first.biases), _BATCH):
             batch = best_first.take(slice(start, start + _BATCH))
             batch = batch.take(search.selected(batch.weights, batch.biases))
             if start == 0 and can_polish:
-                yield from self._admissible(rows, self._polished(search, batch, pool.smallest), node)
-            yield from self._admissible(rows, batch, node)
+                yield from _unless_empty(self._polished(search, batch, pool.smallest))
+            yield from _unless_empty(batch)
 
     def _polished(self, search: Search, batch: Candidates, smallest: float) -> Candidates:
         """The first of a batch, after some quasi-Newton steps."""
@@ -84,16 +96,24 @@ class Pooled(Configuration):
         found = search.polished(starts.weights, starts.biases, self.evaluations, pull, smallest)
         return Candidates(*found, starts.scopes).take(search.selected(*found))
 
-    def _admissible(self, rows: Rows, candidates: Candidates, node: int) -> Iterator[Proposal]:
-        """Those candidates that fulfil the inequality with one of the contractions, in their order."""
-        weights, biases, scopes = candidates
-        if not len(biases):
-            return
-        sums = rows.sums(weights, biases)
-        fulfilled = np.array([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions])
-        for j in np.flatnonzero(fulfilled.any(axis=0)):
-            contraction = self.contractions[int(fulfilled[:, j].argmax())]
-            yield Proposal(weights[:, [j]], biases[[j]], float(scopes[j]), contraction, self.max_candidates)
+    def _is_hopeful(self, rows: Rows, batch: Candidates, node: int) -> np.ndarray:
+        """Whether each candidate is worth proposing.
+
+        One output's inequality is hardly ever missed; where there are several, one look at all rows tells for the
+        whole batch.
+        """
+        if rows.n_outputs == 1:
+            return np.ones(len(batch.biases), dtype=bool)
+        sums = rows.sums(batch.weights, batch.biases)
+        return np.any([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions], axis=0)
+
+    def _proposal(self, candidates: Candidates) -> Proposal:
+        return Proposal(*candidates, self.contractions, self.max_candidates)
+
+
+def _unless_empty(candidates: Candidates) -> Iterator[Candidates]:
+    if len(candidates.biases):
+        yield candidates
 
 
 def draw_by_data(

@@ -52,7 +52,7 @@ class Quickprop(Configuration):
         for start in range(1, self.max_candidates + 1):
             weights, biases = draw(rows.n_features, scope, 1, rng)
             best = self._ascend(rows, np.append(weights[:, 0], biases[0]))
-            yield Proposal(best[:-1, np.newaxis], best[-1:], scope, 1.0, start)
+            yield Proposal(best[:-1, np.newaxis], best[-1:], np.array([scope]), (1.0,), start)
 
     def _ascend(self, rows: Rows, point: np.ndarray) -> np.ndarray:
         """The best (w, b) seen on the way up from ``point``."""

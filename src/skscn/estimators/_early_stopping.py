@@ -101,9 +101,9 @@ class Validation(Watch):
         activation = IDENTITY if linear else self.activation
         inputs, n_rows = kernels.Inputs(self.X, self.scaling), self.X.shape[0]
         self._reserve(self._size + len(biases))
-        for weight, bias in zip(weights.T, biases, strict=True):
-            self._columns[:, self._size] = kernels.column(inputs, n_rows, None, weight, float(bias), activation)
-            self._size += 1
+        columns = kernels.columns(inputs, n_rows, None, weights, biases, activation)
+        self._columns[:, self._size : self._size + len(biases)] = columns.T
+        self._size += len(biases)
         errors = self.targets - self._columns[:, : self._size] @ output_weights.output_weights()
         rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
         return rmse, rmse

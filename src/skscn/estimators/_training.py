@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -145,8 +146,11 @@ class Training:
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 
     def _replay(self, weights: np.ndarray, biases: np.ndarray) -> None:
-        for weight, bias in zip(weights.T, biases, strict=True):
-            if not self.output_weights.append(self.rows, weight, float(bias)):
+        """Take in the nodes of one step, together where growth takes them in together."""
+        count = len(biases)
+        starts = [0, count] if self.output_weights.takes_blocks else range(count + 1)
+        for start, stop in pairwise(starts):
+            if not self.output_weights.append(self.rows, weights[:, start:stop], biases[start:stop]).all():
                 raise ValueError(
                     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. "
                     "Use warm_start=False for other data."
@@ -198,7 +202,7 @@ class Training:
         training = Training(self.data, self.parts, self._make_output_weights, None, self.n_jobs)
         network = self.network()
         with training:
-            training._replay(network.weights, network.biases)
+            training.resume(network.weights, network.biases, self.history, nodes_per_step=1)
         return training
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:

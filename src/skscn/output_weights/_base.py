@@ -9,8 +9,14 @@ only SC-III solves for them again with every node.
 
 With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a combination of hidden columns, the *direction*
 u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
+
+Several nodes come in together: the parts V of their columns that are orthogonal to Q are formed on all rows in one
+block, and a Cholesky factorisation of VᵀV does for them what taking them one after the other would do.
 """
 
+from __future__ import annotations
+
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -18,7 +24,17 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
-from skscn.rows import Rows
+from skscn.rows import Columns, Rows
+from skscn.supervision import SMALLEST_REMAINDER, Sums
+
+# ‖v‖², relative to what it was, that must be left of a column when those before it in its block are taken out; the
+# Cholesky factor of others would not be accurate.
+_SMALLEST_PART = 1e-3
+# Linear columns that are brought in together.
+_LINEAR_BLOCK = 16
+
+# Says whether candidate number j may come in, given the row sums of its block and ‖e_q‖² when it is its turn.
+Accept = Callable[[Sums, int, np.ndarray], bool]
 
 
 @dataclass(frozen=True)
@@ -44,6 +60,8 @@ class OutputWeights:
     """
 
     keeps_columns: ClassVar[bool] = True
+    # Whether several nodes can be brought in together.
+    takes_blocks: ClassVar[bool] = True
 
     def __init__(self, n_outputs: int, window: int = 15, alpha: float | str = 0.0):
         self.n_outputs = n_outputs
@@ -60,28 +78,62 @@ class OutputWeights:
         return len(self._directions) - self.linear
 
     def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        """Start with columns wᵀx + b, weights of shape (d, p); return which of them do not depend on the others."""
-        kept = np.array(
-            [self._append(rows, w, float(b), keep=True, linear=True) for w, b in zip(weights.T, biases, strict=True)],
-            dtype=bool,
-        )
-        self.linear = int(kept.sum())
-        return kept
+        """Start with columns wᵀx + b, weights of shape (d, p).
 
-    def append(self, rows: Rows, weight: np.ndarray, bias: float) -> bool:
-        """Add a node to the network and re-evaluate; False, and no change, if it nearly depends on the kept ones."""
-        return self._append(rows, weight, bias, keep=self.keeps_columns, linear=False)
+        Return the numbers of those that do not depend on the others, in the order in which they came in.
+        """
+        kept: list[int] = []
+        left = np.split(np.arange(len(biases)), range(_LINEAR_BLOCK, len(biases), _LINEAR_BLOCK))
+        while left:
+            block = left.pop(0)
+            if not len(block):
+                continue
+            passed = self._append(rows, weights[:, block], biases[block], keep=True, linear=True)
+            if passed.all():
+                kept.extend(block)
+            elif len(block) > 1:
+                # Those that say little beside the others are looked at one by one, after them.
+                left = [block[passed], *left, *block[~passed, np.newaxis]]
+        self.linear = len(kept)
+        return np.array(kept, dtype=int)
 
-    def _append(self, rows: Rows, weight: np.ndarray, bias: float, *, keep: bool, linear: bool) -> bool:
-        appended = rows.append(weight, bias, keep=keep, linear=linear)
-        if appended is None:
-            return False
-        kept = solve_triangular(self.factor, appended.projection) if len(self.factor) else np.zeros(0)
-        self._directions.append(np.append(-kept, 1.0) / appended.remainder)
-        self._coefficients.append(appended.coefficients)
-        if keep:
-            self._extend_factor(appended.projection, appended.remainder)
-        return True
+    def append(self, rows: Rows, weights: np.ndarray, biases: np.ndarray, accept: Accept | None = None) -> np.ndarray:
+        """Add nodes, weights of shape (d, k), to the network and re-evaluate.
+
+        Return which of them may come in: are accepted, and do not nearly depend on the kept ones and on those before
+        them. If one may not, nothing has changed.
+        """
+        return self._append(rows, weights, biases, keep=self.keeps_columns, accept=accept)
+
+    def _append(
+        self,
+        rows: Rows,
+        weights: np.ndarray,
+        biases: np.ndarray,
+        *,
+        keep: bool,
+        linear: bool = False,
+        accept: Accept | None = None,
+    ) -> np.ndarray:
+        columns = rows.open(weights, biases, linear=linear)
+        passed, factor, coefficients = _one_by_one(columns, rows.residual_squares, keep, accept)
+        if passed.all():
+            transform = solve_triangular(factor, np.eye(len(factor))) if keep else np.diag(1.0 / factor.diagonal())
+            rows.join(transform, coefficients, keep=keep)
+            self._note_directions(columns.projection, transform, keep)
+            self._coefficients.extend(coefficients)
+            if keep:
+                self._extend_factor(columns.projection, factor)
+        return passed
+
+    def _note_directions(self, projection: np.ndarray, transform: np.ndarray, keep: bool) -> None:
+        """Each direction as a combination of the kept columns and of those in its block up to its own."""
+        kept = projection @ transform
+        if len(self.factor):
+            kept = solve_triangular(self.factor, kept)
+        for j in range(len(transform)):
+            first = 0 if keep else j
+            self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
 
     def _forget(self, rows: Rows) -> None:
         """Let all kept columns go: their output weights stay as they are."""
@@ -89,13 +141,9 @@ class OutputWeights:
             rows.rotate(np.zeros((len(self.factor), 0)))
             self.factor = np.zeros((0, 0))
 
-    def _extend_factor(self, projection: np.ndarray, remainder: float) -> None:
-        size = len(self.factor)
-        factor = np.zeros((size + 1, size + 1))
-        factor[:size, :size] = self.factor
-        factor[:size, size] = projection
-        factor[size, size] = remainder
-        self.factor = factor
+    def _extend_factor(self, projection: np.ndarray, factor: np.ndarray) -> None:
+        below = np.zeros((len(factor), len(self.factor)))
+        self.factor = np.block([[self.factor, projection], [below, factor]])
 
     def _columns(self, nodes: int | None) -> int:
         return self.linear + (self.nodes if nodes is None else nodes)
@@ -125,3 +173,30 @@ class OutputWeights:
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β of shape (columns, m), linear columns first, as after the first ``nodes`` nodes (all by default)."""
         return self.directions(nodes) @ self.coefficients(nodes)
+
+
+def _one_by_one(
+    columns: Columns, residual_squares: np.ndarray, orthogonal: bool, accept: Accept | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What adding the columns one after the other would do: which may come in, the factor of V, and the coefficients.
+
+    In ``orthogonal`` directions the factor is Cholesky's, VᵀV = RᵀR, and each column is judged by what is left of it
+    beside those before it. Else every column is a direction of its own.
+    """
+    sums, left, inner = columns.sums, columns.gram.copy(), columns.inner.copy()
+    factor, coefficients = np.zeros_like(left), np.zeros_like(inner)
+    passed = np.zeros(len(left), dtype=bool)
+    smallest = np.maximum(SMALLEST_REMAINDER**2 * sums.squares, _SMALLEST_PART * left.diagonal())
+    for j in range(len(left)):
+        # The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩.
+        current = Sums(inner.T, sums.squares, sums.quartics)
+        if not left[j, j] > smallest[j] or not (accept is None or accept(current, j, residual_squares)):
+            continue
+        passed[j] = True
+        factor[j] = left[j] / np.sqrt(left[j, j])
+        coefficients[j] = inner[j] / np.sqrt(left[j, j])
+        inner -= np.outer(factor[j], coefficients[j])
+        residual_squares = residual_squares - coefficients[j] ** 2
+        if orthogonal:
+            left -= np.outer(factor[j], factor[j])
+    return passed, np.triu(factor), coefficients

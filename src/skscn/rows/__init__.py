@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from skscn.rows._base import Appended, Rows, Sample
+from skscn.rows._base import Columns, Rows, Sample
 from skscn.rows._stretched import StretchedRows
 from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
 from skscn.rows.memory import MemoryRows
@@ -20,10 +20,10 @@ def open_rows(X, targets: np.ndarray, **settings) -> StretchedRows:
 
 __all__ = [
     "ROWS",
-    "Appended",
     "Block",
     "ChunkRows",
     "Chunks",
+    "Columns",
     "MemoryRows",
     "Rows",
     "Sample",

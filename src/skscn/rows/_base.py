@@ -12,12 +12,25 @@ from skscn.supervision import Slopes, Sums
 
 
 @dataclass(frozen=True)
-class Appended:
-    """What appending a hidden column h = Qr + ρq to the basis Q leaves: r, ρ and qᵀe."""
+class Columns:
+    """New columns H = QP + V on all rows, with V orthogonal to the basis Q.
 
+    Attributes
+    ----------
+    sums : Sums
+        Row sums of H against the residual, with quartics.
+    projection : ndarray of shape (b, k)
+        P.
+    gram : ndarray of shape (k, k)
+        VᵀV.
+    inner : ndarray of shape (k, m)
+        Vᵀe.
+    """
+
+    sums: Sums
     projection: np.ndarray
-    remainder: float
-    coefficients: np.ndarray
+    gram: np.ndarray
+    inner: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -61,11 +74,12 @@ class Rows(Protocol):
     def rmse(self) -> float: ...
 
     def sums(
-        self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False, precision: type = np.float64
+        self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
     ) -> Sums:
         """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows.
 
-        Hidden outputs in np.float32 are enough to tell candidates apart, and fast; acceptance takes np.float64.
+        Quartics and Gram matrix come if they shall be ``complete``. Hidden outputs in np.float32 are enough to tell
+        candidates apart, and fast; acceptance takes np.float64.
         """
         ...
 
@@ -73,11 +87,19 @@ class Rows(Protocol):
         """How the row sums of one candidate change with its weights and bias."""
         ...
 
-    def append(self, weight: np.ndarray, bias: float, *, keep: bool, linear: bool = False) -> Appended | None:
-        """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
+    def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
+        """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
 
-        None, and nothing changes, where the column nearly depends on the basis. The new direction joins the basis if
-        ``keep``. The column is wᵀx + b itself, without activation, if ``linear``.
+        They stay at work until others are opened; neither residual nor basis changes. The columns are wᵀx + b
+        themselves, without activation, if ``linear``.
+        """
+        ...
+
+    def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
+        """Bring the open columns in: take D C out of the residual, with the directions D = V @ transform.
+
+        C, the ``coefficients``, has shape (k, m). The directions, which must be orthonormal then, join the basis if
+        ``keep``.
         """
         ...
 

@@ -22,8 +22,8 @@ from threadpoolctl import threadpool_limits
 from skscn import kernels
 from skscn.activations import IDENTITY, Activation
 from skscn.kernels import Inputs
-from skscn.rows._base import Appended, Rows, Sample
-from skscn.supervision import SMALLEST_REMAINDER, Slopes, Sums
+from skscn.rows._base import Columns, Rows, Sample
+from skscn.supervision import Slopes, Sums
 
 # Rows in a stretch, at most: enough for a call to cost little beside its work.
 STRETCH = 16384
@@ -64,27 +64,27 @@ class Storage(ABC):
     def set_residual(self, rows: slice, values: np.ndarray) -> None: ...
 
     @abstractmethod
-    def column(self, rows: slice) -> np.ndarray:
-        """The column that is being appended, shape (n,)."""
+    def columns(self, rows: slice) -> np.ndarray:
+        """The columns at work on a stretch, shape (k, n)."""
 
     @abstractmethod
-    def set_column(self, rows: slice, values: np.ndarray) -> None: ...
+    def set_columns(self, rows: slice, values: np.ndarray) -> None: ...
 
     @abstractmethod
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
         """The first ``size`` basis vectors on a stretch, in panels of shape (vectors, n)."""
 
     @abstractmethod
-    def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
-        """Write basis vector number ``place``."""
+    def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
+        """Write basis vectors, shape (k, n), from number ``place`` on."""
 
     @abstractmethod
     def gather(self, rows: np.ndarray, size: int) -> Gathered:
         """The named rows with the first ``size`` basis vectors."""
 
     @abstractmethod
-    def reserve(self, size: int) -> None:
-        """Make room for that many basis vectors."""
+    def reserve(self, basis: int, columns: int) -> None:
+        """Make room for that many basis vectors, and for that many columns at work."""
 
 
 class StretchedRows(Rows):
@@ -140,7 +140,7 @@ class StretchedRows(Rows):
         return float(np.sqrt(self.residual_squares.sum() / (self.weight * self.n_outputs)))
 
     def sums(
-        self, weights: np.ndarray, biases: np.ndarray, *, quartics: bool = False, precision: type = np.float64
+        self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
     ) -> Sums:
         """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
         return self._sum(
@@ -151,7 +151,7 @@ class StretchedRows(Rows):
                 weights,
                 biases,
                 self.activation,
-                quartics=quartics,
+                complete=complete,
                 precision=precision,
             )
         )
@@ -169,39 +169,28 @@ class StretchedRows(Rows):
             )
         )
 
-    def append(self, weight: np.ndarray, bias: float, *, keep: bool, linear: bool = False) -> Appended | None:
-        """Bring a node in: make its column orthogonal to the basis and take its part out of the residual.
+    def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
+        """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
 
         Gram–Schmidt is done again where the first time left more than rounding error, and "twice is enough" (Giraud,
-        Langou and Rozložník, 2005). None, and nothing changes, where the column nearly depends on the basis.
-
-        Parameters
-        ----------
-        weight, bias
-            The node's w and b.
-        keep : bool
-            Whether the new direction joins the basis.
-        linear : bool
-            Whether the column is wᵀx + b itself, without activation.
+        Langou and Rozložník, 2005).
         """
-        activation = IDENTITY if linear else self.activation
-        start = self._sum(lambda rows: self._begin(rows, weight, bias, activation))
-        norm, projection = float(np.sqrt(start[0])), start[1:]
-        rest = self._sum(lambda rows: self._deflate(rows, projection))
-        remainder, correction, inner = self._parts(rest)
-        if not remainder > SMALLEST_REMAINDER * norm:
-            return None
-        if np.linalg.norm(correction) > _ORTHOGONAL * remainder:
-            projection = projection + correction
-            remainder, _, inner = self._parts(self._sum(lambda rows: self._deflate(rows, correction)))
-            if not remainder > SMALLEST_REMAINDER * norm:
-                return None
-        coefficients = inner / remainder
-        if keep:
-            self.storage.reserve(self.basis_size + 1)
-        self.residual_squares = self._sum(lambda rows: self._take_out(rows, remainder, coefficients, keep))
-        self.basis_size += keep
-        return Appended(projection, remainder, coefficients)
+        activation, m = IDENTITY if linear else self.activation, self.n_outputs
+        self.storage.reserve(self.basis_size, len(biases))
+        start = self._sum(lambda rows: self._begin(rows, weights, biases, activation))
+        sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
+        gram, inner, shared = self._deflated(projection)
+        if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
+            projection = projection + shared
+            gram, inner, _ = self._deflated(shared)
+        return Columns(sums, projection, gram, inner)
+
+    def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
+        """Take D C out of the residual, with the directions D = V @ transform, which join the basis if ``keep``."""
+        size = self.basis_size + keep * len(coefficients)
+        self.storage.reserve(size, len(coefficients))
+        self.residual_squares = self._sum(lambda rows: self._take_out(rows, transform, coefficients, keep))
+        self.basis_size = size
 
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
@@ -253,38 +242,49 @@ class StretchedRows(Rows):
     def _basis(self, rows: slice) -> list[np.ndarray]:
         return self.storage.basis(rows, self.basis_size)
 
-    def _begin(self, rows: slice, weight: np.ndarray, bias: float, activation: Activation) -> np.ndarray:
-        """Write the new column; return its square and its projection on the basis."""
+    def _begin(self, rows: slice, weights: np.ndarray, biases: np.ndarray, activation: Activation) -> np.ndarray:
+        """Write new columns; return ⟨e, h⟩, ‖h‖², Σ h⁴ and the projection on the basis of each."""
         roots = self._roots_of(rows)
-        v = kernels.column(self.storage.inputs(rows), rows.stop - rows.start, roots, weight, bias, activation)
-        self.storage.set_column(rows, v)
-        return np.concatenate([[v @ v], *(panel @ v for panel in self._basis(rows))])
+        h = kernels.columns(self.storage.inputs(rows), rows.stop - rows.start, roots, weights, biases, activation)
+        self.storage.set_columns(rows, h)
+        squares = h * h
+        # Columns carry √p, so that a row of weight 2 counts as two rows; Σ p h⁴ takes one √p out of each pair.
+        bare = squares if roots is None else (h / roots) ** 2
+        return np.vstack(
+            [
+                self.storage.residual(rows).T @ h.T,
+                squares.sum(axis=1),
+                np.einsum("ki,ki->k", squares, bare),
+                *(panel @ h.T for panel in self._basis(rows)),
+            ]
+        )
+
+    def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Take basis vectors out of the columns; return VᵀV, Vᵀe and what V still shares with the basis."""
+        sums = self._sum(lambda rows: self._deflate(rows, projection))
+        k, m = sums.shape[1], self.n_outputs
+        return sums[:k], sums[k : k + m].T, sums[k + m :]
 
     def _deflate(self, rows: slice, projection: np.ndarray) -> np.ndarray:
-        """Take basis vectors out of the column; return its square, ⟨v, e⟩ and what it still shares with the basis."""
-        v, panels, start = self.storage.column(rows), self._basis(rows), 0
+        v, panels, start = self.storage.columns(rows), self._basis(rows), 0
         for panel in panels:
-            v -= projection[start : start + len(panel)] @ panel
+            v -= projection[start : start + len(panel)].T @ panel
             start += len(panel)
-        self.storage.set_column(rows, v)
-        return np.concatenate([[v @ v], v @ self.storage.residual(rows), *(panel @ v for panel in panels)])
+        self.storage.set_columns(rows, v)
+        return np.vstack([v @ v.T, self.storage.residual(rows).T @ v.T, *(panel @ v.T for panel in panels)])
 
-    def _parts(self, sums: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
-        """The remainder ρ, what is shared with the basis, and ⟨v, e⟩."""
-        return float(np.sqrt(sums[0])), sums[1 + self.n_outputs :], sums[1 : 1 + self.n_outputs]
-
-    def _take_out(self, rows: slice, remainder: float, coefficients: np.ndarray, keep: bool) -> np.ndarray:
-        q, residual = self.storage.column(rows) / remainder, self.storage.residual(rows)
-        residual -= np.multiply.outer(q, coefficients)
+    def _take_out(self, rows: slice, transform: np.ndarray, coefficients: np.ndarray, keep: bool) -> np.ndarray:
+        directions, residual = transform.T @ self.storage.columns(rows), self.storage.residual(rows)
+        residual -= directions.T @ coefficients
         self.storage.set_residual(rows, residual)
         if keep:
-            self.storage.set_direction(rows, self.basis_size, q)
+            self.storage.set_directions(rows, self.basis_size, directions)
         return _squares(residual)
 
     def _rotate(self, rows: slice, rotation: np.ndarray) -> None:
         panels = self._basis(rows)
-        for place, values in enumerate(rotation.T @ np.concatenate(panels) if panels else ()):
-            self.storage.set_direction(rows, place, values)
+        if panels:
+            self.storage.set_directions(rows, 0, rotation.T @ np.concatenate(panels))
 
 
 def stretch_length(n_rows: int) -> int:

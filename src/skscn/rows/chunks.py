@@ -172,7 +172,7 @@ class _ScratchStorage(Storage):
         self._X, self._scaling = X, scaling
         self._n_outputs, self._length = n_outputs, stretch_length(n_rows)
         self._residual = X.scratch.array(n_rows, n_outputs)
-        self._column = X.scratch.array(n_rows)
+        self._columns, self._count = X.scratch.panels(n_rows), 0
         self._basis = X.scratch.panels(n_rows)
 
     def inputs(self, rows: slice) -> Inputs:
@@ -184,22 +184,23 @@ class _ScratchStorage(Storage):
     def set_residual(self, rows: slice, values: np.ndarray) -> None:
         self._residual.write(rows, values)
 
-    def column(self, rows: slice) -> np.ndarray:
-        return self._column.read(rows)
+    def columns(self, rows: slice) -> np.ndarray:
+        return self._columns.read(rows.start // self._length, self._count)
 
-    def set_column(self, rows: slice, values: np.ndarray) -> None:
-        self._column.write(rows, values)
+    def set_columns(self, rows: slice, values: np.ndarray) -> None:
+        self._columns.write(rows.start // self._length, 0, values)
 
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
         # In panels as rows in memory have them, so that sums are added in the same order.
         vectors = self._basis.read(rows.start // self._length, size)
         return [vectors[start : start + PANEL] for start in range(0, size, PANEL)]
 
-    def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
+    def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
         self._basis.write(rows.start // self._length, place, values)
 
-    def reserve(self, size: int) -> None:
+    def reserve(self, basis: int, columns: int) -> None:
         """Files grow as they are written."""
+        self._count = columns
 
     def gather(self, rows: np.ndarray, size: int) -> Gathered:
         x, residual = self._X._gathered(rows), np.empty((len(rows), self._n_outputs))

@@ -56,7 +56,7 @@ class _MemoryStorage(Storage):
         is_small = X.shape[0] * X.shape[1] <= _SMALL and not sparse.issparse(X)
         self._scaled = with_one(scaled(X, scaling)) if is_small else None
         self._residual = residual
-        self._column = np.empty(len(residual))
+        self._columns = np.empty((0, len(residual)))
         self._panels: list[np.ndarray] = []
 
     def inputs(self, rows: slice) -> Inputs:
@@ -70,24 +70,26 @@ class _MemoryStorage(Storage):
     def set_residual(self, rows: slice, values: np.ndarray) -> None:
         self._residual[rows] = values
 
-    def column(self, rows: slice) -> np.ndarray:
-        return self._column[rows]
+    def columns(self, rows: slice) -> np.ndarray:
+        return self._columns[:, rows]
 
-    def set_column(self, rows: slice, values: np.ndarray) -> None:
-        self._column[rows] = values
+    def set_columns(self, rows: slice, values: np.ndarray) -> None:
+        self._columns[:, rows] = values
 
     def basis(self, rows: slice | np.ndarray, size: int) -> list[np.ndarray]:
         full, rest = divmod(size, PANEL)
         panels = [panel[:, rows] for panel in self._panels[:full]]
         return [*panels, self._panels[full][:rest, rows]] if rest else panels
 
-    def set_direction(self, rows: slice, place: int, values: np.ndarray) -> None:
-        panel, vector = divmod(place, PANEL)
-        self._panels[panel][vector, rows] = values
+    def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
+        for number, vector in enumerate(values, start=place):
+            self._panels[number // PANEL][number % PANEL, rows] = vector
 
-    def reserve(self, size: int) -> None:
-        while size > PANEL * len(self._panels):
+    def reserve(self, basis: int, columns: int) -> None:
+        while basis > PANEL * len(self._panels):
             self._panels.append(np.empty((PANEL, len(self._residual))))
+        if columns != len(self._columns):
+            self._columns = np.empty((columns, len(self._residual)))
 
     def gather(self, rows: np.ndarray, size: int) -> Gathered:
         x = scaled(self._X[rows], self._scaling) if self._scaled is None else self._scaled[rows, :-1]
