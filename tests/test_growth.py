@@ -139,7 +139,7 @@ def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
 def test_the_same_seed_gives_the_same_network_with_any_number_of_threads(problem, algorithm):
     # Short stretches, so that there is work for several threads.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skscn.rows._stretched.STRETCH", 8)
+        patch.setattr("skscn.rows._stretches.STRETCH", 8)
         one, other = _fit(problem, algorithm=algorithm), _fit(problem, algorithm=algorithm, n_jobs=3)
     for name in ("weights", "biases", "output_weights"):
         np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
@@ -215,17 +215,17 @@ def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
 
 
 def test_threads_are_used_where_there_are_rows_for_them(monkeypatch):
-    import skscn.rows._stretched
+    import skscn.rows._local
 
     started = []
 
-    class Executor(skscn.rows._stretched.ThreadPoolExecutor):
+    class Executor(skscn.rows._local.ThreadPoolExecutor):
         def __init__(self, workers):
             started.append(workers)
             super().__init__(workers)
 
-    monkeypatch.setattr(skscn.rows._stretched, "ThreadPoolExecutor", Executor)
-    monkeypatch.setattr(skscn.rows._stretched, "STRETCH", 8)
+    monkeypatch.setattr(skscn.rows._local, "ThreadPoolExecutor", Executor)
+    monkeypatch.setattr("skscn.rows._stretches.STRETCH", 8)
     _fit(_problem(0, 60, 3, 1, weighted=False), n_jobs=3)
     assert started == [3]
 

@@ -6,6 +6,7 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -81,14 +82,61 @@ class QuantileScaling:
 InputScaling = Scaling | QuantileScaling
 
 
-def _range(values) -> tuple[np.ndarray, np.ndarray]:
-    if sparse.issparse(values):
-        low, high = min_max_axis(values, axis=0)
-    elif not isinstance(values, np.ndarray):
-        low, high = np.array([(c.min(), c.max()) for c in _columns(values)]).T
-    else:
-        low, high = values.min(axis=0), values.max(axis=0)
-    return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+class Statistics(Protocol):
+    """What scalings need to know of inputs or targets, column by column."""
+
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value."""
+        ...
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """Shape (shares, d): the smallest value below or at which lies each share of the weight."""
+        ...
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance."""
+        ...
+
+
+class ArrayStatistics:
+    """Of an array, a sparse matrix, or inputs in a file."""
+
+    def __init__(self, values, weights: np.ndarray | None = None):
+        self.values, self.weights = values, weights
+
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value."""
+        values = self.values
+        if sparse.issparse(values):
+            low, high = min_max_axis(values, axis=0)
+        elif not isinstance(values, np.ndarray):
+            low, high = np.array([(c.min(), c.max()) for c in _columns(values)]).T
+        else:
+            low, high = values.min(axis=0), values.max(axis=0)
+        return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """The smallest value below or at which lies each share of the weight."""
+        return np.array([_column_quantiles(column, self.weights, shares) for column in _columns(self.values)]).T
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance."""
+        if sparse.issparse(self.values):
+            return mean_variance_axis(self.values.astype(np.float64), axis=0, weights=self.weights)
+        mean = np.array([np.average(_double(column), weights=self.weights) for column in _columns(self.values)])
+        pairs = zip(_columns(self.values), mean, strict=True)
+        squares = [np.average((_double(column) - centre) ** 2, weights=self.weights) for column, centre in pairs]
+        return mean, np.array(squares)
+
+
+def rounded(values, unit=None):
+    """To about nine digits of the unit, by default of each value itself.
+
+    The last digits of a sum over many rows depend on the order of adding up.
+    """
+    _, exponent = np.frexp(values if unit is None else unit)
+    digit = np.ldexp(1.0, exponent - 30)
+    return np.rint(values / digit) * digit
 
 
 def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float = -_FAR, high: float = _FAR) -> Scaling:
@@ -97,18 +145,18 @@ def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float 
     return Scaling(name, np.where(constant, 0.0, offset), np.where(constant, np.inf, scale), low, high)
 
 
-def _minmax(X, weights: np.ndarray | None) -> Scaling:
+def _minmax(inputs: Statistics) -> Scaling:
     """To [0, 1], as in the paper."""
-    low, high = _range(X)
+    low, high = inputs.range()
     return _affine("minmax", low, _span(low, high, "X"))
 
 
-def _robust(X, weights: np.ndarray | None) -> Scaling:
+def _robust(inputs: Statistics) -> Scaling:
     """The middle 96 % to [0, 1], and what lies farther out than half that range to its edge.
 
     Outliers neither squeeze the other values together nor carry a prediction away.
     """
-    low, inner_low, median, inner_high, high = _quantiles(X, weights, np.array([0.0, 0.02, 0.5, 0.98, 1.0]))
+    low, inner_low, median, inner_high, high = inputs.quantiles(np.array([0.0, 0.02, 0.5, 0.98, 1.0]))
     everything = _span(low, high, "X")
     inner = inner_high - inner_low
     # A column that is mostly one value has no middle to speak of.
@@ -117,24 +165,20 @@ def _robust(X, weights: np.ndarray | None) -> Scaling:
     return _affine("robust", offset, scale, low=-0.5, high=1.5)
 
 
-def _standard(X, weights: np.ndarray | None) -> Scaling:
+def _standard(inputs: Statistics) -> Scaling:
     """To mean 0 and standard deviation 1."""
-    low, high = _range(X)
+    low, high = inputs.range()
     _span(low, high, "X")
-    if sparse.issparse(X):
-        mean, variance = mean_variance_axis(X.astype(np.float64), axis=0, weights=weights)
-    else:
-        mean = np.array([np.average(_double(column), weights=weights) for column in _columns(X)])
-        pairs = zip(_columns(X), mean, strict=True)
-        variance = np.array([np.average((_double(column) - centre) ** 2, weights=weights) for column, centre in pairs])
+    mean, variance = inputs.moments()
     # Rounding gives a constant column a variance that is almost 0, or below.
-    return _affine("standard", mean, np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0))))
+    deviation = np.where(low == high, 0.0, np.sqrt(np.maximum(variance, 0.0)))
+    return _affine("standard", rounded(mean, unit=deviation), rounded(deviation))
 
 
-def _quantile(X, weights: np.ndarray | None) -> QuantileScaling:
+def _quantile(inputs: Statistics) -> QuantileScaling:
     """To the share of the rows below: however a column is distributed, its values are spread evenly over [0, 1]."""
     shares = np.linspace(0.0, 1.0, _KNOTS)
-    knots = _quantiles(X, weights, shares)
+    knots = inputs.quantiles(shares)
     mapped = np.empty_like(knots)
     for j, column in enumerate(knots.T):
         # A value that fills several quantiles is mapped to their middle; the only value of a constant column to 0.
@@ -143,13 +187,13 @@ def _quantile(X, weights: np.ndarray | None) -> QuantileScaling:
     return QuantileScaling("quantile", knots, mapped)
 
 
-def _as_given(X, weights: np.ndarray | None) -> Scaling:
-    low = _moderate_minimum(X, "X")
+def _as_given(inputs: Statistics) -> Scaling:
+    low = _moderate_minimum(inputs, "X")
     return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
 
 
-def _moderate_minimum(values, what: str) -> np.ndarray:
-    low, high = _range(values)
+def _moderate_minimum(values: Statistics, what: str) -> np.ndarray:
+    low, high = values.range()
     if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
         raise ValueError(
             f"scaling=None takes {what} as it is, but it holds values beyond {_LARGEST:g}; use scaling='minmax'."
@@ -181,11 +225,6 @@ def _columns(values) -> Iterator[np.ndarray]:
 
 def _double(column: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(column, dtype=np.float64)
-
-
-def _quantiles(values, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
-    """Quantiles of each column, shape (shares, columns); those at 0 and 1 are its smallest and largest value."""
-    return np.array([_column_quantiles(column, weights, shares) for column in _columns(values)]).T
 
 
 def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
@@ -221,14 +260,24 @@ SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
 
 def scale_inputs(name: str | None, X, sample_weight: np.ndarray | None = None) -> InputScaling:
     """The named scaling fitted to inputs X."""
-    return SCALINGS[name](X, sample_weight)
+    return input_scaling(name, ArrayStatistics(X, sample_weight))
 
 
 def scale_targets(name: str | None, y: np.ndarray) -> Scaling:
+    """The named scaling fitted to targets of shape (N, m)."""
+    return target_scaling(name, ArrayStatistics(y))
+
+
+def input_scaling(name: str | None, inputs: Statistics) -> InputScaling:
+    """The named scaling for inputs of which this is known."""
+    return SCALINGS[name](inputs)
+
+
+def target_scaling(name: str | None, targets: Statistics) -> Scaling:
     """Targets as they are with name None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
     if name is None:
-        low = _moderate_minimum(y, "y")
+        low = _moderate_minimum(targets, "y")
         return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
-    low, high = _range(y)
+    low, high = targets.range()
     span = _span(low, high, "y")
     return Scaling(name, low, np.where(span == 0.0, 1.0, span), -_FAR, _FAR)

@@ -30,7 +30,7 @@ def same(ours, theirs):
 @pytest.fixture(autouse=True)
 def opened_as(monkeypatch):
     """The backends that were used, on several stretches."""
-    monkeypatch.setattr("skscn.rows._stretched.STRETCH", 2000)
+    monkeypatch.setattr("skscn.rows._stretches.STRETCH", 2000)
     used = []
     for backend in (ChunkRows, MemoryRows):
 

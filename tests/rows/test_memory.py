@@ -5,7 +5,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
-from skscn.rows import _stretched, memory
+from skscn.rows import _stretches, memory
 from skscn.rows.memory import MemoryRows
 from skscn.scaling import scale_inputs
 
@@ -28,7 +28,7 @@ def residual_of(rows):
 @pytest.fixture(autouse=True)
 def short_stretches(monkeypatch):
     """Several stretches and panels also on few rows."""
-    monkeypatch.setattr(_stretched, "STRETCH", 64)
+    monkeypatch.setattr(_stretches, "STRETCH", 64)
     monkeypatch.setattr(memory, "PANEL", 3)
 
 
@@ -59,7 +59,7 @@ def test_joining_keeps_the_basis_orthonormal_and_the_residual_that_of_least_squa
     for start in range(0, 12, size):
         append(rows, range(start, start + size))
     everything = slice(0, 300)
-    basis = np.concatenate(rows._basis(everything))
+    basis = np.concatenate(rows.storage.basis(everything, rows.basis_size))
     np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-12)
     roots = np.sqrt(np.ones(300) if weights is None else weights)[:, None]
     solution = lstsq(roots * H[:, :12], roots * T)[0]
@@ -74,7 +74,7 @@ def test_opening_gives_the_sums_of_the_columns_and_changes_nothing(weights):
     before = residual_of(rows).copy()
     columns = rows.open(W[:, 2:5], B[2:5])
     p = np.ones(300) if weights is None else weights
-    basis = np.concatenate(rows._basis(slice(0, 300)))
+    basis = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
     h = H[:, 2:5] * np.sqrt(p)[:, None]
     v = h - basis.T @ (basis @ h)
     np.testing.assert_allclose(columns.sums.projections, before.T @ h, atol=1e-10)
@@ -91,10 +91,12 @@ def test_rotating_the_basis_keeps_what_it_spans():
     rows = make()
     for j in range(7):
         append(rows, [j])
-    before = np.concatenate(rows._basis(slice(0, 300)))
+    before = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
     rotation = np.linalg.qr(RNG.normal(size=(7, 5)))[0]
     rows.rotate(rotation)
-    np.testing.assert_allclose(np.concatenate(rows._basis(slice(0, 300))), rotation.T @ before, atol=1e-14)
+    np.testing.assert_allclose(
+        np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size)), rotation.T @ before, atol=1e-14
+    )
 
 
 def test_threads_change_no_bit():

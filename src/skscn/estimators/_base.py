@@ -14,28 +14,25 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint
+from skscn.estimators._data import ArrayData, TrainingData
 from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
-from skscn.estimators._training import Parts, Training, TrainingData
+from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
 from skscn.rows import Chunks, ScratchInputs, opened
-from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user says so.
 _ENOUGH_TO_HOLD_OUT = 100
 # From here on "auto" saves memory: rows are not copied to hold some out, and inputs are not linked to outputs.
 MANY_ROWS = 100_000
-
-
-# Whole weights beyond this on average weigh rows rather than count them.
-_LARGEST_MEAN_COUNT = 10
 
 
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
@@ -104,15 +101,14 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """
         asked = self._setting("early_stopping")
         if asked and self.early_stopping == "auto":
-            count = len(data.targets) if data.sample_weight is None else data.sample_weight.sum()
-            return "validation" if _ENOUGH_TO_HOLD_OUT <= count <= MANY_ROWS else "gcv"
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= data.weight <= MANY_ROWS else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 
-    def _watch(self, criterion: str | None, held_out: TrainingData, parts: Parts) -> Watch | None:
+    def _watch(self, criterion: str | None, held_out: ArrayData, parts: Parts) -> Watch | None:
         if criterion is None:
             return None
         if criterion in INFORMATION:
-            degrees_per_node = self._configuration().degrees_per_node(held_out.X.shape[1])
+            degrees_per_node = self._configuration().degrees_per_node(held_out.shape[1])
             return Criterion(self.n_iter_no_change, degrees_per_node, INFORMATION[criterion])
         return Validation(
             self.n_iter_no_change,
@@ -211,8 +207,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """Whether this fit goes on with the network of the one before."""
         return self.warm_start and hasattr(self, "network_")
 
-    def _fit_network(self, data: TrainingData, y: np.ndarray, single_output: bool) -> None:
-        """Grow a network on the rows, whose targets are y as the user knows them, and set the fitted attributes."""
+    def _fit_network(self, data: TrainingData) -> None:
+        """Grow a network on the rows, and set the fitted attributes."""
         continued = self._is_continued()
         if continued:
             self._check_continued(data)
@@ -226,16 +222,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         criterion = self._criterion(data)
         train, validation_rows = data, np.zeros(0, dtype=int)
         if criterion == "validation":
-            training_rows, validation_rows = split_rows(len(data.targets), self.validation_fraction, data.labels, seed)
-            train = data.take(training_rows)
-        parts = self._parts(train, single_output, y.dtype == np.float32 or data.classes is not None)
-        training = Training(
-            train,
-            parts,
-            self._output_weights,
-            self._watch(criterion, data.take(validation_rows), parts),
-            self.n_jobs,
-        )
+            training_rows, validation_rows = split_rows(data.shape[0], self.validation_fraction, data.labels(), seed)
+            train = data.keep(training_rows)
+        held_out, parts = data.take(validation_rows), self._parts(train)
+        watch = self._watch(criterion, held_out, parts)
+        training = Training(train, parts, self._output_weights, watch, self.n_jobs)
         with training:
             if continued:
                 training.resume(self.network_.weights, self.network_.biases, self.history_, self.nodes_per_step)
@@ -248,11 +239,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 nodes_per_step=self.nodes_per_step,
                 seed=seed,
             )
-            reason = self._follow(steps, training, data, y, seed, checkpoint)
+            reason = self._follow(steps, training, data, seed, checkpoint)
             fitted = {
                 **self._fitted_attributes(training, seed),
                 "stop_reason_": reason,
-                "held_out_": data.numbers[validation_rows],
+                "held_out_": held_out.numbers,
             }
         for name, value in fitted.items():
             setattr(self, name, value)
@@ -269,14 +260,13 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         steps: Generator[Step, None, str],
         training: Training,
         data: TrainingData,
-        y: np.ndarray,
         seed: int,
         checkpoint: Checkpoint | None,
     ) -> str:
         """Take every step, showing progress, saving and calling back; return why growth ended."""
         progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
         context = self._init_callback_context(max_subtasks=self.max_nodes)
-        state = {"estimator": self, "X": data.X, "y": y, "metadata": {"sample_weight": data.sample_weight}}
+        state = {"estimator": self, "X": data.X, "y": data.y, "metadata": {"sample_weight": data.sample_weight}}
         learnt = partial(self._fitted_attributes, training, seed)
         context.call_on_fit_task_begin(**state)
         reason = None
@@ -308,30 +298,29 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             "_seed": seed,
         }
 
-    def _parts(self, data: TrainingData, single_output: bool, single_precision: bool) -> Parts:
+    def _parts(self, data: TrainingData) -> Parts:
         """What the network is made of; as far as possible that of the network that is continued, if any."""
         if self._is_continued():
             earlier = self.network_
             activation, inputs, outputs = earlier.activation, earlier.inputs, earlier.outputs
         else:
             activation, scaling = resolve_activation(self.activation), self._setting("scaling")
-            inputs = scale_inputs(scaling, data.X, data.sample_weight)
-            outputs = scale_targets(scaling, data.targets)
+            inputs, outputs = data.scale_inputs(scaling), data.scale_targets(scaling)
         return Parts(
             activation,
             inputs,
             outputs,
-            *self._linear_columns(*data.X.shape),
+            *self._linear_columns(*data.shape),
             bounded=self._configuration().bounded,
-            single_output=single_output,
-            single_precision=single_precision,
+            single_output=data.single_output,
+            single_precision=data.single_precision,
         )
 
     def _check_continued(self, data: TrainingData) -> None:
         """Refuse what cannot go on."""
         network = self.network_
         grown = (network.n_outputs, network.activation, network.inputs.name)
-        if grown != (data.targets.shape[1], resolve_activation(self.activation), self._setting("scaling")):
+        if grown != (data.n_outputs, resolve_activation(self.activation), self._setting("scaling")):
             raise ValueError(
                 "warm_start=True continues a network with the same number of outputs, the same activation and the same "
                 "scaling (which may go with the configuration); use warm_start=False to start anew."
@@ -341,28 +330,3 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
                 "give at least as many, or warm_start=False."
             )
-
-
-def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
-    """X, y, the weights and the numbers of those rows that count: those of positive weight.
-
-    Whole numbers that are small on average are numbers of equal rows, in units of their greatest common divisor; other
-    weights are scaled to a mean of 1. So the unit of the weights does not matter.
-    """
-    numbers = np.arange(X.shape[0])
-    if sample_weight is None:
-        return X, y, None, numbers
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    largest = sample_weight.max()
-    if (sample_weight < 0).any() or largest == 0:
-        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
-    # Relative to the largest, so that neither sums nor squares overflow; what is 0 then counts for nothing.
-    relative = sample_weight / largest
-    if not relative.all():
-        numbers = np.flatnonzero(relative)
-        X, y, sample_weight, relative = X[numbers], y[numbers], sample_weight[numbers], relative[numbers]
-    if largest < 2**53 / len(sample_weight) and (sample_weight == np.rint(sample_weight)).all():
-        counts = sample_weight / np.gcd.reduce(sample_weight.astype(np.int64))
-        if counts.mean() <= _LARGEST_MEAN_COUNT:
-            return X, y, counts, numbers
-    return X, y, relative / relative.mean(), numbers

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -18,18 +17,16 @@ from time import monotonic
 import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
-from scipy import sparse
 
 from skscn.activations import Activation
 from skscn.configuration import Configuration
-from skscn.estimators._training import HISTORY, Training, TrainingData
+from skscn.estimators._data import TrainingData
+from skscn.estimators._training import HISTORY, Training
 from skscn.files import replace_file
 
 _FORMAT = 1
 # Seconds between two writes.
 _EVERY = 1.0
-# Rows that are fingerprinted at a time.
-_BLOCK = 65536
 # Parameters on which the network does not depend.
 _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
@@ -74,7 +71,7 @@ class Checkpoint:
             parameters["random_state"] = repr(int(estimator.random_state))
         return cls(
             estimator.checkpoint,
-            {"estimator": type(estimator).__name__, **parameters, "data": _fingerprint(data)},
+            {"estimator": type(estimator).__name__, **parameters, "data": data.fingerprint()},
         )
 
     def load(self) -> Saved | None:
@@ -165,24 +162,3 @@ def _checksum(about: dict, arrays: dict[str, np.ndarray]) -> str:
         digest.update(f"{name}{arrays[name].shape}{arrays[name].dtype}".encode())
         digest.update(arrays[name].tobytes())
     return digest.hexdigest()
-
-
-def _fingerprint(data: TrainingData) -> str:
-    """Of inputs, targets and weights; the same wherever the rows are kept."""
-    digest = hashlib.blake2b(digest_size=16)
-    for values in (data.X, data.targets, data.sample_weight):
-        if values is None:
-            digest.update(b"none")
-            continue
-        digest.update(f"{values.shape}{values.dtype}".encode())
-        for block in _blocks(values):
-            digest.update(np.ascontiguousarray(block).data)
-    return digest.hexdigest()
-
-
-def _blocks(values) -> Iterator[np.ndarray]:
-    if sparse.issparse(values):
-        yield from (values.data, values.indices, values.indptr)
-        return
-    for start in range(0, values.shape[0], _BLOCK):
-        yield values[start : start + _BLOCK]

@@ -2,13 +2,12 @@
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
-from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.estimators._base import positive_rows
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
+from skscn.estimators._data import ArrayData, labels_of
 from skscn.estimators._docs import document
 from skscn.estimators._scn import BaseSCN
-from skscn.estimators._training import Training, TrainingData
+from skscn.estimators._training import Training
 
 
 @document(
@@ -53,33 +52,32 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         self
         """
-        with self._opened(X, y, sample_weight) as (X, y, sample_weight):
-            self._fit_classes(X, y, sample_weight)
+        with self._opened(X, y, sample_weight) as rows:
+            data = ArrayData.classification(*rows)
+            self._check_classes(data.classes)
+            self._fit_network(data)
         return self
 
-    def _fit_classes(self, X, y: np.ndarray, sample_weight) -> None:
-        check_classification_targets(y)
-        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
-        classes, labels = np.unique(y, return_inverse=True)
+    def _check_classes(self, classes: np.ndarray | None) -> None:
+        assert classes is not None
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
         if self._is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
-        data = TrainingData(X, _indicators(labels, len(classes)), numbers, sample_weight, classes, labels)
-        self._fit_network(data, y, single_output=len(classes) == 2)
 
     def _fitted_attributes(self, training: Training, seed: int) -> dict:
         settled = training.settled()
-        rows = np.arange(settled.rows.n_rows)
-        if len(rows) > ENOUGH_ROWS:
-            rows = np.random.default_rng(seed).choice(rows, ENOUGH_ROWS, replace=False)
+        n_rows = settled.rows.n_rows
+        if n_rows <= ENOUGH_ROWS:
+            rows = np.arange(n_rows)
+        else:
+            rows = np.random.default_rng(seed).choice(n_rows, ENOUGH_ROWS, replace=False)
         data, scaling = settled.data.take(rows), settled.parts.outputs
         left_out = scaling.transform(data.targets) - settled.output_weights.leave_one_out(settled.rows, rows)
         outputs = scaling.inverse_transform(left_out)
-        assert data.labels is not None
         calibration = calibrate(
             _class_outputs(outputs),
-            data.labels,
+            labels_of(data.targets),
             data.sample_weight,
             nodes_per_row=settled.output_weights.nodes / settled.rows.weight,
         )
@@ -158,13 +156,6 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
     def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
         return self.classes_[_class_outputs(outputs).argmax(axis=1)]
-
-
-def _indicators(labels: np.ndarray, count: int) -> np.ndarray:
-    """Targets: 1 for the class of a row and 0 for the others; one column is enough for two classes."""
-    if count == 2:
-        return labels[:, np.newaxis].astype(np.float64)
-    return np.eye(count)[labels]
 
 
 def _class_outputs(outputs: np.ndarray) -> np.ndarray:

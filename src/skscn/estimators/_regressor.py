@@ -2,15 +2,14 @@
 
 from numbers import Integral, Real
 
-import numpy as np
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from skscn.configuration import Configuration, Free, Quickprop
-from skscn.estimators._base import GrowingNetwork, positive_rows
+from skscn.estimators._base import GrowingNetwork
+from skscn.estimators._data import ArrayData
 from skscn.estimators._docs import document
 from skscn.estimators._scn import BaseSCN
-from skscn.estimators._training import TrainingData
 from skscn.output_weights import Constructive, LeastSquares, OutputWeights
 
 
@@ -35,10 +34,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         self
         """
-        with self._opened(X, y, sample_weight, multi_output=True, y_numeric=True) as (X, y, sample_weight):
-            X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
-            targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-            self._fit_network(TrainingData(X, targets, numbers, sample_weight), y, single_output=y.ndim == 1)
+        with self._opened(X, y, sample_weight, multi_output=True, y_numeric=True) as rows:
+            self._fit_network(ArrayData.regression(*rows))
         return self
 
     def predict(self, X):

@@ -10,11 +10,11 @@ import numpy as np
 
 from skscn.activations import Activation
 from skscn.configuration import Configuration
+from skscn.estimators._data import TrainingData
 from skscn.estimators._early_stopping import Watch
 from skscn.growth import Step, grow
 from skscn.network import LinearColumns, Network
 from skscn.output_weights import OutputWeights
-from skscn.rows import open_rows
 from skscn.scaling import InputScaling, Scaling
 
 HISTORY = np.dtype(
@@ -29,33 +29,6 @@ HISTORY = np.dtype(
         ("seconds", np.float64),
     ]
 )
-
-
-@dataclass(frozen=True)
-class TrainingData:
-    """Validated rows of positive weight.
-
-    Inputs as given, targets of shape (N, m), the numbers of the rows in what the user gave, weights; classes if any,
-    and the number of each row's class.
-    """
-
-    X: np.ndarray
-    targets: np.ndarray
-    numbers: np.ndarray
-    sample_weight: np.ndarray | None = None
-    classes: np.ndarray | None = None
-    labels: np.ndarray | None = None
-
-    def take(self, rows: np.ndarray) -> TrainingData:
-        """These rows only."""
-        return TrainingData(
-            self.X[rows],
-            self.targets[rows],
-            self.numbers[rows],
-            None if self.sample_weight is None else self.sample_weight[rows],
-            self.classes,
-            None if self.labels is None else self.labels[rows],
-        )
 
 
 @dataclass(frozen=True)
@@ -97,17 +70,10 @@ class Training:
     ):
         self.data, self.parts, self.n_jobs = data, parts, n_jobs
         self._make_output_weights = make_output_weights
-        self.output_weights = make_output_weights(data.targets.shape[1])
-        self.rows = open_rows(
-            data.X,
-            parts.outputs.transform(data.targets),
-            activation=parts.activation,
-            scaling=parts.inputs,
-            sample_weight=data.sample_weight,
-            n_jobs=n_jobs,
-        )
+        self.output_weights = make_output_weights(data.n_outputs)
+        self.rows = data.open_rows(parts.outputs, activation=parts.activation, scaling=parts.inputs, n_jobs=n_jobs)
         self._watch = watch
-        self._weights = [np.zeros((data.X.shape[1], 0))]
+        self._weights = [np.zeros((data.shape[1], 0))]
         self._biases = [np.zeros(0)]
         self._history: list[tuple] = []
 
@@ -207,8 +173,7 @@ class Training:
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The range of the training targets and a twentieth more, as scaled."""
-        targets = self.data.targets
-        low, high = self.parts.outputs.transform(np.stack([targets.min(axis=0), targets.max(axis=0)]))
+        low, high = self.parts.outputs.transform(np.stack(self.data.target_range()))
         margin = 0.05 * (high - low)
         return low - margin, high + margin
 

@@ -16,8 +16,10 @@ import numpy as np
 
 from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled
+from skscn.rows._local import LocalRows
 from skscn.rows._scratch import ScratchArray, ScratchPanels, scratch_folder
-from skscn.rows._stretched import PANEL, Gathered, Storage, StretchedRows, stretch_length, stretches
+from skscn.rows._shard import PANEL, Gathered, Storage
+from skscn.rows._stretches import stretch_length, stretches
 from skscn.rows.sources import Chunks
 from skscn.scaling import InputScaling
 
@@ -133,7 +135,7 @@ def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
         yield Opened(inputs, np.concatenate(targets), np.concatenate(weights) if weights else None)
 
 
-class ChunkRows(StretchedRows):
+class ChunkRows(LocalRows):
     """N training rows whose inputs, residual and basis are in files.
 
     Parameters

@@ -7,14 +7,15 @@ from scipy import sparse
 
 from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled, with_one
-from skscn.rows._stretched import PANEL, Gathered, Storage, StretchedRows
+from skscn.rows._local import LocalRows
+from skscn.rows._shard import PANEL, Gathered, Storage
 from skscn.scaling import InputScaling
 
 # Numbers in inputs that are kept scaled; larger ones are scaled again in every pass, which saves their memory.
 _SMALL = 4_000_000
 
 
-class MemoryRows(StretchedRows):
+class MemoryRows(LocalRows):
     """N training rows as arrays.
 
     Parameters
@@ -42,12 +43,17 @@ class MemoryRows(StretchedRows):
     ):
         residual = targets.copy() if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
         super().__init__(
-            _MemoryStorage(X, scaling, residual),
+            memory_storage(X, scaling, residual),
             (*X.shape, targets.shape[1]),
             activation=activation,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
         )
+
+
+def memory_storage(X, scaling: InputScaling, residual: np.ndarray) -> Storage:
+    """Arrays: inputs as given, and the first residual, which becomes the storage's own."""
+    return _MemoryStorage(X, scaling, residual)
 
 
 class _MemoryStorage(Storage):

@@ -1,0 +1,300 @@
+"""Validated training rows, as ``fit`` asks for them; here of arrays, in ``_dask_data.py`` of Dask collections."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight
+
+from skscn.activations import Activation
+from skscn.rows import StretchedRows, open_rows
+from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
+
+# Whole weights beyond this on average weigh rows rather than count them.
+_LARGEST_MEAN_COUNT = 10
+# Rows that are fingerprinted at a time.
+_BLOCK = 65536
+
+
+class TrainingData(ABC):
+    """Rows of positive weight.
+
+    Attributes
+    ----------
+    X, y, sample_weight : arrays or collections
+    classes : ndarray or None
+        The classes, if the targets are indicators of them.
+    single_output : bool
+        Whether predictions shall be one-dimensional.
+    single_precision : bool
+        Whether targets fit in float32.
+    """
+
+    X: Any
+    y: Any
+    sample_weight: Any
+    classes: np.ndarray | None
+    single_output: bool
+    single_precision: bool
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """N and d."""
+
+    @property
+    @abstractmethod
+    def n_outputs(self) -> int:
+        """m, columns of targets."""
+
+    @property
+    @abstractmethod
+    def weight(self) -> float:
+        """The sum of the weights; the number of rows without them."""
+
+    @abstractmethod
+    def labels(self) -> np.ndarray | None:
+        """The number of each row's class, if there are classes."""
+
+    @abstractmethod
+    def take(self, rows: np.ndarray) -> ArrayData:
+        """These rows, as arrays."""
+
+    @abstractmethod
+    def keep(self, rows: np.ndarray) -> TrainingData:
+        """These rows, rising, where all rows are."""
+
+    @abstractmethod
+    def scale_inputs(self, name: str | None) -> InputScaling:
+        """The named scaling, fitted to the inputs."""
+
+    @abstractmethod
+    def scale_targets(self, name: str | None) -> Scaling:
+        """The named scaling, fitted to the targets."""
+
+    @abstractmethod
+    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest target of each output."""
+
+    @abstractmethod
+    def open_rows(
+        self, outputs: Scaling, *, activation: Activation, scaling: InputScaling, n_jobs: int | None
+    ) -> StretchedRows:
+        """The rows for growth, targets scaled."""
+
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """The same for the same rows, wherever they are."""
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayData(TrainingData):
+    """Rows in arrays: inputs, targets of shape (N, m), the numbers of the rows in what the user gave, weights."""
+
+    X: Any
+    targets: np.ndarray
+    numbers: np.ndarray
+    sample_weight: np.ndarray | None
+    y: np.ndarray
+    classes: np.ndarray | None = None
+    single_output: bool = True
+    single_precision: bool = False
+
+    @classmethod
+    def regression(cls, X, y: np.ndarray, sample_weight) -> ArrayData:
+        """Rows with numbers as targets."""
+        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
+        targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+        return cls(X, targets, numbers, sample_weight, y, None, y.ndim == 1, y.dtype == np.float32)
+
+    @classmethod
+    def classification(cls, X, y: np.ndarray, sample_weight) -> ArrayData:
+        """Rows with indicators of their classes as targets."""
+        check_classification_targets(y)
+        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
+        classes, labels = np.unique(y, return_inverse=True)
+        targets = indicators(labels, len(classes))
+        return cls(X, targets, numbers, sample_weight, y, classes, len(classes) == 2, True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and d."""
+        return self.X.shape
+
+    @property
+    def n_outputs(self) -> int:
+        """m."""
+        return self.targets.shape[1]
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights; the number of rows without them."""
+        return float(len(self.targets) if self.sample_weight is None else self.sample_weight.sum())
+
+    def labels(self) -> np.ndarray | None:
+        """The number of each row's class, if there are classes."""
+        return None if self.classes is None else labels_of(self.targets)
+
+    def take(self, rows: np.ndarray) -> ArrayData:
+        """These rows."""
+        return ArrayData(
+            self.X[rows],
+            self.targets[rows],
+            self.numbers[rows],
+            None if self.sample_weight is None else self.sample_weight[rows],
+            self.y[rows],
+            self.classes,
+            self.single_output,
+            self.single_precision,
+        )
+
+    keep = take
+
+    def scale_inputs(self, name: str | None) -> InputScaling:
+        """The named scaling, fitted to the inputs."""
+        return scale_inputs(name, self.X, self.sample_weight)
+
+    def scale_targets(self, name: str | None) -> Scaling:
+        """The named scaling, fitted to the targets."""
+        return scale_targets(name, self.targets)
+
+    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest target of each output."""
+        return self.targets.min(axis=0), self.targets.max(axis=0)
+
+    def open_rows(self, outputs, *, activation, scaling, n_jobs):
+        """The rows for growth, targets scaled."""
+        targets = outputs.transform(self.targets)
+        return open_rows(
+            self.X,
+            targets,
+            activation=activation,
+            scaling=scaling,
+            sample_weight=self.sample_weight,
+            n_jobs=n_jobs,
+        )
+
+    def fingerprint(self) -> str:
+        """The same for the same rows, wherever they are."""
+        parts = [fingerprint(x, t, p, start) for start, x, t, p in self._blocks()]
+        return described(np.sum(parts, axis=0), self.shape, self.X.dtype, self.classes)
+
+    def _blocks(self) -> Iterator[tuple]:
+        for start in range(0, self.shape[0], _BLOCK):
+            rows = slice(start, start + _BLOCK)
+            X = self.X[rows]
+            x = X.toarray() if sparse.issparse(X) else X
+            yield start, x, self.targets[rows], None if self.sample_weight is None else self.sample_weight[rows]
+
+
+def indicators(labels: np.ndarray, count: int) -> np.ndarray:
+    """Targets: 1 for the class of a row and 0 for the others; one column is enough for two classes."""
+    if count == 2:
+        return labels[:, np.newaxis].astype(np.float64)
+    return np.eye(count)[labels]
+
+
+def labels_of(targets: np.ndarray) -> np.ndarray:
+    """The number of each row's class, from its indicators."""
+    return targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
+
+
+def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
+    """X, y, the weights and the numbers of those rows that count: those of positive weight.
+
+    Whole numbers that are small on average are numbers of equal rows, in units of their greatest common divisor; other
+    weights are scaled to a mean of about 1. So the unit of the weights does not matter.
+    """
+    numbers = np.arange(X.shape[0])
+    if sample_weight is None:
+        return X, y, None, numbers
+    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    largest = largest_weight([(sample_weight.min(), sample_weight.max())])
+    counted = WeightCount.of(sample_weight, largest)
+    if counted.rows < X.shape[0]:
+        numbers = np.flatnonzero(sample_weight / largest)
+        X, y, sample_weight = X[numbers], y[numbers], sample_weight[numbers]
+    return X, y, counted.scaled(sample_weight, largest), numbers
+
+
+def largest_weight(ranges: list[tuple[float, float]]) -> float:
+    """The largest weight, from the smallest and the largest of parts of the rows."""
+    smallest, largest = min(low for low, _ in ranges), max(high for _, high in ranges)
+    if smallest < 0 or largest <= 0:
+        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
+    return float(largest)
+
+
+@dataclass(frozen=True)
+class WeightCount:
+    """How sample weights are to be understood; what parts of the rows say of it can be added.
+
+    Attributes
+    ----------
+    rows : int
+        Rows that count.
+    relative : float
+        The sum of their weights relative to the largest, so that it cannot overflow.
+    whole : float
+        The sum of the weights, if they are whole numbers; else infinity.
+    divisor : int
+        Their greatest common divisor, if they are whole numbers.
+    """
+
+    rows: int
+    relative: float
+    whole: float
+    divisor: int
+
+    @classmethod
+    def of(cls, weights: np.ndarray, largest: float) -> WeightCount:
+        """Of some weights; those that are 0 relative to the largest do not count."""
+        relative = weights / largest
+        weights, relative = weights[relative > 0.0], relative[relative > 0.0]
+        if largest >= 2**53 or (weights != np.rint(weights)).any():
+            return cls(len(weights), float(relative.sum()), np.inf, 0)
+        divisor = int(np.gcd.reduce(weights.astype(np.int64)))
+        return cls(len(weights), float(relative.sum()), float(weights.sum()), divisor)
+
+    def __add__(self, other: WeightCount) -> WeightCount:
+        """Of two sets of rows together."""
+        divisor = int(np.gcd(self.divisor, other.divisor))
+        return WeightCount(self.rows + other.rows, self.relative + other.relative, self.whole + other.whole, divisor)
+
+    def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
+        """Numbers of equal rows, or weights with a mean of about 1."""
+        if self.whole < 2**53 and self.whole <= _LARGEST_MEAN_COUNT * self.divisor * self.rows:
+            return weights / self.divisor
+        # The mean as it comes out in whatever order the rows are added up.
+        return weights / largest / rounded(self.relative / self.rows)
+
+
+def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None, start: int) -> np.ndarray:
+    """Two numbers for some rows from number ``start`` on; those of all rows are their sum, modulo 2⁶⁴."""
+    columns = [X, targets] if sample_weight is None else [X, targets, sample_weight[:, np.newaxis]]
+    hashes = np.arange(start, start + len(X), dtype=np.uint64)
+    for values in columns:
+        bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
+        for column in bits.T:
+            hashes = _mixed(hashes ^ column.astype(np.uint64))
+    return np.array([hashes.sum(), _mixed(hashes).sum()], dtype=np.uint64)
+
+
+def _mixed(numbers: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64: every bit of the result depends on every bit of the number."""
+    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def described(sums: np.ndarray, shape: tuple[int, int], dtype: np.dtype, classes: np.ndarray | None) -> str:
+    """A fingerprint as text, with what it does not cover."""
+    names = "" if classes is None else f" {classes.tolist()}"
+    return f"{shape[0]} x {shape[1]} {dtype} {int(sums[0]):016x}{int(sums[1]):016x}{names}"

@@ -1,0 +1,82 @@
+"""Rows on one machine: one shard, whose stretches are shared out among threads."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from threadpoolctl import threadpool_limits
+
+from skscn.activations import Activation
+from skscn.rows._base import Sample
+from skscn.rows._shard import Shard, Storage
+from skscn.rows._stretched import StretchedRows
+from skscn.rows._stretches import stretches, total
+
+
+class LocalRows(StretchedRows):
+    """N training rows in a storage.
+
+    Parameters
+    ----------
+    storage : Storage
+        With the scaled targets, the first residual e_0.
+    shape : tuple of int
+        N, d and m.
+    activation : Activation
+        g of the nodes.
+    sample_weight : ndarray of shape (N,) or None
+        Positive weights p: ⟨a, b⟩ = Σ p a b.
+    n_jobs : int or None
+        Threads. Use the rows as a context manager; BLAS is held to one thread inside.
+    """
+
+    def __init__(
+        self,
+        storage: Storage,
+        shape: tuple[int, int, int],
+        *,
+        activation: Activation,
+        sample_weight: np.ndarray | None,
+        n_jobs: int | None,
+    ):
+        super().__init__(shape, activation)
+        self.storage = storage
+        self._shard = Shard(storage, activation, sample_weight)
+        self._stretches = stretches(self.n_rows)
+        self._threads = min(effective_n_jobs(n_jobs), len(self._stretches))
+        self._executor: ThreadPoolExecutor | None = None
+        self._resources = ExitStack()
+        self._begin_fit()
+
+    def __enter__(self) -> Self:
+        self._resources.enter_context(threadpool_limits(limits=1, user_api="blas"))
+        if self._threads > 1:
+            self._executor = self._resources.enter_context(ThreadPoolExecutor(self._threads))
+        return self
+
+    def __exit__(self, *exception) -> None:
+        """Let the threads go."""
+        self._executor = None
+        self._resources.close()
+
+    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
+        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
+        some = self.storage.gather(rows, self.basis_size if basis else 0)
+        return Sample(some.X, some.residual, some.basis.T, self._shard.roots_of(rows))
+
+    def _reserve(self, basis: int, columns: int) -> None:
+        self.storage.reserve(basis, columns)
+
+    def _sum(self, method: str, *arguments) -> Any:
+        kernel, count = getattr(self._shard, method), len(self._stretches)
+        if self._executor is None:
+            return total([kernel(rows, *arguments) for rows in self._stretches], count)
+        # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.
+        size = -(-count // self._threads)
+        runs = [self._stretches[start : start + size] for start in range(0, count, size)]
+        parts = self._executor.map(lambda run: [kernel(rows, *arguments) for rows in run], runs)
+        return total([part for run in parts for part in run], count)
