@@ -135,7 +135,7 @@ def rounded(values, unit=None):
     The last digits of a sum over many rows depend on the order of adding up.
     """
     _, exponent = np.frexp(values if unit is None else unit)
-    digit = np.ldexp(1.0, exponent - 30)
+    digit = np.ldexp(1.0, np.maximum(exponent - 30, -1022))
     return np.rint(values / digit) * digit
 
 

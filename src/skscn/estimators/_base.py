@@ -27,6 +27,7 @@ from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress
 from skscn.rows import Chunks, ScratchInputs, opened
+from skscn.rows.dask import Collections, is_dask, read_collections
 from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user says so.
@@ -168,7 +169,15 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     @contextmanager
     def _opened(self, X, y, sample_weight, **checks) -> Iterator[tuple]:
-        """Validated X, y and weights: of arrays as they are, of files and chunks for as long as they are open."""
+        """Validated X, y and weights: of arrays as they are, of files and chunks for as long as they are open.
+
+        Of Dask collections those rows where they are.
+        """
+        if is_dask(X):
+            collections = read_collections(X, y, sample_weight)
+            self._validated_collections(collections, **checks)
+            yield collections
+            return
         if isinstance(X, str | Path):
             X, y = Chunks(X, y), None
         if not isinstance(X, Chunks):
@@ -182,14 +191,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _validated_chunks(self, chunks: Chunks, X, y: np.ndarray, **checks) -> tuple:
         """As :meth:`_validated_training`; inputs in files were checked as they were read."""
-        names, known = chunks.feature_names, self.__dict__.pop("feature_names_in_", None)
-        # The names are checked here; arrays have none, and would be warned about below.
-        if self._is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
-            self.__dict__["feature_names_in_"] = known
-            raise ValueError(
-                f"warm_start=True continues a network on the columns {list(known)} in this order; got "
-                f"{None if names is None else list(names)}."
-            )
+        names = chunks.feature_names
+        self._check_names(names)
         if not checks.get("multi_output") and y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if isinstance(X, ScratchInputs):
@@ -202,6 +205,34 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if names is not None:
             self.feature_names_in_ = names
         return X, y
+
+    def _validated_collections(self, collections: Collections, **checks) -> None:
+        """As :meth:`_validated_training`; the rows were checked as they were read, two others stand for them."""
+        self._check_names(collections.names)
+        self._validated_training(np.zeros((2, collections.n_features)), np.arange(2.0), **checks)
+        if collections.names is not None:
+            self.feature_names_in_ = collections.names
+
+    def _check_names(self, names: np.ndarray | None) -> None:
+        """Refuse other columns than those of a network that is continued, and forget them for now.
+
+        Arrays have no names, and would be warned about.
+        """
+        known = self.__dict__.pop("feature_names_in_", None)
+        if self._is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
+            self.__dict__["feature_names_in_"] = known
+            raise ValueError(
+                f"warm_start=True continues a network on the columns {list(known)} in this order; got "
+                f"{None if names is None else list(names)}."
+            )
+
+    def _training_data(self, rows: tuple, kind: str) -> TrainingData:
+        """Opened rows for "regression" or "classification"."""
+        if not isinstance(rows, Collections):
+            return getattr(ArrayData, kind)(*rows)
+        from skscn.estimators._dask_data import DaskData
+
+        return getattr(DaskData, kind)(rows)
 
     def _is_continued(self) -> bool:
         """Whether this fit goes on with the network of the one before."""

@@ -4,7 +4,7 @@ import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
-from skscn.estimators._data import ArrayData, labels_of
+from skscn.estimators._data import labels_of
 from skscn.estimators._docs import document
 from skscn.estimators._scn import BaseSCN
 from skscn.estimators._training import Training
@@ -53,7 +53,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         self
         """
         with self._opened(X, y, sample_weight) as rows:
-            data = ArrayData.classification(*rows)
+            data = self._training_data(rows, "classification")
             self._check_classes(data.classes)
             self._fit_network(data)
         return self

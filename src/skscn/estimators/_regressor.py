@@ -7,7 +7,6 @@ from sklearn.utils._param_validation import Interval
 
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._base import GrowingNetwork
-from skscn.estimators._data import ArrayData
 from skscn.estimators._docs import document
 from skscn.estimators._scn import BaseSCN
 from skscn.output_weights import Constructive, LeastSquares, OutputWeights
@@ -35,7 +34,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         self
         """
         with self._opened(X, y, sample_weight, multi_output=True, y_numeric=True) as rows:
-            self._fit_network(ArrayData.regression(*rows))
+            self._fit_network(self._training_data(rows, "regression"))
         return self
 
     def predict(self, X):

@@ -42,6 +42,12 @@ class Sample:
     basis: np.ndarray
     roots: np.ndarray | None
 
+    @classmethod
+    def of(cls, X: np.ndarray, residual: np.ndarray, vectors: np.ndarray, roots: np.ndarray | None) -> Sample:
+        """With basis vectors (k, n), all laid out in one way: products of arrays depend on it in their last bits."""
+        contiguous = np.ascontiguousarray
+        return cls(contiguous(X), contiguous(residual), contiguous(vectors).T, roots)
+
 
 class Rows(Protocol):
     """N training rows, their residual e, and an orthonormal basis Q of hidden columns; only row sums leave.

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits
 
 from skscn.activations import Activation
 from skscn.rows._base import Sample
@@ -31,7 +29,7 @@ class LocalRows(StretchedRows):
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
-        Threads. Use the rows as a context manager; BLAS is held to one thread inside.
+        Threads, within the context.
     """
 
     def __init__(
@@ -49,11 +47,10 @@ class LocalRows(StretchedRows):
         self._stretches = stretches(self.n_rows)
         self._threads = min(effective_n_jobs(n_jobs), len(self._stretches))
         self._executor: ThreadPoolExecutor | None = None
-        self._resources = ExitStack()
         self._begin_fit()
 
     def __enter__(self) -> Self:
-        self._resources.enter_context(threadpool_limits(limits=1, user_api="blas"))
+        super().__enter__()
         if self._threads > 1:
             self._executor = self._resources.enter_context(ThreadPoolExecutor(self._threads))
         return self
@@ -61,18 +58,16 @@ class LocalRows(StretchedRows):
     def __exit__(self, *exception) -> None:
         """Let the threads go."""
         self._executor = None
-        self._resources.close()
+        super().__exit__(*exception)
 
     def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
         """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
         some = self.storage.gather(rows, self.basis_size if basis else 0)
-        return Sample(some.X, some.residual, some.basis.T, self._shard.roots_of(rows))
-
-    def _reserve(self, basis: int, columns: int) -> None:
-        self.storage.reserve(basis, columns)
+        return Sample.of(*some, self._shard.roots_of(rows))
 
     def _sum(self, method: str, *arguments) -> Any:
         kernel, count = getattr(self._shard, method), len(self._stretches)
+        self._shard.prepare(method, *arguments)
         if self._executor is None:
             return total([kernel(rows, *arguments) for rows in self._stretches], count)
         # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.

@@ -81,6 +81,15 @@ class Shard:
         """√p of some rows."""
         return None if self.roots is None else self.roots[rows]
 
+    def prepare(self, method: str, *arguments) -> None:
+        """Make room for what a method will write; to be called once before it is done on all stretches."""
+        if method == "begin":
+            size, _, biases, _ = arguments
+            self.storage.reserve(size, len(biases))
+        elif method == "take_out":
+            size, _, coefficients, keep = arguments
+            self.storage.reserve(size + keep * len(coefficients), len(coefficients))
+
     def weight(self, rows: slice) -> float:
         """The sum of the weights; the number of rows without them."""
         return float(rows.stop - rows.start if self.sample_weight is None else self.sample_weight[rows].sum())

@@ -7,9 +7,11 @@ the same, bit for bit, wherever the rows are.
 from __future__ import annotations
 
 from abc import abstractmethod
+from contextlib import ExitStack
 from typing import Any, Self
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from skscn.activations import Activation
 from skscn.rows._base import Columns, Rows, Sample
@@ -20,7 +22,7 @@ _ORTHOGONAL = 1e-13
 
 
 class StretchedRows(Rows):
-    """N training rows, walked in stretches. A context, within which the rows can be used.
+    """N training rows, walked in stretches. A context, within which BLAS is held to one thread.
 
     Parameters
     ----------
@@ -34,6 +36,7 @@ class StretchedRows(Rows):
         self.n_rows, self.n_features, self.n_outputs = shape
         self.activation = activation
         self.basis_size = 0
+        self._resources = ExitStack()
 
     def _begin_fit(self) -> None:
         """Look at the rows for the first time."""
@@ -45,19 +48,17 @@ class StretchedRows(Rows):
         """Do a method of a shard on all stretches, and add up what it returns."""
 
     @abstractmethod
-    def _reserve(self, basis: int, columns: int) -> None:
-        """Make room for that many basis vectors, and for that many columns at work."""
-
-    @abstractmethod
     def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
         """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
 
     def __enter__(self) -> Self:
+        # With more threads BLAS adds up in another order, here and in the search.
+        self._resources.enter_context(threadpool_limits(limits=1, user_api="blas"))
         return self
 
-    @abstractmethod
     def __exit__(self, *exception) -> None:
-        """Let go of what the rows hold."""
+        """Let go of what only growth needs."""
+        self._resources.close()
 
     @property
     def rmse(self) -> float:
@@ -81,7 +82,6 @@ class StretchedRows(Rows):
         Langou and Rozložník, 2005).
         """
         m = self.n_outputs
-        self._reserve(self.basis_size, len(biases))
         start = self._sum("begin", self.basis_size, weights, biases, linear)
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
         gram, inner, shared = self._deflated(projection)
@@ -98,10 +98,8 @@ class StretchedRows(Rows):
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
         """Take D C out of the residual, with the directions D = V @ transform, which join the basis if ``keep``."""
-        size = self.basis_size + keep * len(coefficients)
-        self._reserve(size, len(coefficients))
         self.residual_squares = self._sum("take_out", self.basis_size, transform, coefficients, keep)
-        self.basis_size = size
+        self.basis_size += keep * len(coefficients)
 
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""

@@ -105,7 +105,7 @@ class Chunks:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}.")
         count = 0
         for block in self._source.read(max_rows):
-            self._check(block)
+            check_block(block, self.feature_names, self.targets)
             count += len(block.X)
             yield block
         if count == 0:
@@ -114,18 +114,30 @@ class Chunks:
             raise ValueError(f"There were {self.n_rows} rows before and {count} now; give the same rows every time.")
         self.n_rows = count
 
-    def _check(self, block: Block) -> None:
-        finite = np.isfinite(block.X)
-        if not finite.all():
-            place = int(np.argmin(finite.all(axis=0)))
-            held = "NaN" if np.isnan(block.X[:, place]).any() else "infinity"
-            raise _incomplete(_label(place, self.feature_names), held)
-        if _is_missing(block.y):
-            raise _incomplete(" ".join(["the target", *(self.targets or ())]), "NaN, infinity or None")
-        if block.sample_weight is not None and not (
-            np.isfinite(block.sample_weight).all() and (block.sample_weight >= 0).all()
-        ):
-            raise ValueError("The sample weights hold NaN, infinity or negative numbers; drop those rows first.")
+
+def check_block(block: Block, feature_names: np.ndarray | None = None, targets: tuple[str, ...] | None = None) -> None:
+    """Refuse rows with missing or infinite numbers, or with negative weights."""
+    finite = np.isfinite(block.X)
+    if not finite.all():
+        place = int(np.argmin(finite.all(axis=0)))
+        held = "NaN" if np.isnan(block.X[:, place]).any() else "infinity"
+        raise _incomplete(_label(place, feature_names), held)
+    if _is_missing(block.y):
+        raise _incomplete(" ".join(["the target", *(targets or ())]), "NaN, infinity or None")
+    if block.sample_weight is not None and not (
+        np.isfinite(block.sample_weight).all() and (block.sample_weight >= 0).all()
+    ):
+        raise ValueError("The sample weights hold NaN, infinity or negative numbers; drop those rows first.")
+
+
+def as_block(values: tuple, number: int = 0) -> Block:
+    """All of a chunk (X, y) or (X, y, sample_weight), checked."""
+    chunk = _Chunk(values, number)
+    names = chunk.columns.names
+    weight = None if chunk.weight is None else np.asarray(chunk.weight, dtype=float)
+    block = Block(_inputs(chunk.X, names), np.asarray(chunk.y), weight)
+    check_block(block, names)
+    return block
 
 
 def default_memory_limit() -> int:

@@ -1,0 +1,321 @@
+"""Training rows of Dask collections: what ``fit`` asks of them is found on the workers."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from operator import add
+from typing import NamedTuple
+
+import numpy as np
+from sklearn.utils.multiclass import check_classification_targets
+
+from skscn.activations import Activation
+from skscn.estimators._data import (
+    ArrayData,
+    TrainingData,
+    WeightCount,
+    described,
+    fingerprint,
+    indicators,
+    labels_of,
+    largest_weight,
+)
+from skscn.rows.dask import Collections, DaskRows, Part, Parts
+from skscn.rows.sources import Block
+from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling
+
+# Of so many rows labels may be brought to the driver, and rows may be held out by their numbers.
+_FEW_ROWS = 100_000
+# Into how many steps a range of numbers is cut in one search for quantiles: after 8 of them a float64 is found.
+_STEPS = 256
+
+
+class DaskData(TrainingData):
+    """Rows in :class:`~skscn.rows.dask.Parts`; the driver holds what does not grow with them."""
+
+    sample_weight = None
+
+    def __init__(
+        self,
+        parts: Parts,
+        shape: tuple[int, int],
+        n_outputs: int,
+        classes: np.ndarray | None,
+        single_output: bool,
+        single_precision: bool,
+    ):
+        self.parts, self._shape, self._n_outputs = parts, shape, n_outputs
+        self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
+        self.X = self.y = parts
+        self._dtype, self._weighted = parts.map(_kind)[0]
+
+    @classmethod
+    def regression(cls, collections: Collections) -> DaskData:
+        """Rows with numbers as targets."""
+        blocks = collections.blocks
+        shapes, types = zip(*blocks.map(_target_kind), strict=True)
+        parts = _prepared(collections, _numbers)
+        n_outputs = 1 if len(shapes[0]) == 0 else shapes[0][0]
+        shape = (parts.n_rows, collections.n_features)
+        return cls(parts, shape, n_outputs, None, len(shapes[0]) == 0, all(t == np.float32 for t in types))
+
+    @classmethod
+    def classification(cls, collections: Collections) -> DaskData:
+        """Rows with indicators of their classes as targets."""
+        classes = np.unique(np.concatenate(collections.blocks.map(_classes_in)))
+        check_classification_targets(classes)
+        parts = _prepared(collections, partial(_indicated, classes=classes))
+        n_outputs = 1 if len(classes) == 2 else len(classes)
+        return cls(parts, (parts.n_rows, collections.n_features), n_outputs, classes, len(classes) == 2, True)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """N and d."""
+        return self._shape
+
+    @property
+    def n_outputs(self) -> int:
+        """m."""
+        return self._n_outputs
+
+    @property
+    def weight(self) -> float:
+        """The sum of the weights; the number of rows without them."""
+        return float(sum(self.parts.map(_total_weight))) if self._weighted else float(self.shape[0])
+
+    def labels(self) -> np.ndarray | None:
+        """The number of each row's class, if there are classes."""
+        self._check_few()
+        return None if self.classes is None else np.concatenate(self.parts.map(_labels))
+
+    def _check_few(self) -> None:
+        if self.shape[0] > _FEW_ROWS:
+            raise ValueError(
+                f"Rows are held out by their numbers, which for {self.shape[0]} rows are too many for the driver; use "
+                'early_stopping="gcv", which needs no rows of its own, or "auto", which does so by itself.'
+            )
+
+    def take(self, rows: np.ndarray) -> ArrayData:
+        """These rows, brought to the driver."""
+        part = self.parts.take(rows)
+        y = part.targets[:, 0] if self.single_output else part.targets
+        return ArrayData(
+            part.X,
+            part.targets,
+            part.numbers,
+            part.sample_weight,
+            y,
+            self.classes,
+            self.single_output,
+            self.single_precision,
+        )
+
+    def keep(self, rows: np.ndarray) -> DaskData:
+        """These rows, left on the workers."""
+        shape = (len(rows), self.shape[1])
+        return DaskData(
+            self.parts.kept(rows), shape, self.n_outputs, self.classes, self.single_output, self.single_precision
+        )
+
+    def scale_inputs(self, name: str | None) -> InputScaling:
+        """The named scaling, fitted to the inputs."""
+        return input_scaling(name, _Statistics(self.parts, _inputs_of, self._dtype))
+
+    def scale_targets(self, name: str | None) -> Scaling:
+        """The named scaling, fitted to the targets."""
+        return target_scaling(name, _Statistics(self.parts, _targets_of, np.dtype(np.float64)))
+
+    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest target of each output."""
+        return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
+
+    def open_rows(
+        self, outputs: Scaling, *, activation: Activation, scaling: InputScaling, n_jobs: int | None
+    ) -> DaskRows:
+        """The rows for growth, targets scaled; the cluster says how many work at a time."""
+        shape = (*self.shape, self.n_outputs)
+        return DaskRows(self.parts, shape, outputs=outputs, activation=activation, scaling=scaling)
+
+    def fingerprint(self) -> str:
+        """The same for the same rows, wherever they are."""
+        sums = self.parts.map_with_starts(_fingerprint)
+        return described(np.sum(sums, axis=0), self.shape, self._dtype, self.classes)
+
+
+# ---- what happens on a worker
+
+
+def _prepared(collections: Collections, make_targets) -> Parts:
+    """Parts with targets and with the weights that count; rows of weight 0 are left out."""
+    blocks = collections.blocks
+    types, weighted = zip(*blocks.map(_kind), strict=True)
+    dtype = np.result_type(*types)
+    largest, counted = 1.0, None
+    if weighted[0]:
+        largest = largest_weight([some for some in blocks.map(_weight_range) if some is not None])
+        counted = reduce(add, blocks.map(_weight_count, largest))
+    return blocks.changed_with_starts(_part, make_targets, dtype, largest, counted)
+
+
+def _kind(part: Part | Block) -> tuple[np.dtype, bool]:
+    return part.X.dtype, part.sample_weight is not None
+
+
+def _target_kind(block: Block) -> tuple[tuple, np.dtype]:
+    return block.y.shape[1:], block.y.dtype
+
+
+def _classes_in(block: Block) -> np.ndarray:
+    if block.y.ndim != 1 and block.y.shape[1:] != (1,):
+        raise ValueError(f"y must have one column of classes, not the shape {block.y.shape}.")
+    return np.unique(block.y)
+
+
+def _weights(part: Part | Block) -> np.ndarray:
+    return np.ones(len(part.X)) if part.sample_weight is None else part.sample_weight
+
+
+def _weight_range(block: Block) -> tuple[float, float] | None:
+    weights = _weights(block)
+    return (float(weights.min()), float(weights.max())) if len(weights) else None
+
+
+def _weight_count(block: Block, largest: float) -> WeightCount:
+    return WeightCount.of(_weights(block), largest)
+
+
+def _part(block: Block, start: int, make_targets, dtype: np.dtype, largest: float, counted: WeightCount | None) -> Part:
+    X, targets = block.X.astype(dtype, copy=False), make_targets(block.y)
+    numbers = np.arange(start, start + len(X))
+    if counted is None:
+        return Part(X, targets, None, numbers)
+    part = Part(X, targets, _weights(block), numbers).take(np.flatnonzero(_weights(block) / largest))
+    return part._replace(sample_weight=counted.scaled(_weights(part), largest))
+
+
+def _numbers(y: np.ndarray) -> np.ndarray:
+    if y.dtype.kind not in "biufO":
+        raise ValueError(f"The target holds values of type {y.dtype}, not numbers; use a classifier for classes.")
+    return y.reshape(len(y), -1).astype(np.float64)
+
+
+def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
+
+
+def _inputs_of(part: Part) -> np.ndarray:
+    return part.X
+
+
+def _targets_of(part: Part) -> np.ndarray:
+    return part.targets
+
+
+def _labels(part: Part) -> np.ndarray:
+    return labels_of(part.targets)
+
+
+def _fingerprint(part: Part, start: int) -> np.ndarray:
+    return fingerprint(part.X, part.targets, part.sample_weight, start)
+
+
+class _Statistics:
+    """Column by column, of inputs or targets; exact but for the order of adding up."""
+
+    def __init__(self, parts: Parts, values_of, dtype: np.dtype):
+        self.parts, self.values_of, self.dtype = parts, values_of, dtype
+
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest value."""
+        found = [some for some in self.parts.map(_range, self.values_of) if some is not None]
+        lows, highs = zip(*found, strict=True)
+        return np.min(lows, axis=0).astype(np.float64), np.max(highs, axis=0).astype(np.float64)
+
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance."""
+        total = sum(self.parts.map(_total_weight))
+        mean = np.sum(self.parts.map(_moment, self.values_of, 0.0, 1), axis=0) / total
+        return mean, np.sum(self.parts.map(_moment, self.values_of, mean, 2), axis=0) / total
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """The smallest value below or at which lies each share of the weight: a search of the order of all numbers.
+
+        Every step cuts the range in which each quantile lies by a factor, whatever the numbers; of each range only
+        the weights below its cuts come to the driver.
+        """
+        ordered = self.parts.changed(_ordered, self.values_of)
+        total = sum(ordered.map(_ordered_weight))
+        low, high = (_order(bound) for bound in self.range())
+        wanted = (shares * total)[:, np.newaxis]
+        lows, highs = np.tile(low, (len(shares), 1)), np.tile(high, (len(shares), 1))
+        while (lows < highs).any():
+            cuts = _cuts(lows, highs)
+            below = np.sum(ordered.map(_below, cuts), axis=0)
+            # The first cut at or below which the share lies, and the one before it.
+            first = (below < wanted).sum(axis=0)
+            begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])
+            highs = np.take_along_axis(ends, first[np.newaxis], axis=0)[0]
+            # Rounding of weights may leave the last share just out of reach.
+            lows = np.minimum(np.take_along_axis(begins, first[np.newaxis], axis=0)[0], highs)
+        return _value(lows).astype(self.dtype)
+
+
+class _Ordered(NamedTuple):
+    """Each column of some rows in the order of its numbers, as whole numbers, and the weight up to each place."""
+
+    X: np.ndarray
+    weights: np.ndarray
+
+
+def _range(part: Part, values_of) -> tuple[np.ndarray, np.ndarray] | None:
+    values = values_of(part)
+    return (values.min(axis=0), values.max(axis=0)) if len(values) else None
+
+
+def _total_weight(part: Part) -> float:
+    return float(_weights(part).sum())
+
+
+def _moment(part: Part, values_of, centre: np.ndarray | float, power: int) -> np.ndarray:
+    values = (values_of(part).astype(np.float64) - centre) ** power
+    return _weights(part) @ values
+
+
+def _ordered(part: Part, values_of) -> _Ordered:
+    keys = _order(values_of(part))
+    places = np.argsort(keys, axis=0, kind="stable")
+    weights = np.vstack([np.zeros((1, keys.shape[1])), np.cumsum(_weights(part)[places], axis=0)])
+    return _Ordered(np.take_along_axis(keys, places, axis=0), weights)
+
+
+def _ordered_weight(ordered: _Ordered) -> float:
+    return float(ordered.weights[-1, 0])
+
+
+def _below(ordered: _Ordered, cuts: np.ndarray) -> np.ndarray:
+    """The weight of the rows up to each cut, cuts of shape (steps, shares, d)."""
+    below = np.empty(cuts.shape)
+    for j, keys in enumerate(ordered.X.T):
+        below[..., j] = ordered.weights[np.searchsorted(keys, cuts[..., j], side="right"), j]
+    return below
+
+
+def _cuts(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
+    """Cuts from ``lows`` on and below ``highs``, of equal distance; all whole numbers where they are few."""
+    steps = np.arange(1, _STEPS, dtype=np.uint64).reshape(-1, 1, 1)
+    whole, rest = np.divmod(highs - lows, np.uint64(_STEPS))
+    return lows + whole * steps + rest * steps // np.uint64(_STEPS)
+
+
+def _order(values: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of the float64 values, each next to the next."""
+    # Adding 0 makes −0 and 0 one.
+    bits = (values.astype(np.float64) + 0.0).view(np.uint64)
+    negative = bits >> np.uint64(63) == 1
+    return np.where(negative, ~bits, bits | np.uint64(1 << 63))
+
+
+def _value(keys: np.ndarray) -> np.ndarray:
+    """The float64 values again."""
+    positive = keys >> np.uint64(63) == 1
+    return np.where(positive, keys & np.uint64((1 << 63) - 1), ~keys).view(np.float64)
