@@ -64,6 +64,7 @@ _MODULES = (
     "growth",
     "kernels",
     "network",
+    "onnx",
     "output_weights",
     "persistence",
     "plot",
