@@ -75,8 +75,8 @@ def made(name, activation):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("name", estimators.__all__)
 def test_every_estimator_with_every_activation(name, activation):
-    rows = ROWS[:-2] if activation in ("sine", "cosine", "relu") else ROWS
-    agree(made(name, activation).fit(X, LABELS), rows)
+    # Far out, a wave turns the last bits of its argument into first digits.
+    agree(made(name, activation).fit(X, LABELS), ROWS[:-2] if activation in ("sine", "cosine") else ROWS)
 
 
 def test_every_activation_has_its_operators():
@@ -86,8 +86,7 @@ def test_every_activation_has_its_operators():
 @pytest.mark.parametrize("y", [Y, OUTPUTS, Y[:, np.newaxis]], ids=["one", "two", "a column"])
 @pytest.mark.parametrize("scaling", SCALINGS)
 def test_every_scaling(scaling, y):
-    rows = ROWS[:-2] if scaling is None else ROWS
-    agree(SCNRegressor(**SMALL, scaling=scaling).fit(X, y), rows)
+    agree(SCNRegressor(**SMALL, scaling=scaling).fit(X, y))
 
 
 @pytest.mark.parametrize("configuration", ["polished", "ladder"])
@@ -129,7 +128,7 @@ def test_an_ensemble_of_several_outputs():
     ids=["regressor", "classifier", "hidden layer"],
 )
 def test_pipelines(model):
-    agree(model.fit(X, LABELS), ROWS[:-2])
+    agree(model.fit(X, LABELS))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
@@ -167,6 +166,16 @@ class Unknown(StandardScaler):
 def test_what_cannot_be_exported(model, reason):
     with pytest.raises(ValueError, match=reason):
         to_onnx(model)
+
+
+def test_operators_of_older_and_newer_versions():
+    model = SCNClassifier(**SMALL, scaling="quantile", activation="gaussian").fit(X, LABELS)
+    for opset in (13, 17):
+        graph = to_onnx(model, target_opset=opset)
+        assert graph.opset_import[0].version <= opset
+        np.testing.assert_allclose(run(graph)["probabilities"], model.predict_proba(ROWS), atol=1e-9)
+    with pytest.raises(ValueError, match="needs target_opset=13 or later; got 12"):
+        to_onnx(model, target_opset=12)
 
 
 def test_a_model_that_is_not_fitted():

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -121,7 +122,8 @@ def _check_format(about: dict, path: Path, kind: Kind) -> None:
     if type(version) is not int or version < 1:
         raise kind.refusal(path, "is damaged (its format is not a number)")
     if version > kind.newest:
-        writer = versions.get("skscn", "?") if isinstance(versions, dict) else "?"
+        writer = versions.get("skscn") if isinstance(versions, dict) else None
+        writer = writer if isinstance(writer, str) and re.fullmatch(r"[\w.+]{1,20}", writer) else "?"
         raise kind.error(
             f"{path} has format {version}, written by skscn {writer}; this one reads up to format {kind.newest}: "
             "upgrade with pip install --upgrade scikit-scn."

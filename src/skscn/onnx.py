@@ -30,6 +30,8 @@ __all__ = ["register_converters", "to_onnx"]
 
 _PURPOSE = "ONNX"
 _LARGEST = np.finfo(np.float64).max
+# Since then sums take their axes as an input.
+_OLDEST_OPSET = 13
 
 
 def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_opset: int | None = None) -> Any:
@@ -45,7 +47,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     path : path-like, default=None
         Where to write it as well.
     target_opset : int, default=None
-        Version of ONNX's operators; None means the newest that skl2onnx knows.
+        Version of ONNX's operators, 13 or later; None means the newest that skl2onnx knows.
 
     Returns
     -------
@@ -76,6 +78,8 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     if type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not an estimator of skscn; skl2onnx.to_onnx may know it.")
+    if target_opset is not None and target_opset < _OLDEST_OPSET:
+        raise ValueError(f"The graph needs target_opset={_OLDEST_OPSET} or later; got {target_opset}.")
     check_is_fitted(last)
     try:
         graph = skl2onnx.to_onnx(

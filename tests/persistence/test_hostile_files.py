@@ -122,8 +122,9 @@ def test_a_newer_format_asks_for_a_newer_version(path):
 
 def test_a_header_that_nothing_can_be_said_about(path):
     about, arrays = taken_apart("SCNRegressor")
-    for model in (None, {}, {"class": "Pipeline", "steps": [1]}, {"class": "SCNRegressor", "fitted": []}):
-        path.write_bytes(mutations.put_together(about | {"model": model}, arrays))
+    models = (None, {}, {"class": "Pipeline", "steps": [1]}, {"class": "SCNRegressor", "fitted": []})
+    for change in [{"notes": "none", "model": None}, *({"model": model} for model in models)]:
+        path.write_bytes(mutations.put_together(about | change, arrays))
         with pytest.raises(ModelFileError, match="another structure"):
             describe_model(path)
         with pytest.raises(ModelFileError, match="cannot be used"):
@@ -198,6 +199,7 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNEnsembleClassifier", (*MEMBER, "classes_", "values"), ["a", "b", "c"], "other classes"),
         ("Pipeline", ("model", "steps"), [], "no steps"),
         ("Pipeline", ("model", "steps", 0), 5, "a step of a Pipeline is 5"),
+        ("Pipeline", ("model", "steps", 0, 0), "a\nb", "a step of a Pipeline is"),
         ("Pipeline", ("model", "steps", 0, 0), "network", "is missing|not a Pipeline|array"),
         ("Pipeline", ("model", "steps", 0, 1), "passthrough", "nothing refers to"),
     ],

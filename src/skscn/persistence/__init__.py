@@ -87,7 +87,8 @@ def _as_json(about: dict) -> dict:
 def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | Function] | None = None) -> Any:
     """Read what :func:`save_model` has written.
 
-    Nothing in the file is executed, and no more memory is used than the file's size justifies, whoever wrote it.
+    Nothing in the file is executed, and no more memory is used than the file's size justifies, whoever wrote it. Before
+    a model of somebody else is fitted further, set its ``checkpoint`` to None or to a path of your own.
 
     Parameters
     ----------
@@ -139,7 +140,9 @@ def describe_model(path: str | os.PathLike) -> dict[str, Any]:
         steps = model["steps"] if model["class"] == "Pipeline" else []
         last = steps[-1][1] if steps else model
         return {
-            **{name: about[name] for name in ("format", "versions", "notes")},
+            "format": about["format"],
+            "versions": dict(about["versions"]),
+            "notes": dict(about["notes"]),
             "bytes": path.stat().st_size,
             "class": model["class"],
             "steps": [(name, step if isinstance(step, str) else step["class"]) for name, step in steps],
@@ -150,6 +153,9 @@ def describe_model(path: str | os.PathLike) -> dict[str, Any]:
 
 
 def _description(estimator: dict) -> dict[str, Any]:
+    """Of an estimator, as it is written; a part that is none has nothing of this."""
+    if "fitted" not in estimator:
+        return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
     shapes = [network["weights"] for network in networks]

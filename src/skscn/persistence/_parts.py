@@ -85,9 +85,19 @@ _QUANTILES = Record(
     shares=Array(np.float64, "sd"),
 )
 
+
+def _check_network(network: Network) -> None:
+    if len(network.coefficients) != network.linear.size + network.n_nodes:
+        raise UnusableError("a network has more or fewer directions than columns")
+    if network.n_features == 0 or network.n_outputs == 0 or (network.single_output and network.n_outputs != 1):
+        raise UnusableError("a network has no inputs or no outputs, or several where it should have one")
+    if network.bounds is not None and len(network.bounds) != 2:
+        raise UnusableError("a network has bounds that are not two")
+
+
 _NETWORK = Record(
     Network,
-    lambda network: _check_network(network),
+    _check_network,
     weights=Array(np.float64, "dL"),
     biases=Array(np.float64, "L"),
     output_weights=Array(np.float64, "Lm"),
@@ -106,15 +116,6 @@ _NETWORK = Record(
     single_output=Choice(False, True),
     single_precision=Choice(False, True),
 )
-
-
-def _check_network(network: Network) -> None:
-    if len(network.coefficients) != network.linear.size + network.n_nodes:
-        raise UnusableError("a network has more or fewer directions than columns")
-    if network.n_features == 0 or network.n_outputs == 0 or (network.single_output and network.n_outputs != 1):
-        raise UnusableError("a network has no inputs or no outputs, or several where it should have one")
-    if network.bounds is not None and len(network.bounds) != 2:
-        raise UnusableError("a network has bounds that are not two")
 
 
 def _check_class(value: Any, cls: type) -> None:
@@ -326,7 +327,8 @@ class _Pipeline:
         return pipeline
 
     def _read_step(self, stored: Any, place: str, shelf: Shelf) -> tuple[str, Any]:
-        if not isinstance(stored, list) or len(stored) != 2 or not isinstance(stored[0], str):
+        named = isinstance(stored, list) and len(stored) == 2 and isinstance(stored[0], str)
+        if not named or not stored[0].isprintable():
             raise UnusableError(f"a step of a Pipeline is {shortened(stored)}")
         name, step = stored
         return name, _NOTHING if step == _NOTHING else _STEPS.read(step, at(place, name), shelf, {})
