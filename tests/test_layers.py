@@ -12,6 +12,7 @@ SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
     {"extras", "files"},
+    {"archive"},
     {"activations", "scaling"},
     {"supervision"},
     {"kernels"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SCNRegressor,
     )
     from skscn.network import Network
+    from skscn.persistence import ModelFileError, describe_model, load_model, save_model
     from skscn.rows import Chunks
 
 __version__ = "0.1.0"
@@ -23,6 +24,7 @@ __all__ = [
     "Activation",
     "Chunks",
     "IRVFLRegressor",
+    "ModelFileError",
     "ModifiedQuickpropRegressor",
     "Network",
     "SCNClassifier",
@@ -30,6 +32,9 @@ __all__ = [
     "SCNEnsembleRegressor",
     "SCNRegressor",
     "__version__",
+    "describe_model",
+    "load_model",
+    "save_model",
 ]
 
 # Where each name is defined; it is imported when it is first used, so that importing skscn costs next to nothing.
@@ -38,12 +43,16 @@ _HOMES = {
     "Activation": "skscn.activations",
     "Chunks": "skscn.rows",
     "IRVFLRegressor": "skscn.estimators",
+    "ModelFileError": "skscn.persistence",
     "ModifiedQuickpropRegressor": "skscn.estimators",
     "Network": "skscn.network",
     "SCNClassifier": "skscn.estimators",
     "SCNEnsembleClassifier": "skscn.estimators",
     "SCNEnsembleRegressor": "skscn.estimators",
     "SCNRegressor": "skscn.estimators",
+    "describe_model": "skscn.persistence",
+    "load_model": "skscn.persistence",
+    "save_model": "skscn.persistence",
 }
 
 
@@ -55,7 +64,9 @@ _MODULES = (
     "growth",
     "kernels",
     "network",
+    "onnx",
     "output_weights",
+    "persistence",
     "plot",
     "progress",
     "rows",

@@ -6,8 +6,6 @@ state of a network depends on its nodes alone, taking them in again leads to the
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import re
 from dataclasses import dataclass
@@ -15,16 +13,13 @@ from pathlib import Path
 from time import monotonic
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
 from skscn.activations import Activation
+from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.configuration import Configuration
 from skscn.estimators._data import TrainingData
-from skscn.estimators._training import HISTORY, Training
-from skscn.files import replace_file
+from skscn.estimators._training import Training, history_columns, history_of
 
-_FORMAT = 1
 # Seconds between two writes.
 _EVERY = 1.0
 # Parameters on which the network does not depend.
@@ -33,6 +28,9 @@ _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
 class CheckpointError(ValueError):
     """A checkpoint that is damaged, or of other data or parameters."""
+
+
+_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start anew")
 
 
 @dataclass(frozen=True)
@@ -59,6 +57,9 @@ class Checkpoint:
         self.path, self.origin = Path(path).expanduser(), origin
         if not self.path.parent.is_dir():
             raise FileNotFoundError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}; make it first.")
+        # A file that is something else must not be written over, also where nothing is read from it.
+        if self.path.exists():
+            read_header(self.path, _KIND)
         self._written = monotonic()
 
     @classmethod
@@ -78,34 +79,12 @@ class Checkpoint:
         """What was saved, or None where there is no file yet."""
         if not self.path.exists():
             return None
+        about, arrays = read_archive(self.path, _KIND)
         try:
-            with safe_open(self.path, framework="numpy") as file:
-                header = (file.metadata() or {}).get("skscn")
-                names = file.keys()
-                arrays = {name: file.get_tensor(name) for name in names}
-        except (SafetensorError, OSError) as error:
-            raise self._damaged(str(error)) from error
-        if header is None:
-            raise CheckpointError(f"{self.path} is not a checkpoint of skscn; give another path, or delete it.")
-        return self._checked(header, arrays)
-
-    def _checked(self, header: str, arrays: dict[str, np.ndarray]) -> Saved:
-        try:
-            about = json.loads(header)
-            checksum, version = about.pop("checksum"), about["format"]
-            origin, seed = about["origin"], about["seed"]
-        except (ValueError, KeyError, AttributeError) as error:
-            raise self._damaged("its header cannot be read") from error
-        if version != _FORMAT:
-            raise CheckpointError(f"{self.path} has format {version}; this version of skscn reads format {_FORMAT}.")
-        if checksum != _checksum(about, arrays):
-            raise self._damaged("its checksum is wrong")
-        self._check_origin(origin)
-        columns = {name: arrays[f"history.{name}"] for name in HISTORY.names or ()}
-        history = np.empty(len(columns["nodes"]), HISTORY)
-        for name, column in columns.items():
-            history[name] = column
-        return Saved(arrays["weights"], arrays["biases"], history, int(seed))
+            self._check_origin(about["origin"])
+            return Saved(arrays["weights"], arrays["biases"], history_of(arrays), int(about["seed"]))
+        except (KeyError, AttributeError, TypeError) as error:
+            raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
 
     def _check_origin(self, origin: dict[str, str]) -> None:
         names = sorted({*origin, *self.origin} - {"data"})
@@ -122,9 +101,6 @@ class Checkpoint:
                 "the file to start anew."
             )
 
-    def _damaged(self, reason: str) -> CheckpointError:
-        return CheckpointError(f"{self.path} is damaged ({reason}); delete it to start anew.")
-
     def note(self, training: Training, seed: int) -> None:
         """Save, unless that was done a moment ago."""
         if monotonic() - self._written >= _EVERY:
@@ -132,16 +108,9 @@ class Checkpoint:
 
     def save(self, training: Training, seed: int) -> None:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
-        history = training.history
         weights, biases = training.grown
-        arrays = {
-            "weights": np.ascontiguousarray(weights),
-            "biases": np.ascontiguousarray(biases),
-            **{f"history.{name}": np.ascontiguousarray(history[name]) for name in HISTORY.names or ()},
-        }
-        about = {"format": _FORMAT, "origin": self.origin, "seed": seed}
-        content = save(arrays, {"skscn": json.dumps({**about, "checksum": _checksum(about, arrays)})})
-        replace_file(self.path, content)
+        arrays = {"weights": weights, "biases": biases, **history_columns(training.history)}
+        write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
         self._written = monotonic()
 
 
@@ -154,11 +123,3 @@ def _description(value) -> str:
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
-
-
-def _checksum(about: dict, arrays: dict[str, np.ndarray]) -> str:
-    digest = hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16)
-    for name in sorted(arrays):
-        digest.update(f"{name}{arrays[name].shape}{arrays[name].dtype}".encode())
-        digest.update(arrays[name].tobytes())
-    return digest.hexdigest()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -29,6 +29,19 @@ HISTORY = np.dtype(
         ("seconds", np.float64),
     ]
 )
+
+
+def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
+    """A history as plain arrays."""
+    return {name: history[name] for name in HISTORY.names or ()}
+
+
+def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The history among these arrays."""
+    history = np.empty(len(arrays["nodes"]), HISTORY)
+    for name in HISTORY.names or ():
+        history[name] = arrays[name]
+    return history
 
 
 @dataclass(frozen=True)
@@ -181,17 +194,20 @@ class Training:
         """The network of this moment, with the nodes to keep."""
         nodes, start = self.nodes, self.output_weights.linear
         solution = self.output_weights.solution(self.rows, nodes)
+        # Products with arrays of another order differ in their last bits, and copies in files are contiguous.
+        beta = np.ascontiguousarray(solution.output_weights)
+        weights, biases = self._linear
         return Network(
             weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
             biases=np.hstack(self._biases)[:nodes],
-            output_weights=solution.output_weights[start:],
-            linear=LinearColumns(*self._linear, solution.output_weights[:start]),
+            output_weights=beta[start:],
+            linear=LinearColumns(np.ascontiguousarray(weights), biases, beta[:start]),
             activation=self.parts.activation,
             inputs=self.parts.inputs,
             outputs=self.parts.outputs,
             bounds=self._bounds() if self.parts.bounded else None,
             directions=solution.directions,
-            coefficients=solution.coefficients,
+            coefficients=np.ascontiguousarray(solution.coefficients),
             single_output=self.parts.single_output,
             single_precision=self.parts.single_precision,
         )

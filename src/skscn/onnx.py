@@ -1,0 +1,342 @@
+"""Models as ONNX graphs, in double precision: scaling, network, bounds, and for classifiers labels and probabilities.
+
+The converters are those of skl2onnx, so whole pipelines export as well. Graphs use operators that onnxruntime has in
+float64 on processors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from skscn import __version__, estimators
+from skscn.activations import ACTIVATIONS
+from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
+from skscn.estimators._base import GrowingNetwork
+from skscn.estimators._calibration import Calibration
+from skscn.extras import optional
+from skscn.files import replace_file
+from skscn.network import Network
+from skscn.scaling import QuantileScaling
+
+__all__ = ["register_converters", "to_onnx"]
+
+_PURPOSE = "ONNX"
+_LARGEST = np.finfo(np.float64).max
+# Since then sums take their axes as an input.
+_OLDEST_OPSET = 13
+
+
+def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_opset: int | None = None) -> Any:
+    """Give a fitted model as an ONNX graph, which predicts what the model does.
+
+    The graph takes ``X``, float64 of shape (rows, inputs). A regressor gives ``variable`` of shape (rows, outputs); a
+    classifier gives ``label`` and ``probabilities``. Intervals and staged predictions stay in Python.
+
+    Parameters
+    ----------
+    model : fitted estimator of skscn, or Pipeline with one at its end
+        Other steps are those that skl2onnx knows, and networks that transform.
+    path : path-like, default=None
+        Where to write it as well.
+    target_opset : int, default=None
+        Version of ONNX's operators, 13 or later; None means the newest that skl2onnx knows.
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+
+    Raises
+    ------
+    ValueError
+        For a model with parts that have no counterpart in ONNX.
+
+    Examples
+    --------
+    >>> import onnxruntime
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skscn import SCNRegressor
+    >>> from skscn.onnx import to_onnx
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
+    >>> session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    >>> predictions = session.run(["variable"], {"X": X})[0][:, 0]
+    >>> bool(abs(predictions - model.predict(X)).max() < 1e-9 * abs(y).max())
+    True
+    """
+    register_converters()
+    skl2onnx = optional("skl2onnx", _PURPOSE)
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    exceptions = optional("skl2onnx.common.exceptions", _PURPOSE)
+    *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    if type(last).__name__ not in estimators.__all__:
+        raise ValueError(f"{type(last).__name__} is not an estimator of skscn; skl2onnx.to_onnx may know it.")
+    if target_opset is not None and target_opset < _OLDEST_OPSET:
+        raise ValueError(f"The graph needs target_opset={_OLDEST_OPSET} or later; got {target_opset}.")
+    check_is_fitted(last)
+    try:
+        graph = skl2onnx.to_onnx(
+            _with_hidden_layers(model),
+            name=type(last).__name__,
+            initial_types=[("X", types.DoubleTensorType([None, model.n_features_in_]))],
+            options={id(last): {"zipmap": False}} if hasattr(last, "classes_") else None,
+            target_opset=target_opset,
+        )
+    except (exceptions.MissingConverter, exceptions.MissingShapeCalculator) as error:
+        raise ValueError(
+            f"skl2onnx has no counterpart for one of the steps {', '.join(type(step).__name__ for step in before)}; "
+            "export the last step alone, to_onnx(pipeline[-1]), and do the others before."
+        ) from error
+    graph.producer_name, graph.producer_version = "scikit-scn", __version__
+    if path is not None:
+        replace_file(Path(path), graph.SerializeToString())
+    return graph
+
+
+class _HiddenLayer(TransformerMixin, BaseEstimator):
+    """What a network does that is a step of a Pipeline before the last."""
+
+    def __init__(self, network: Network):
+        self.network = network
+
+
+def _with_hidden_layers(model: BaseEstimator) -> BaseEstimator:
+    """A Pipeline whose networks before the last step say that they transform; other models as they are."""
+    if not isinstance(model, Pipeline):
+        return model
+    *before, last = model.steps
+    hidden = [
+        (name, _HiddenLayer(step.network_) if isinstance(step, GrowingNetwork) else step) for name, step in before
+    ]
+    return Pipeline([*hidden, last])
+
+
+def register_converters() -> None:
+    """Make the estimators known to skl2onnx, whose own ``to_onnx`` then exports pipelines that end with one.
+
+    For classifiers give it ``options={"zipmap": False}``, since ZipMap has single precision only. It takes a network
+    that is a step before the last for one that predicts; :func:`to_onnx` knows that it transforms.
+    """
+    update = optional("skl2onnx", _PURPOSE).update_registered_converter
+    for name in estimators.__all__:
+        cls = getattr(estimators, name)
+        is_classifier = hasattr(cls, "predict_proba")
+        update(
+            cls,
+            f"Skscn{name}",
+            _classifier_shapes if is_classifier else _regressor_shapes,
+            _convert_classifier if is_classifier else _convert_regressor,
+            options={"zipmap": [True, False, "columns"]} if is_classifier else None,
+        )
+    update(_HiddenLayer, "SkscnHiddenLayer", _hidden_shapes, _convert_hidden)
+
+
+def _hidden_shapes(operator: Any) -> None:
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    nodes = operator.raw_operator.network.n_nodes
+    operator.outputs[0].type = types.DoubleTensorType([operator.inputs[0].get_first_dimension(), nodes])
+
+
+def _regressor_shapes(operator: Any) -> None:
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    model = operator.raw_operator
+    network = model.members_[0].network_ if isinstance(model, SCNEnsembleRegressor) else model.network_
+    operator.outputs[0].type = types.DoubleTensorType([operator.inputs[0].get_first_dimension(), network.n_outputs])
+
+
+def _classifier_shapes(operator: Any) -> None:
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    classes, rows = operator.raw_operator.classes_, operator.inputs[0].get_first_dimension()
+    texts = classes.dtype.kind in "UO"
+    operator.outputs[0].type = (types.StringTensorType if texts else types.Int64TensorType)([rows])
+    operator.outputs[1].type = types.DoubleTensorType([rows, len(classes)])
+
+
+def _convert_hidden(scope: Any, operator: Any, container: Any) -> None:
+    graph, network = _Graph(scope, container), operator.raw_operator.network
+    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    graph.name(_hidden(graph, _scaled(graph, x, network), network), operator.outputs[0])
+
+
+def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
+    graph, model = _Graph(scope, container), operator.raw_operator
+    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    if isinstance(model, SCNEnsembleRegressor):
+        predictions = _weighted(graph, x, model, lambda member, columns: _network(graph, columns, member.network_))
+    else:
+        predictions = _network(graph, x, model.network_)
+    graph.name(predictions, operator.outputs[0])
+
+
+def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
+    graph, model = _Graph(scope, container), operator.raw_operator
+    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    if isinstance(model, SCNEnsembleClassifier):
+        probabilities = decision = _weighted(
+            graph,
+            x,
+            model,
+            lambda member, columns: _probabilities(graph, _class_outputs(graph, columns, member), member),
+        )
+    else:
+        decision = _class_outputs(graph, x, model)
+        probabilities = _probabilities(graph, decision, model)
+    winners = graph("ArgMax", decision, axis=1, keepdims=0)
+    graph.name(graph("Gather", graph.constant(_labels(model.classes_)), winners, axis=0), operator.outputs[0])
+    graph.name(probabilities, operator.outputs[1])
+
+
+def _labels(classes: np.ndarray) -> np.ndarray:
+    """Texts or whole numbers; a classifier has no others."""
+    if classes.dtype.kind in "UO":
+        return classes.astype(object)
+    if not np.array_equal(classes, classes.astype(np.int64)):
+        raise ValueError(f"Labels in ONNX are texts or whole numbers of 64 bits; these are {classes}.")
+    return classes.astype(np.int64)
+
+
+class _Graph:
+    """Adds operators to a graph of skl2onnx; each call gives the name of what the operator puts out."""
+
+    def __init__(self, scope: Any, container: Any):
+        self.scope, self.container = scope, container
+        self.double = optional("onnx", _PURPOSE).TensorProto.DOUBLE
+
+    def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        output = self.scope.get_unique_variable_name(kind.lower())
+        name = self.scope.get_unique_operator_name(kind)
+        self.container.add_node(kind, list(inputs), [output], name=name, **attributes)
+        return output
+
+    def constant(self, value: Any) -> str:
+        """A constant; numbers are double precision, unless they are whole already."""
+        value = np.asarray(value)
+        value = value if value.dtype.kind in "iO" else value.astype(np.float64)
+        name = self.scope.get_unique_variable_name("constant")
+        tensor = optional("onnx.numpy_helper", _PURPOSE).from_array(
+            np.ascontiguousarray(value).reshape(value.shape), name
+        )
+        self.container.initializers.append(tensor)
+        return name
+
+    def name(self, output: str, variable: Any) -> None:
+        """Let an output be one of the model's."""
+        self.container.add_node(
+            "Identity", [output], [variable.full_name], name=self.scope.get_unique_operator_name("Identity")
+        )
+
+    def clip(self, x: str, low: Any, high: Any) -> str:
+        """Between limits that broadcast."""
+        return self("Min", self("Max", x, self.constant(low)), self.constant(high))
+
+
+def _weighted(graph: _Graph, x: str, model: Any, response: Callable[[Any, str], str]) -> str:
+    """The weighted sum of what the members say."""
+    shares = []
+    for member, features, weight in zip(model.members_, model.features_, model.weights_, strict=True):
+        columns = graph("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
+        shares.append(graph("Mul", response(member, columns), graph.constant(weight)))
+    return shares[0] if len(shares) == 1 else graph("Sum", *shares)
+
+
+def _network(graph: _Graph, x: str, network: Network) -> str:
+    """Predictions of shape (rows, outputs)."""
+    x = _scaled(graph, x, network)
+    straight = graph("MatMul", x, graph.constant(network.linear.direct_weights))
+    outputs = graph("Add", straight, graph.constant(network.linear.intercept))
+    if network.n_nodes:
+        hidden = _hidden(graph, x, network)
+        outputs = graph("Add", outputs, graph("MatMul", hidden, graph.constant(network.output_weights)))
+    if network.bounds is not None:
+        outputs = graph.clip(outputs, *network.bounds)
+    unscaled = graph("Mul", outputs, graph.constant(network.outputs.scale))
+    return graph.clip(graph("Add", unscaled, graph.constant(network.outputs.offset)), -_LARGEST, _LARGEST)
+
+
+def _hidden(graph: _Graph, x: str, network: Network) -> str:
+    """What each node makes of scaled rows."""
+    name = network.activation.name
+    if name not in _ACTIVATIONS or network.activation != ACTIVATIONS.get(name):
+        raise ValueError(
+            f"The activation {name!r} has no counterpart in ONNX; those of skscn have: {', '.join(_ACTIVATIONS)}."
+        )
+    inner = graph("Add", graph("MatMul", x, graph.constant(network.weights)), graph.constant(network.biases))
+    return _ACTIVATIONS[name](graph, inner)
+
+
+def _scaled(graph: _Graph, x: str, network: Network) -> str:
+    scaling = network.inputs
+    if isinstance(scaling, QuantileScaling):
+        return _quantiles(graph, x, scaling)
+    moved = graph("Sub", x, graph.constant(scaling.offset))
+    return graph.clip(graph("Div", moved, graph.constant(scaling.scale)), scaling.low, scaling.high)
+
+
+def _quantiles(graph: _Graph, x: str, scaling: QuantileScaling) -> str:
+    """Linear between knots: the first share, and of each rise after it as much as lies before x."""
+    knots, shares = scaling.knots.T.astype(np.float64), scaling.shares.T
+    widths = np.diff(knots, axis=1)
+    # Where a knot is there twice there is no rise between the two.
+    widths = np.where(widths > 0.0, widths, np.inf)
+    beside = graph("Unsqueeze", x, graph.constant(np.array([2])))
+    passed = graph("Div", graph("Sub", beside, graph.constant(knots[:, :-1])), graph.constant(widths))
+    rises = graph("Mul", graph.clip(passed, 0.0, 1.0), graph.constant(np.diff(shares, axis=1)))
+    return graph(
+        "Add", graph("ReduceSum", rises, graph.constant(np.array([2])), keepdims=0), graph.constant(shares[:, 0])
+    )
+
+
+def _class_outputs(graph: _Graph, x: str, model: SCNClassifier) -> str:
+    """A column for each class; a network for two classes has one for the second."""
+    outputs = _network(graph, x, model.network_)
+    if not model.network_.single_output:
+        return outputs
+    return graph("Concat", graph("Sub", graph.constant(1.0), outputs), outputs, axis=1)
+
+
+def _probabilities(graph: _Graph, outputs: str, model: SCNClassifier) -> str:
+    """As :class:`~skscn.estimators._calibration.Calibration` has them."""
+    calibration, count = model.calibration_, len(model.classes_)
+    powers = graph("Mul", _log_floored(graph, outputs, calibration), graph.constant(calibration.exponent))
+    own = graph("Mul", graph("Softmax", powers, axis=1), graph.constant(1.0 - calibration.equal_share))
+    return graph("Add", own, graph.constant(calibration.equal_share / count))
+
+
+def _log_floored(graph: _Graph, outputs: str, calibration: Calibration) -> str:
+    floor = graph.constant(2.0 * calibration.floor)
+    size = graph("Abs", graph.clip(outputs, -1e300, 1e300))
+    # √(f² + 4ε²) without squares that overflow.
+    larger, smaller = graph("Max", size, floor), graph("Min", size, floor)
+    ratio = graph("Div", smaller, larger)
+    root = graph("Sqrt", graph("Add", graph("Mul", ratio, ratio), graph.constant(1.0)))
+    positive = graph("Log", graph("Add", graph("Mul", larger, root), size))
+    above = graph("Sub", positive, graph.constant(np.log(2.0)))
+    below = graph("Sub", graph.constant(np.log(2.0 * calibration.floor**2)), positive)
+    return graph("Where", graph("Greater", outputs, graph.constant(0.0)), above, below)
+
+
+def _gaussian(graph: _Graph, z: str) -> str:
+    z = graph.clip(z, -40.0, 40.0)
+    return graph("Exp", graph("Neg", graph("Mul", z, z)))
+
+
+def _operator(kind: str) -> Callable[[_Graph, str], str]:
+    return lambda graph, z: graph(kind, z)
+
+
+# For each registered activation, its operators.
+_ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {
+    "sigmoid": _operator("Sigmoid"),
+    "tanh": _operator("Tanh"),
+    "gaussian": _gaussian,
+    "sine": _operator("Sin"),
+    "cosine": _operator("Cos"),
+    "relu": _operator("Relu"),
+}

@@ -1,0 +1,182 @@
+"""Models in files: safetensors with a JSON header, read without executing anything that a file says.
+
+A file holds the arrays of a model and, in the header, its class, parameters, names of the inputs and classes, the
+versions it was written with, and a checksum over everything. Reading takes nothing on trust: see
+:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for what is in it, and ``_parts.py`` for what must
+hold between the parts of a model.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator
+
+from skscn import __version__
+from skscn.activations import Activation, Function
+from skscn.archive import Kind, read_archive, read_header, write_archive
+from skscn.persistence._fields import Shelf, UnusableError
+from skscn.persistence._parts import read_model, write_model
+
+__all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
+
+
+class ModelFileError(ValueError):
+    """A file that is no model, or damaged, or not to be trusted; or a model that cannot be kept in a file."""
+
+
+_KIND = Kind("model", 1, ModelFileError, "give a file that save_model has written")
+
+
+def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str, Any] | None = None) -> None:
+    """Write a fitted estimator, or a Pipeline of parts that files can hold, to a file.
+
+    What is loaded from it predicts the same, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
+    metadata requests and ``set_output`` are not kept. The file appears at once: a reader sees the old one or the new
+    one.
+
+    Parameters
+    ----------
+    model : fitted estimator of skscn, or Pipeline
+    path : path-like
+        By custom its name ends with ``.scn``.
+    notes : mapping, default=None
+        What else to keep in the header, as JSON: where the data came from, for instance.
+
+    Raises
+    ------
+    ModelFileError
+        For a model that is not fitted, or has parts that cannot be kept safely.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skscn import SCNRegressor, load_model, save_model
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save_model(model, pathlib.Path(folder) / "model.scn")
+    ...     loaded = load_model(pathlib.Path(folder) / "model.scn")
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    shelf = Shelf()
+    try:
+        about = _as_json({"versions": _versions(), "notes": dict(notes or {}), "model": write_model(model, shelf)})
+        # What is written is what can be read.
+        read_model(about["model"], Shelf(dict(shelf.arrays), _AnyActivation()))
+    except UnusableError as error:
+        raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}.") from error
+    write_archive(Path(path), _KIND, about, shelf.arrays)
+
+
+def _as_json(about: dict) -> dict:
+    try:
+        return json.loads(json.dumps(about, allow_nan=False))
+    except (TypeError, ValueError) as error:
+        raise UnusableError(f"its notes, or one of its parts, cannot be written as JSON: {error}") from error
+
+
+def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | Function] | None = None) -> Any:
+    """Read what :func:`save_model` has written.
+
+    Nothing in the file is executed, and no more memory is used than the file's size justifies, whoever wrote it. Before
+    a model of somebody else is fitted further, set its ``checkpoint`` to None or to a path of your own.
+
+    Parameters
+    ----------
+    path : path-like
+    activations : mapping of str to callable or Activation, default=None
+        Activations of your own that the model was fitted with, by their names.
+
+    Returns
+    -------
+    model : estimator or Pipeline
+
+    Raises
+    ------
+    ModelFileError
+        For anything but a model in a format that this version knows.
+    """
+    path = Path(path)
+    about, arrays = read_archive(path, _KIND)
+    try:
+        return read_model(about.get("model"), Shelf(arrays, activations or {}))
+    except UnusableError as error:
+        raise ModelFileError(f"{path} cannot be used: {error}.") from error
+
+
+def describe_model(path: str | os.PathLike) -> dict[str, Any]:
+    """What the header of a model file says, without reading the model.
+
+    Parameters
+    ----------
+    path : path-like
+
+    Returns
+    -------
+    description : dict
+        ``format``; ``versions`` of skscn, numpy and scikit-learn that wrote the file; its ``bytes``; ``notes``;
+        ``class``; ``steps``, the names and classes of a Pipeline's steps; of the estimator, a Pipeline's last step,
+        ``parameters``, ``n_features``, ``feature_names`` or None, ``classes`` or None, and ``nodes``, a list with one
+        number for each network.
+
+    Raises
+    ------
+    ModelFileError
+        As :func:`load_model`, as far as the header tells.
+    """
+    path = Path(path)
+    about = read_header(path, _KIND)
+    model: Any = about.get("model")
+    try:
+        steps = model["steps"] if model["class"] == "Pipeline" else []
+        last = steps[-1][1] if steps else model
+        return {
+            "format": about["format"],
+            "versions": dict(about["versions"]),
+            "notes": dict(about["notes"]),
+            "bytes": path.stat().st_size,
+            "class": model["class"],
+            "steps": [(name, step if isinstance(step, str) else step["class"]) for name, step in steps],
+            **_description(last),
+        }
+    except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
+        raise ModelFileError(f"{path} cannot be used: its header has another structure.") from error
+
+
+def _description(estimator: dict) -> dict[str, Any]:
+    """Of an estimator, as it is written; a part that is none has nothing of this."""
+    if "fitted" not in estimator:
+        return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
+    fitted = estimator["fitted"]
+    networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
+    shapes = [network["weights"] for network in networks]
+    return {
+        "parameters": estimator["parameters"],
+        "n_features": fitted.get("n_features_in_", shapes[0][0]),
+        "feature_names": fitted["feature_names_in_"],
+        "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
+        "nodes": [nodes for _, nodes in shapes],
+    }
+
+
+def _versions() -> dict[str, str]:
+    return {"skscn": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
+
+
+class _AnyActivation(dict):
+    """Stands in for activations that whoever loads the file will give."""
+
+    def __contains__(self, name: object) -> bool:
+        return True
+
+    def __missing__(self, name: str) -> Function:
+        return np.tanh

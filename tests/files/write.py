@@ -1,0 +1,62 @@
+"""Write a small model file of each kind, with rows and what the models say about them: once for each release.
+
+usage: .venv/bin/python tests/files/write.py
+
+The files go to a folder named after the version. Files of earlier versions are never written again: that they keep
+loading is what tests/persistence/test_released_files.py is for.
+"""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+import skscn
+
+RNG = np.random.default_rng(7)
+X = np.round(RNG.uniform(size=(60, 3)), 3)
+Y = np.sin(6 * X[:, 0]) + X[:, 1]
+NAMES = np.array(["few", "many", "some"])[(3 * X[:, 0]).astype(int)]
+SMALL = {"max_nodes": 4, "max_candidates": 20, "random_state": 0}
+ROWS = X[:8] * 1.5
+
+
+def models():
+    """Name and fitted model."""
+    yield "SCNRegressor", skscn.SCNRegressor(**SMALL).fit(X, Y)
+    outputs = np.column_stack([Y, X[:, 2]])
+    quantile = skscn.SCNRegressor(**SMALL, algorithm="SC-II", scaling="quantile", activation="gaussian")
+    yield "SCNRegressor-two-outputs", quantile.fit(X, outputs)
+    yield "SCNClassifier", skscn.SCNClassifier(**SMALL).fit(X, NAMES)
+    yield "SCNClassifier-two-classes", skscn.SCNClassifier(**SMALL).fit(X, Y > 1.0)
+    yield "IRVFLRegressor", skscn.IRVFLRegressor(max_nodes=4, random_state=0).fit(X, Y)
+    yield "ModifiedQuickpropRegressor", skscn.ModifiedQuickpropRegressor(max_nodes=3, random_state=0).fit(X, Y)
+    members = {"n_members": 2, "random_state": 0, "bootstrap": True, "max_features": 0.7}
+    yield "SCNEnsembleRegressor", skscn.SCNEnsembleRegressor(skscn.SCNRegressor(**SMALL), **members).fit(X, Y)
+    yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
+    features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
+    yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
+
+
+def answers(model) -> dict[str, list]:
+    """What a model says about the rows, method by method."""
+    return {
+        name: np.asarray(getattr(model, name)(ROWS)).tolist()
+        for name in ("predict", "predict_proba", "decision_function", "predict_interval")
+        if hasattr(model, name)
+    }
+
+
+def main():
+    folder = Path(__file__).parent / skscn.__version__
+    folder.mkdir(exist_ok=True)
+    expected = {"rows": ROWS.tolist(), "answers": {}}
+    for name, model in models():
+        skscn.save_model(model, folder / f"{name}.scn")
+        expected["answers"][name] = answers(model)
+    (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,312 @@
+"""Files that are damaged, or that somebody has made to do harm, with checksums that are right."""
+
+import importlib.util
+import json
+import os
+import struct
+import sys
+import tracemalloc
+from pathlib import Path
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from skscn import ModelFileError, SCNRegressor, archive, describe_model, load_model
+
+FILES = Path(__file__).parents[1] / "files" / "0.1.0"
+# More of them with ./run bench mutations, or so: SKSCN_MUTATIONS=10000 ./run test tests/persistence -k random
+COUNT = int(os.environ.get("SKSCN_MUTATIONS", "700"))
+
+
+def load_benchmark():
+    path = Path(__file__).parents[2] / "benchmarks" / "mutations.py"
+    spec = importlib.util.spec_from_file_location("mutations", path)
+    module = sys.modules["mutations"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+mutations = load_benchmark()
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "model.scn"
+
+
+def test_random_mutations():
+    found = mutations.run(COUNT, seed=COUNT)
+    assert sum(sum(outcomes.values()) for outcomes in found.values()) == COUNT
+    damages = [found[damage.__name__] for damage in mutations.DAMAGES]
+    assert all(outcomes.keys() <= {"refused", "the same"} for outcomes in damages)
+    # Forgeries come in all outcomes, or else they were too crude to test anything.
+    assert set().union(*found.values()) == {"refused", "the same", "another model"}
+
+
+def test_the_benchmark_prints_what_became_of_them(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["mutations.py", "--count", "14"])
+    mutations.main()
+    printed = capsys.readouterr().out.splitlines()[1:]
+    assert [line.split()[0] for line in printed] == [k.__name__ for k in mutations.DAMAGES + mutations.FORGERIES]
+    assert sum(int(number) for line in printed for number in line.split()[1:]) == 14
+
+
+def refusal(path, content):
+    """What is said about a file with this content."""
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError) as caught:
+        load_model(path)
+    assert str(caught.value).startswith(str(path))
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "damaged"),
+        (b"a,b\n1,2\n3,4\n", "no model of skscn, or damaged"),
+        (b"\xff" * 64, "no model of skscn, or damaged"),
+        (struct.pack("<Q", 2**24), "no model of skscn, or damaged"),
+        (struct.pack("<Q", 2) + b"{}", "no model of skscn"),
+        (save({"x": np.zeros(3)}), "no model of skscn"),
+        (save({"x": np.zeros(3)}, {"skscn": "[]"}), "another structure"),
+        (save({"x": np.zeros(3)}, {"skscn": "{}"}), "no model of skscn"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model"}'}), "its format is not a number"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "format": 1}'}), "checksum of its header"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "kind": "model"}'}), "a key is there twice"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"kind": NaN}'}), "NaN is not JSON"),
+        (save({"x": np.zeros(3)}, {"skscn": "[" * 200_000}), "its header cannot be read"),
+        (save({"x": np.zeros(3)}, {"skscn": "[" * 100 + "]" * 100}), "another structure"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"format": ' + "1" * 9999 + "}"}), "its header cannot be read"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_model(content, reason, path):
+    assert reason in refusal(path, content)
+
+
+def test_a_folder_a_checkpoint_and_nothing(tmp_path):
+    with pytest.raises(ModelFileError, match="is not a file"):
+        load_model(tmp_path)
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "missing.scn")
+    X = np.linspace(0, 1, 60)[:, np.newaxis]
+    SCNRegressor(max_nodes=2, checkpoint=tmp_path / "fit.ckpt").fit(X, X[:, 0] ** 2)
+    with pytest.raises(ModelFileError, match="is no model of skscn"):
+        load_model(tmp_path / "fit.ckpt")
+
+
+def test_a_checkpoint_does_not_replace_another_file(tmp_path):
+    """Not even where nothing is read from it, as when a network is continued."""
+    X = np.linspace(0, 1, 60)[:, np.newaxis]
+    model = SCNRegressor(max_nodes=2, warm_start=True).fit(X, X[:, 0] ** 2)
+    (tmp_path / "precious").write_text("something else")
+    with pytest.raises(ValueError, match="no checkpoint of skscn"):
+        model.set_params(max_nodes=3, checkpoint=tmp_path / "precious").fit(X, X[:, 0] ** 2)
+    assert (tmp_path / "precious").read_text() == "something else"
+
+
+def taken_apart(name):
+    return mutations.taken_apart((FILES / f"{name}.scn").read_bytes())
+
+
+def test_a_newer_format_asks_for_a_newer_version(path):
+    about, arrays = taken_apart("SCNRegressor")
+    about |= {"format": 7, "versions": {"skscn": "9.9"}}
+    said = refusal(path, mutations.put_together(about, arrays))
+    assert "has format 7, written by skscn 9.9; this one reads up to format 1: upgrade" in said
+    with pytest.raises(ModelFileError, match="upgrade"):
+        describe_model(path)
+
+
+def test_a_header_that_nothing_can_be_said_about(path):
+    about, arrays = taken_apart("SCNRegressor")
+    models = (None, {}, {"class": "Pipeline", "steps": [1]}, {"class": "SCNRegressor", "fitted": []})
+    for change in [{"notes": "none", "model": None}, *({"model": model} for model in models)]:
+        path.write_bytes(mutations.put_together(about | change, arrays))
+        with pytest.raises(ModelFileError, match="another structure"):
+            describe_model(path)
+        with pytest.raises(ModelFileError, match="cannot be used"):
+            load_model(path)
+
+
+def at(value, *keys):
+    for key in keys:
+        value = value[key]
+    return value
+
+
+FITTED, PARAMETERS = ("model", "fitted"), ("model", "parameters")
+NETWORK = (*FITTED, "network_")
+MEMBER = (*FITTED, "members_", 0, "fitted")
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "reason"),
+    [
+        ("SCNRegressor", ("model", "class"), "builtins.eval", "none of the models known here"),
+        ("SCNRegressor", ("model", "class"), "Pipeline", "consists of"),
+        ("SCNRegressor", ("model", "class"), ["SCNRegressor"], "none of the models known here"),
+        ("SCNRegressor", (*PARAMETERS, "max_node"), 3, "has no parameter 'max_node'"),
+        ("SCNRegressor", (*PARAMETERS, "__class__"), "x", "has no parameter '__class__'"),
+        ("SCNRegressor", (*PARAMETERS, "max_nodes"), "many", "max_nodes"),
+        ("SCNRegressor", (*PARAMETERS, "max_nodes"), 1e300, "max_nodes"),
+        ("SCNRegressor", (*PARAMETERS, "scopes"), {"tuple": [-1]}, "scopes must be"),
+        ("SCNRegressor", (*PARAMETERS, "scopes"), {"array": {"type": "float64", "values": ["1"]}}, "parameters|scopes"),
+        ("SCNRegressor", (*PARAMETERS, "scopes"), {"array": {"type": "int8", "values": [1000]}}, "scopes is"),
+        ("SCNRegressor", (*PARAMETERS, "scopes"), {"array": {"type": "object", "values": []}}, "scopes is"),
+        (
+            "SCNRegressor",
+            (*PARAMETERS, "activation"),
+            {"function": {"name": "exec", "registered": True}},
+            "'exec' is none",
+        ),
+        ("SCNRegressor", (*PARAMETERS, "configuration"), {"configuration": {"name": "os", "attributes": {}}}, "'os'"),
+        (
+            "SCNRegressor",
+            (*PARAMETERS, "configuration"),
+            {"configuration": {"name": "ladder", "attributes": {"propose": 1}}},
+            "no attribute 'propose'",
+        ),
+        ("SCNRegressor", (*PARAMETERS, "random_state"), {"random_state": {"keys": [624]}}, "random_state is"),
+        ("SCNRegressor", (*PARAMETERS, "tol"), {"float": "nan"}, "tol"),
+        ("SCNRegressor", (*PARAMETERS, "tol"), {"open": "/etc/passwd"}, "tol is"),
+        ("SCNRegressor", (*NETWORK, "weights"), [3, 10**9], "weights is an array of float64 and shape"),
+        ("SCNRegressor", (*NETWORK, "inputs", "low"), 10**400, "low is"),
+        ("SCNRegressor", (*NETWORK, "inputs", "low"), 2.0, "limits the wrong way round"),
+        ("SCNRegressor", (*NETWORK, "inputs", "name"), "magic", "name is 'magic'"),
+        ("SCNRegressor", (*NETWORK, "activation", "name"), "eval", "'eval' is none that skscn knows"),
+        ("SCNRegressor", (*NETWORK, "bounds"), [], "bounds that are not two|nothing refers to"),
+        ("SCNRegressor-two-outputs", (*NETWORK, "single_output"), True, "several where it should have one"),
+        ("SCNRegressor", (*FITTED, "_seed"), -1, "_seed is -1"),
+        ("SCNRegressor", (*FITTED, "_seed"), True, "_seed is True"),
+        ("SCNRegressor", (*FITTED, "stop_reason_"), "boredom", "stop_reason_ is 'boredom'"),
+        ("SCNRegressor", (*FITTED, "feature_names_in_"), ["a"], "1 names for 3 inputs"),
+        ("SCNRegressor", (*FITTED, "feature_names_in_"), ["a", 1, "c"], "does not hold names"),
+        ("SCNRegressor", (*FITTED, "predict"), "x", "consists of"),
+        ("SCNClassifier", (*FITTED, "classes_", "values"), ["few", "some", "many"], "rising order"),
+        ("SCNClassifier", (*FITTED, "classes_", "values"), ["a", "b", "c", "d"], "a network for 4 classes has 3"),
+        ("SCNClassifier", (*FITTED, "classes_", "type"), "int64", "classes_ is"),
+        ("SCNClassifier", (*FITTED, "classes_", "type"), "datetime64", "classes_ is"),
+        ("SCNClassifier", (*FITTED, "classes_"), {"type": "int8", "values": [1, 2, 300]}, "classes_ is"),
+        ("SCNClassifier", (*FITTED, "classes_"), {"type": "object", "values": [1, 2, "3"]}, "classes_ is"),
+        ("SCNClassifier", (*FITTED, "calibration_", "floor"), 0.0, "floor is 0.0"),
+        ("SCNEnsembleRegressor", (*FITTED, "n_features_in_"), 1, "columns of a member"),
+        ("SCNEnsembleRegressor", (*FITTED, "members_"), {}, "not a list"),
+        ("SCNEnsembleRegressor", (*FITTED, "members_", 0, "class"), "SCNClassifier", "none of the members"),
+        ("SCNEnsembleRegressor", (*FITTED, "members_", 0, "class"), "Pipeline", "none of the members"),
+        ("SCNEnsembleClassifier", (*MEMBER, "classes_", "values"), ["a", "b", "c"], "other classes"),
+        ("Pipeline", ("model", "steps"), [], "no steps"),
+        ("Pipeline", ("model", "steps", 0), 5, "a step of a Pipeline is 5"),
+        ("Pipeline", ("model", "steps", 0, 0), "a\nb", "a step of a Pipeline is"),
+        ("Pipeline", ("model", "steps", 0, 0), "network", "is missing|not a Pipeline|array"),
+        ("Pipeline", ("model", "steps", 0, 1), "passthrough", "nothing refers to"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_header_that_says_something_impossible(name, place, value, reason, path):
+    about, arrays = taken_apart(name)
+    at(about, *place[:-1])[place[-1]] = value
+    said = refusal(path, mutations.put_together(about, arrays))
+    assert any(words in said for words in reason.split("|"))
+
+
+def zero(array):
+    return np.zeros_like(array)
+
+
+def appended(array):
+    return np.concatenate([array, array[-1:]])
+
+
+@pytest.mark.parametrize(
+    ("name", "array", "change", "reason"),
+    [
+        ("SCNRegressor", "network_.weights", np.transpose, "does not fit"),
+        ("SCNRegressor", "network_.biases", appended, "does not fit"),
+        ("SCNRegressor", "network_.weights", lambda a: a.astype(np.float32), "the type F32"),
+        ("SCNRegressor", "network_.weights", lambda a: a.astype(np.int64), "an array of int64"),
+        ("SCNRegressor", "network_.weights", lambda a: a * np.nan, "not finite"),
+        ("SCNRegressor", "network_.weights", np.ravel, "does not fit"),
+        ("SCNRegressor", "network_.inputs.scale", zero, "not above 0"),
+        ("SCNRegressor", "network_.inputs.offset", appended, "does not fit"),
+        ("SCNRegressor", "network_.directions.indices", lambda a: a + 1000, "not a sparse matrix"),
+        ("SCNRegressor", "network_.directions.indices", lambda a: a - 1000, "not a sparse matrix"),
+        ("SCNRegressor", "network_.directions.indptr", lambda a: a[::-1], "not a sparse matrix"),
+        ("SCNRegressor", "network_.directions.indptr", lambda a: a[:0], "not a sparse matrix"),
+        ("SCNRegressor", "network_.directions.indptr", appended, "does not fit"),
+        ("SCNRegressor", "network_.coefficients", appended, "does not fit"),
+        ("SCNRegressor", "history_.nodes", zero, "do not rise"),
+        ("SCNRegressor", "history_.scope", appended, "does not fit"),
+        ("SCNRegressor", "held_out_", lambda a: np.array([-1]), "below 0"),
+        ("SCNRegressor-two-outputs", "network_.inputs.knots", lambda a: a[::-1], "do not rise"),
+        ("SCNEnsembleRegressor", "features_.0", lambda a: a + 10, "columns of a member"),
+        ("SCNEnsembleRegressor", "features_.0", zero, "columns of a member"),
+        ("SCNEnsembleRegressor", "weights_", lambda a: -a, "below 0.0"),
+        ("SCNEnsembleRegressor", "weights_", appended, "does not fit|numbers of members"),
+        ("SCNEnsembleRegressor", "oob_prediction_", lambda a: np.column_stack([a, a]), "does not fit|other outputs"),
+        ("SCNEnsembleRegressor", "_conformal.sample_weight", zero, "no rows of any weight"),
+        ("SCNEnsembleRegressor", "_conformal.scores", lambda a: np.hstack([a, a]), "does not fit"),
+        ("SCNEnsembleClassifier", "members_.0.fitted.network_.output_weights", lambda a: a[:, :2], "does not fit"),
+    ],
+)
+def test_arrays_that_do_not_go_together(name, array, change, reason, path):
+    """The header is changed with them."""
+    about, arrays = taken_apart(name)
+    *containers, last = (int(key) if key.isdigit() else key for key in array.split("."))
+    array = array.replace(".fitted", "")
+    arrays[array] = np.ascontiguousarray(change(arrays[array]))
+    at(about, *FITTED, *containers)[last] = list(arrays[array].shape)
+    said = refusal(path, mutations.put_together(about, arrays))
+    assert any(words in said for words in reason.split("|"))
+
+
+def test_arrays_that_are_missing_or_too_many(path):
+    about, arrays = taken_apart("SCNRegressor")
+    more = mutations.put_together(about, {**arrays, "more": np.zeros(1)})
+    assert "nothing refers to the array 'more'" in refusal(path, more)
+    del arrays["network_.weights"]
+    assert "the array network_.weights is missing" in refusal(path, mutations.put_together(about, arrays))
+
+
+@pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 0, 2**62], [0, 10**6]])
+@pytest.mark.parametrize("dtype", ["F64", "BF16", "F8_E4M3"])
+def test_arrays_of_absurd_shapes_and_types(shape, dtype, path):
+    """As only a file made by hand can have them."""
+    about, _ = taken_apart("SCNRegressor")
+    about.pop("checksum")
+    text = json.dumps({**about, "checksum": archive._checksum(about)})
+    header = json.dumps(
+        {"__metadata__": {"skscn": text}, "x": {"dtype": dtype, "shape": shape, "data_offsets": [0, 0]}}
+    ).encode()
+    assert "damaged" in refusal(path, struct.pack("<Q", len(header)) + header)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        {"type": "str", "values": sorted(["a" * 100_000, *(f"{i:05}" for i in range(20_000))])},
+        {"type": "object", "values": [[]] * 20_000},
+    ],
+    ids=["wide", "many"],
+)
+def test_memory_is_bounded_by_the_size_of_the_file(bomb, path):
+    about, arrays = taken_apart("SCNClassifier")
+    at(about, *FITTED)["classes_"] = bomb
+    content = mutations.put_together(about, arrays)
+    tracemalloc.start()
+    try:
+        refusal(path, content)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 60 * len(content) + 2**20
+
+
+def test_a_header_that_could_not_be_read_again_is_not_written(path):
+    _, arrays = taken_apart("SCNRegressor")
+    kind = archive.Kind("model", 1, ModelFileError, "do something")
+    with pytest.raises(ModelFileError, match="would be larger than"):
+        archive.write_archive(path, kind, {"notes": "x" * 2**24}, arrays)
+    assert not path.exists()

@@ -1,0 +1,32 @@
+"""Files that released versions have written keep loading, to the same predictions."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import skscn
+from skscn.persistence._parts import MODELS
+
+FILES = Path(__file__).parents[1] / "files"
+VERSIONS = sorted(path.name for path in FILES.iterdir() if path.is_dir() and path.name != "__pycache__")
+RELEASED = [path for version in VERSIONS for path in sorted((FILES / version).glob("*.scn"))]
+
+
+@pytest.mark.parametrize("path", RELEASED, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_a_released_file_loads_to_the_same_predictions(path):
+    expected = json.loads((path.parent / "expected.json").read_text(encoding="utf-8"))
+    model = skscn.load_model(path)
+    for method, answer in expected["answers"][path.stem].items():
+        found = np.asarray(getattr(model, method)(np.array(expected["rows"])))
+        if found.dtype.kind == "f":
+            np.testing.assert_allclose(found, answer, rtol=1e-9, atol=1e-12)
+        else:
+            np.testing.assert_array_equal(found, answer)
+
+
+def test_this_version_has_a_file_of_each_kind():
+    descriptions = [skscn.describe_model(path) for path in (FILES / skscn.__version__).glob("*.scn")]
+    steps = {cls for description in descriptions for _, cls in description["steps"]}
+    assert steps | {description["class"] for description in descriptions} == set(MODELS)
