@@ -20,6 +20,7 @@ LAYERS = [
     {"growth"},
     {"progress"},
     {"estimators"},
+    {"plot"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 FILES = sorted(SOURCE.rglob("*.py"))
