@@ -21,6 +21,7 @@ LAYERS = [
     {"progress"},
     {"estimators"},
     {"plot"},
+    {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 FILES = sorted(SOURCE.rglob("*.py"))

@@ -58,6 +58,7 @@ _MODULES = (
     "output_weights",
     "plot",
     "progress",
+    "report",
     "rows",
     "scaling",
     "supervision",
