@@ -145,6 +145,15 @@ def test_columns_of_one_input_are_shuffled_and_set_together(report):
     assert [f"{v:.0f}" for v in map(float, page.text.split("the target red ")[1].split()[:5:2])] == ["1", "5", "9"]
 
 
+def test_rows_may_come_as_a_frame_or_as_an_array_with_names(page, network, diabetes, report):
+    X, y = diabetes
+    paths = {"model_path": "my models/a.scn", "data_name": "new rows.csv"}
+    of_array = report(network, X.to_numpy(), y, feature_names=list(X), **paths)
+    assert of_array.text.split("In short")[1] == page.text.split("In short")[1]
+    with pytest.raises(ValueError, match="feature names should match"):
+        report(network, X.rename(columns={"bp": "pressure"}), y)
+
+
 def test_a_model_that_is_no_better_than_the_mean(report):
     rng = np.random.default_rng(0)
     model = SCNRegressor(max_nodes=3, early_stopping=False, random_state=0)

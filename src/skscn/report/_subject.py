@@ -89,8 +89,9 @@ def open_subject(
 ) -> Subject:
     """Check what a report is asked for."""
     grown_networks(estimator)
-    # On the rows as they were given, so that names that do not fit are noticed.
-    predictions = estimator.predict(X)
+    nameless = _nameless(estimator)
+    # Names that do not fit are noticed.
+    predictions = (estimator if hasattr(X, "columns") else nameless).predict(X)
     columns = _column_names(estimator, X, feature_names)
     outputs = _output_names(y)
     X = check_array(X, accept_sparse="csr")
@@ -104,7 +105,7 @@ def open_subject(
         y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
         if y.shape != predictions.shape:
             raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
-    return Subject(_nameless(estimator), X, y, predictions, columns, _inputs(columns, groups), outputs)
+    return Subject(nameless, X, y, predictions, columns, _inputs(columns, groups), outputs)
 
 
 def two_dimensional(values: np.ndarray) -> np.ndarray:
