@@ -43,6 +43,15 @@ def test_every_regressor(estimator, diabetes, report):
         assert column in page.text
 
 
+def test_an_ensemble_without_out_of_bag_rows_has_no_intervals(diabetes, report):
+    X, y = diabetes
+    member = SCNRegressor(max_nodes=2, early_stopping=False)
+    text = report(SCNEnsembleRegressor(member, n_members=2, random_state=0).fit(X, y), X, y).text
+    assert "Members 2" in text
+    assert "rediction intervals hold" not in text
+    assert "had not seen" not in text
+
+
 @pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name)
 @pytest.mark.parametrize("count", [2, 3])
 def test_every_classifier(estimator, count, blobs, report):
