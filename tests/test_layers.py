@@ -21,6 +21,8 @@ LAYERS = [
     {"growth"},
     {"progress"},
     {"estimators"},
+    {"plot"},
+    {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 FILES = sorted(SOURCE.rglob("*.py"))

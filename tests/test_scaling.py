@@ -103,3 +103,10 @@ def test_standard_scaling_knows_a_constant_column(rows, constant):
         for p in (None, weights):
             scaled = scale_inputs("standard", given, p).transform(np.array([[0.0, constant], [0.0, constant + 0.01]]))
             np.testing.assert_array_equal(scaled[:, 1], 0.0)
+
+
+def test_quantile_scaling_maps_back_where_something_was_mapped_from():
+    X = np.random.default_rng(0).exponential(size=(50, 2))
+    scaling = scale_inputs("quantile", X)
+    np.testing.assert_allclose(scaling.inverse_transform(scaling.transform(X)), X)
+    assert np.isnan(scaling.inverse_transform(np.array([[-0.1, 1.1]]))).all()

@@ -69,6 +69,7 @@ _MODULES = (
     "persistence",
     "plot",
     "progress",
+    "report",
     "rows",
     "scaling",
     "supervision",

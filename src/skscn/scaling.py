@@ -78,6 +78,13 @@ class QuantileScaling:
             scaled[:, j] = np.interp(values[:, j], knots, shares)
         return scaled
 
+    def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
+        """The values that are mapped to ``scaled``; NaN where there are none."""
+        values = np.empty(scaled.shape)
+        for j, (knots, shares) in enumerate(zip(self.knots.T, self.shares.T, strict=True)):
+            values[:, j] = np.interp(scaled[:, j], shares, knots, left=np.nan, right=np.nan)
+        return values
+
 
 InputScaling = Scaling | QuantileScaling
 

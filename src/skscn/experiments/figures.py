@@ -108,9 +108,8 @@ def draw_approximations(models: dict[str, NetworkRegressor], db1: Bunch) -> Figu
     figure = Figure(figsize=(12, 6), layout="constrained")
     axes = figure.subplots(2, 3, sharex=True, sharey=True)
     for ax, (title, model) in zip(axes.flat, models.items(), strict=True):
-        FitDisplay.from_estimator(
-            model, db1.test_data, db1.test_target, ax=ax, title=f"{title} ({model.n_nodes_} nodes)"
-        )
+        title = f"{title} ({model.n_nodes_} nodes)"
+        FitDisplay.from_estimator(model, db1.test_data, db1.test_target, ax=ax, title=title, show_nodes=False)
         ax.label_outer()
     axes[0, 0].legend(frameon=False)
     return figure

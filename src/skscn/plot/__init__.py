@@ -1,5 +1,17 @@
 """Pictures of networks, as scikit-learn's Displays; matplotlib is imported when one is drawn."""
 
+from skscn.plot._convergence import ConvergenceDisplay
 from skscn.plot._fit import FitDisplay
+from skscn.plot._importance import ImportanceDisplay
+from skscn.plot._prediction_error import PredictionErrorDisplay
+from skscn.plot._residuals import ResidualDisplay
+from skscn.plot._scopes import ScopeDisplay
 
-__all__ = ["FitDisplay"]
+__all__ = [
+    "ConvergenceDisplay",
+    "FitDisplay",
+    "ImportanceDisplay",
+    "PredictionErrorDisplay",
+    "ResidualDisplay",
+    "ScopeDisplay",
+]

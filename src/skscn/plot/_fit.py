@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from skscn.network import Network
+from skscn.plot._networks import grown_networks
+from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+
 
 class FitDisplay:
-    """The target and its approximation over one input.
+    """The target and its approximation over one input, and where the nodes are.
 
     Parameters
     ----------
@@ -14,34 +18,58 @@ class FitDisplay:
         The input.
     y_true, y_pred : ndarray of shape (n,)
         Target and prediction.
+    nodes : ndarray of shape (L,) or None, default=None
+        Where each node has its transition, wx + b = 0: the steepest place of a sigmoid, the middle of a gaussian.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     lines_ : list of matplotlib artists
-        The target's line and the prediction's.
+        The target's line and the prediction's; then the nodes' marks on the x axis, if they are drawn.
+
+    Examples
+    --------
+    >>> from skscn import SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> from skscn.plot import FitDisplay
+    >>> db1 = make_db1(random_state=0)
+    >>> model = SCNRegressor(max_nodes=20, random_state=0).fit(db1.data, db1.target)
+    >>> display = FitDisplay.from_estimator(model, db1.test_data, db1.test_target)
+    >>> len(display.nodes) == model.n_nodes_
+    True
     """
 
-    def __init__(self, x: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray):
+    def __init__(self, x: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, nodes: np.ndarray | None = None):
         order = np.argsort(x, kind="stable")
-        self.x, self.y_true, self.y_pred = x[order], y_true[order], y_pred[order]
+        self.x, self.y_true, self.y_pred, self.nodes = x[order], y_true[order], y_pred[order], nodes
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None, title: str | None = None) -> FitDisplay:
+    def from_estimator(
+        cls, estimator, X, y, *, ax=None, title: str | None = None, show_nodes: bool = True
+    ) -> FitDisplay:
         """Draw what a fitted estimator of one input predicts for the rows X, beside their targets y."""
-        X = np.asarray(X)
+        y_pred, X = estimator.predict(X), np.asarray(X)
         if X.ndim != 2 or X.shape[1] != 1:
             raise ValueError(f"FitDisplay draws functions of one input; X has shape {X.shape}.")
-        return cls(X[:, 0], np.asarray(y), estimator.predict(X)).plot(ax=ax, title=title)
+        nodes = np.concatenate([_transitions(network.network_) for network in grown_networks(estimator)])
+        return cls(X[:, 0], np.asarray(y), y_pred, nodes).plot(ax, title=title, show_nodes=show_nodes)
 
-    def plot(self, *, ax=None, title: str | None = None) -> FitDisplay:
+    def plot(self, ax=None, *, title: str | None = None, show_nodes: bool = True) -> FitDisplay:
         """Draw on ``ax``, or on new axes."""
-        from matplotlib import pyplot as plt
-
-        if ax is None:
-            _, ax = plt.subplots()
-        (target,) = ax.plot(self.x, self.y_true, color="0.55", linewidth=3.0, label="target")
-        (prediction,) = ax.plot(self.x, self.y_pred, color="#c2410c", linewidth=1.2, label="network")
+        self.ax_ = ax = axes_for(ax)
+        self.lines_ = ax.plot(self.x, self.y_true, color=GREY, alpha=0.6, linewidth=3.0, label="target")
+        self.lines_ += ax.plot(self.x, self.y_pred, color=ORANGE, linewidth=1.2, label="network")
+        if show_nodes and self.nodes is not None:
+            inside = self.nodes[(self.nodes >= self.x[0]) & (self.nodes <= self.x[-1])]
+            # Height in shares of the axes: at the foot, whatever the targets are.
+            foot = {"transform": ax.get_xaxis_transform(), "markersize": 8, "label": "nodes"}
+            self.lines_ += ax.plot(inside, np.full_like(inside, 0.02), "|", color=BLUE, **foot)
         ax.set(title=title, xlabel="x", ylabel="f(x)")
-        self.ax_, self.lines_ = ax, [target, prediction]
         return self
+
+
+def _transitions(network: Network) -> np.ndarray:
+    """The x at which wx + b = 0, for each node; NaN or infinite where there is none."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        scaled = -network.biases / network.weights[0]
+        return network.inputs.inverse_transform(scaled[:, np.newaxis])[:, 0]

@@ -1,0 +1,132 @@
+"""How much worse a model gets when it does not know one of its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from sklearn.metrics import check_scoring
+from sklearn.utils import check_array, check_random_state
+
+from skscn.plot._style import BLUE, GREY, axes_for
+
+
+class ImportanceDisplay:
+    """Permutation importance: how far the score falls when the values of an input are shuffled among the rows.
+
+    Columns that encode one input, the indicators of its categories for instance, are shuffled together.
+
+    Parameters
+    ----------
+    importances : ndarray of shape (inputs, repeats)
+        The fall of the score in each repetition.
+    names : sequence of str
+        Names of the inputs.
+
+    Attributes
+    ----------
+    order : ndarray of int
+        The inputs from the most important on.
+    ax_ : matplotlib Axes
+    bars_ : matplotlib artist
+        The mean of each input; the lines at their ends span the repetitions.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skscn import SCNRegressor
+    >>> from skscn.plot import ImportanceDisplay
+    >>> X, y = load_diabetes(return_X_y=True, as_frame=True)
+    >>> model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
+    >>> groups = {"age": [0], "bmi": [2], "serum": [4, 5, 6, 7, 8, 9]}
+    >>> display = ImportanceDisplay.from_estimator(model, X, y, groups=groups, random_state=0)
+    >>> [display.names[i] for i in display.order]
+    ['serum', 'bmi', 'age']
+    """
+
+    def __init__(self, *, importances: np.ndarray, names: Sequence[str]):
+        self.importances, self.names = importances, names
+        self.order = np.argsort(-importances.mean(axis=1), kind="stable")
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y,
+        *,
+        groups: Mapping[str, Sequence[int]] | None = None,
+        names: Sequence[str] | None = None,
+        scoring=None,
+        n_repeats: int = 5,
+        random_state=None,
+        max_shown: int = 20,
+        ax=None,
+    ) -> ImportanceDisplay:
+        """Draw the importance of a fitted estimator's inputs on rows X with targets y.
+
+        Parameters
+        ----------
+        estimator : fitted estimator or pipeline
+        X : array-like or DataFrame of shape (n_samples, n_features)
+        y : array-like
+        groups : mapping of str to sequences of int, default=None
+            Name of an input -> the numbers of its columns. Without groups every column is an input.
+        names : sequence of str, default=None
+            Names of the columns, where there are no groups and X has none.
+        scoring : str, callable or None, default=None
+            What to measure; None: R² or the accuracy.
+        n_repeats : int, default=5
+            How often each input is shuffled.
+        random_state : int, RandomState instance or None, default=None
+            Seed of the shuffling.
+        max_shown : int, default=20
+            Draw so many of the most important inputs.
+        ax : matplotlib Axes, default=None
+        """
+        X = X if hasattr(X, "iloc") else check_array(X, dtype=None)
+        if groups is None:
+            names = getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]) if names is None else names
+            groups = {str(name): [j] for j, name in enumerate(names)}
+        importances = permutation_importance(
+            estimator, X, y, groups.values(), scoring=scoring, n_repeats=n_repeats, random_state=random_state
+        )
+        return cls(importances=importances, names=list(groups)).plot(ax, max_shown=max_shown)
+
+    def plot(self, ax=None, *, max_shown: int = 20) -> ImportanceDisplay:
+        """Draw on ``ax``, or on new axes; the most important input is at the top."""
+        self.ax_ = ax = axes_for(ax)
+        shown = self.order[:max_shown][::-1]
+        values, places = self.importances[shown], np.arange(len(shown))
+        self.bars_ = ax.barh(places, values.mean(axis=1), color=BLUE, alpha=0.8)
+        ax.hlines(places, values.min(axis=1), values.max(axis=1), color=GREY, linewidth=2.0)
+        # A name is a name, even if it holds what could be a formula.
+        ax.set_yticks(places, labels=[self.names[i] for i in shown], parse_math=False)
+        ax.set_xlabel("fall of the score when shuffled")
+        return self
+
+
+def permutation_importance(estimator, X, y, groups, *, scoring=None, n_repeats=5, random_state=None) -> np.ndarray:
+    """How far the score falls when the columns of each group are shuffled together: shape (groups, n_repeats).
+
+    scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
+    as they were: rows that cannot be.
+    """
+    scorer = check_scoring(estimator, scoring=scoring)
+    rng = check_random_state(random_state)
+    orders = [rng.permutation(X.shape[0]) for _ in range(n_repeats)]
+    score = scorer(estimator, X, y)
+    return np.array(
+        [[score - scorer(estimator, _shuffled(X, columns, order), y) for order in orders] for columns in groups]
+    )
+
+
+def _shuffled(X, columns: Sequence[int], order: np.ndarray):
+    """A copy of X with these columns taken from other rows."""
+    shuffled = X.copy()
+    if hasattr(X, "iloc"):
+        for column in columns:
+            shuffled.isetitem(column, X.iloc[order, column].array)
+    else:
+        shuffled[:, columns] = X[order][:, columns]
+    return shuffled

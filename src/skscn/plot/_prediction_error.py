@@ -1,0 +1,126 @@
+"""Predicted against true values: scikit-learn's Display, with prediction intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.metrics import PredictionErrorDisplay as _PredictionErrorDisplay
+from sklearn.utils import check_random_state
+
+from skscn.extras import optional
+from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+
+
+class PredictionErrorDisplay(_PredictionErrorDisplay):
+    """True values, or residuals, against predictions; with the prediction intervals of an ensemble, if wanted.
+
+    Parameters
+    ----------
+    y_true, y_pred : ndarray of shape (n,)
+        Targets and predictions.
+    interval : tuple of two ndarrays of shape (n,), or None, default=None
+        Lower and upper ends of the prediction intervals.
+
+    Attributes
+    ----------
+    scatter_, line_, ax_, figure_
+        As in scikit-learn.
+    interval_lines_ : matplotlib artist or None
+        The intervals; those that miss the true value are orange.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skscn import SCNEnsembleRegressor
+    >>> from skscn.plot import PredictionErrorDisplay
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SCNEnsembleRegressor(n_members=3, random_state=0).fit(X, y)
+    >>> display = PredictionErrorDisplay.from_estimator(model, X[:50], y[:50], coverage=0.9)
+    >>> lower, upper = display.interval
+    >>> bool((lower < display.y_pred).all() and (display.y_pred < upper).all())
+    True
+    """
+
+    def __init__(self, *, y_true, y_pred, interval=None):
+        super().__init__(y_true=y_true, y_pred=y_pred)
+        self.interval = interval
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator,
+        X,
+        y,
+        *,
+        coverage: float | None = None,
+        kind="actual_vs_predicted",
+        subsample: int | float | None = 1000,
+        random_state=None,
+        ax=None,
+        scatter_kwargs=None,
+        line_kwargs=None,
+    ) -> PredictionErrorDisplay:
+        """Draw the predictions of a fitted regressor for the rows X, beside their targets y.
+
+        ``coverage`` asks an ensemble for intervals that hold this share of the targets; the other parameters are those
+        of scikit-learn's Display.
+        """
+        return cls.from_predictions(
+            y,
+            estimator.predict(X),
+            interval=None if coverage is None else estimator.predict_interval(X, coverage=coverage),
+            kind=kind,
+            subsample=subsample,
+            random_state=random_state,
+            ax=ax,
+            scatter_kwargs=scatter_kwargs,
+            line_kwargs=line_kwargs,
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true,
+        y_pred,
+        *,
+        interval=None,
+        kind="actual_vs_predicted",
+        subsample: int | float | None = 1000,
+        random_state=None,
+        ax=None,
+        scatter_kwargs=None,
+        line_kwargs=None,
+    ) -> PredictionErrorDisplay:
+        """Draw given predictions of one output, and intervals if there are any."""
+        columns = [np.asarray(values) for values in (y_true, y_pred, *(interval or ()))]
+        if columns[0].ndim != 1:
+            raise ValueError(f"PredictionErrorDisplay draws one output; y has shape {columns[0].shape}.")
+        if subsample is not None:
+            wanted = subsample if subsample >= 1 else round(subsample * len(columns[0]))
+            rows = check_random_state(random_state).permutation(len(columns[0]))[: int(wanted)]
+            columns = [values[rows] for values in columns]
+        y_true, y_pred, *ends = columns
+        display = cls(y_true=y_true, y_pred=y_pred, interval=tuple(ends) or None)
+        return display.plot(ax, kind=kind, scatter_kwargs=scatter_kwargs, line_kwargs=line_kwargs)
+
+    def plot(
+        self, ax=None, *, kind="actual_vs_predicted", scatter_kwargs=None, line_kwargs=None
+    ) -> PredictionErrorDisplay:
+        """Draw on ``ax``, or on new axes."""
+        super().plot(
+            axes_for(ax),
+            kind=kind,
+            scatter_kwargs={"color": BLUE, "alpha": 0.6, "s": 14, **(scatter_kwargs or {})},
+            line_kwargs={"color": GREY, "alpha": 1.0, **(line_kwargs or {})},
+        )
+        # Round numbers rather than scikit-learn's, which divide the range.
+        for axis in (self.ax_.xaxis, self.ax_.yaxis):
+            axis.set_major_locator(optional("matplotlib.ticker", "A picture").MaxNLocator(6))
+        self.interval_lines_ = None if self.interval is None else self._draw_interval(kind)
+        return self
+
+    def _draw_interval(self, kind: str):
+        lower, upper = self.interval
+        missed = (self.y_true < lower) | (self.y_true > upper)
+        base = 0.0 if kind == "actual_vs_predicted" else self.y_pred
+        style = {"colors": np.where(missed, ORANGE, GREY), "alpha": np.where(missed, 0.9, 0.4), "linewidth": 0.9}
+        return self.ax_.vlines(self.y_pred, lower - base, upper - base, zorder=0, **style)

@@ -1,0 +1,53 @@
+"""Which scope λ won when."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.plot._networks import grown_networks
+from skscn.plot._style import axes_for, logarithmic, scope_colours
+
+
+class ScopeDisplay:
+    """The scope λ that each node was accepted in, in the order of growth.
+
+    Parameters
+    ----------
+    nodes : ndarray of int
+        The number of nodes after each step; of an ensemble, one member's steps after the other's.
+    scopes : ndarray of float
+        The scope of each step.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    points_ : matplotlib artist
+
+    Examples
+    --------
+    >>> from skscn import SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> from skscn.plot import ScopeDisplay
+    >>> db1 = make_db1(random_state=0)
+    >>> model = SCNRegressor(max_nodes=5, random_state=0, scopes=(50, 200)).fit(db1.data, db1.target)
+    >>> display = ScopeDisplay.from_estimator(model)
+    >>> bool(50 <= display.scopes.min() <= display.scopes.max() <= 200)
+    True
+    """
+
+    def __init__(self, *, nodes: np.ndarray, scopes: np.ndarray):
+        self.nodes, self.scopes = nodes, scopes
+
+    @classmethod
+    def from_estimator(cls, estimator, *, ax=None) -> ScopeDisplay:
+        """Draw the scopes of a fitted network, or of all members of an ensemble."""
+        steps = np.concatenate([network.history_[["nodes", "scope"]] for network in grown_networks(estimator)])
+        return cls(nodes=steps["nodes"], scopes=steps["scope"]).plot(ax)
+
+    def plot(self, ax=None) -> ScopeDisplay:
+        """Draw on ``ax``, or on new axes."""
+        self.ax_ = axes_for(ax)
+        self.points_ = self.ax_.scatter(self.nodes, self.scopes, s=16, alpha=0.85, **scope_colours(self.scopes))
+        self.ax_.set(xlabel="nodes", ylabel="scope λ")
+        logarithmic(self.ax_, self.scopes)
+        return self

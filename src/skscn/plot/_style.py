@@ -1,0 +1,47 @@
+"""What the Displays share: axes to draw on, and colours that everybody can tell apart on light and on dark ground."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.extras import optional
+
+# Okabe and Ito's colours for all kinds of colour vision, and a grey between.
+BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
+# From narrow scopes to wide ones; all of middling lightness.
+_SCOPE_RAMP = ("#3a8fd0", "#98919a", "#dd7a1f")
+
+
+def axes_for(ax):
+    """``ax``, or new axes where it is None."""
+    if ax is None:
+        _, ax = optional("matplotlib.pyplot", "A picture").subplots()
+    return ax
+
+
+def scope_colours(scopes: np.ndarray) -> dict:
+    """Arguments of ``scatter`` that colour points by their scope λ, on a logarithmic scale."""
+    colours = optional("matplotlib.colors", "A picture")
+    low, high = (scopes.min(), scopes.max()) if scopes.size else (1.0, 1.0)
+    # One scope alone has a scale too.
+    norm = colours.LogNorm(low, high) if low < high else colours.LogNorm(low / 2.0, high * 2.0)
+    return {"c": scopes, "cmap": colours.LinearSegmentedColormap.from_list("scopes", _SCOPE_RAMP), "norm": norm}
+
+
+def logarithmic(ax, values: np.ndarray) -> None:
+    """Make the y axis logarithmic, if there is a value to show on it."""
+    if (values > 0.0).any():
+        ax.set_yscale("log")
+        plain_numbers(ax.yaxis)
+
+
+def plain_numbers(axis) -> None:
+    """Write 0.05 rather than 5 × 10⁻² beside a logarithmic axis."""
+    from matplotlib.ticker import LogFormatter
+
+    class Plain(LogFormatter):
+        def __call__(self, x, pos=None):
+            return f"{x:g}" if super().__call__(x, pos) else ""
+
+    axis.set_major_formatter(Plain())
+    axis.set_minor_formatter(Plain(minor_thresholds=(1.5, 0.6)))

@@ -1,0 +1,137 @@
+"""What the model is, how it was set up and how to use it."""
+
+from __future__ import annotations
+
+import inspect
+import platform
+import shlex
+from dataclasses import dataclass
+from importlib.metadata import version
+
+import numpy as np
+
+import skscn
+from skscn.report._subject import Subject
+from skscn.report._words import count, number
+
+_PACKAGES = ("numpy", "scipy", "scikit-learn")
+_LONGEST_VALUE = 200
+_STOPS = {
+    "tol": "the training error reached tol",
+    "max_nodes": "max_nodes was reached",
+    "no candidate": "no further candidate passed the supervisory inequality",
+    "early stopping": "the error on held-out rows, or its estimate, no longer fell",
+    "callback": "a callback ended it",
+}
+
+
+def facts(subject: Subject) -> dict[str, str]:
+    """What was grown, in plain words."""
+    networks = subject.networks
+    network = networks[0].network_
+    nodes = [grown.n_nodes_ for grown in networks]
+    histories = [grown.history_ for grown in networks]
+    numbers = sum(_size(grown.network_) for grown in networks)
+    return {
+        "Model": type(subject.estimator).__name__,
+        **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
+        "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
+        "Linear part": _linear_part(network),
+        "Activation": network.activation.name,
+        "Scaling of the inputs": str(network.inputs.name or "none"),
+        "Numbers in the model": f"{numbers:,}",
+        "Candidates tried": f"{sum(int(history['candidates'].sum()) for history in histories):,}",
+        "Time to grow": f"{number(sum(history['seconds'].sum() for history in histories))} s",
+        "Growth ended because": "; ".join(sorted({_STOPS[grown.stop_reason_] for grown in networks})),
+    }
+
+
+def _linear_part(network) -> str:
+    links = network.linear.size - 1
+    if links > 0:
+        return f"an intercept and {count(links, 'direct link')}"
+    return "an intercept" if links == 0 else "none"
+
+
+def _size(network) -> int:
+    """Weights, biases, output weights and the linear part, as they are used to predict."""
+    linear = network.n_outputs * (network.n_features + 1) if network.linear.size else 0
+    return network.weights.size + network.biases.size + network.output_weights.size + linear
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """A parameter of the model; default is None where it has been left alone."""
+
+    name: str
+    value: str
+    changed_from: str | None
+
+
+def parameters(subject: Subject) -> dict[str, list[Parameter]]:
+    """Those of the model, and of the members of an ensemble."""
+    estimator = subject.estimator
+    tables = {type(estimator).__name__: _parameters(estimator, without={"estimator"})}
+    if hasattr(estimator, "members_"):
+        member = estimator.members_[0]
+        # Seeds and threads of a member are the ensemble's affair.
+        tables[f"Each member: {type(member).__name__}"] = _parameters(member, without={"random_state", "n_jobs"})
+    return tables
+
+
+def _parameters(estimator, without: set[str]) -> list[Parameter]:
+    defaults = {name: p.default for name, p in inspect.signature(type(estimator)).parameters.items()}
+    return [
+        Parameter(name, _shortened(value), None if _same(value, defaults[name]) else _shortened(defaults[name]))
+        for name, value in estimator.get_params(deep=False).items()
+        if name not in without
+    ]
+
+
+def _same(value, default) -> bool:
+    return (type(value) is type(default) and value == default) or np.array_equal(value, default)
+
+
+def _shortened(value) -> str:
+    text = repr(value)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
+
+
+def versions() -> dict[str, str]:
+    """What the report was made with."""
+    return {
+        "scikit-scn": skscn.__version__,
+        **{package: version(package) for package in _PACKAGES},
+        "Python": platform.python_version(),
+        "System": platform.platform(terse=True),
+    }
+
+
+def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
+    """How to use the model: code and commands that can be copied."""
+    classifies, interval = subject.classifies, hasattr(subject.estimator, "predict_interval")
+    extras = ["probabilities = model.predict_proba(rows)"] * classifies + [
+        "lower, upper = model.predict_interval(rows, coverage=0.9)"
+    ] * interval
+    python = "\n".join(
+        [
+            "from skscn import load_model",
+            "",
+            f"model = load_model({model_path!r})",
+            f"predictions = model.predict(rows)  # {count(len(subject.columns), 'column')}, as in the table above",
+            *extras,
+        ]
+    )
+    model, data = shlex.quote(model_path), shlex.quote(data_name)
+    exported = f"{model_path.removesuffix('.scn')}.onnx"
+    commands = [
+        f"skscn predict {model} {data} -o predictions.csv" + " --interval 0.9" * interval,
+        f"skscn evaluate {model} {data}",
+        f"skscn inspect {model}",
+    ]
+    return {
+        "From Python": python,
+        "From the command line": "\n".join(commands),
+        "Without Python, as ONNX": f"skscn export {model} {shlex.quote(exported)}",
+        "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
+    }

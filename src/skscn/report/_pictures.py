@@ -1,0 +1,260 @@
+"""Pictures that follow the page's colours, with words for those who do not see them.
+
+A picture holds no text of the user's: names stand beside it on the page.
+"""
+
+from __future__ import annotations
+
+import io
+import xml.etree.ElementTree as ET
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from sklearn.calibration import CalibrationDisplay
+
+from skscn.extras import optional
+from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay
+from skscn.plot._style import BLUE, GREEN, GREY, ORANGE, PURPLE
+from skscn.report._influence import Dependence
+from skscn.report._subject import SEED, Subject, two_dimensional
+from skscn.report._words import count, number, percent
+
+_SVG = "{http://www.w3.org/2000/svg}"
+_XLINK = "{http://www.w3.org/1999/xlink}"
+_INK, _LINE = "#010203", "#040506"
+# Colours that the page's style sheet has its own idea of, on light and on dark ground.
+_VARIABLES = {
+    _INK: "currentColor",
+    "#000000": "currentColor",
+    _LINE: "var(--line)",
+    BLUE: "var(--blue)",
+    ORANGE: "var(--orange)",
+    GREEN: "var(--green)",
+    PURPLE: "var(--purple)",
+    GREY: "var(--grey)",
+}
+# Lines of one picture: colour and dashes, so that either tells them apart.
+LINES = ((BLUE, "none"), (ORANGE, "6 2"), (GREEN, "2 2"), (PURPLE, "8 2 2 2"), (GREY, "4 4"))
+_LOOK = {
+    "svg.fonttype": "none",
+    "font.size": 9.0,
+    "text.color": _INK,
+    "axes.labelcolor": _INK,
+    "axes.edgecolor": _LINE,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": _LINE,
+    "grid.linewidth": 0.5,
+    "xtick.color": _LINE,
+    "ytick.color": _LINE,
+    "xtick.labelcolor": _INK,
+    "ytick.labelcolor": _INK,
+    "legend.fontsize": 8.0,
+    "legend.frameon": False,
+    "figure.facecolor": "none",
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An SVG element, what it is called, and what is seen on it."""
+
+    svg: str
+    title: str
+    alt: str
+
+
+def picture(draw, title: str, describe) -> Picture:
+    """Draw a picture: ``draw(ax=...)`` gives a Display, of which ``describe`` says what is seen."""
+    matplotlib, figures = (optional(name, "A report") for name in ("matplotlib", "matplotlib.figure"))
+    with matplotlib.rc_context({**_LOOK, "svg.hashsalt": title}):
+        figure = figures.Figure(figsize=(4.0, 2.8), layout="constrained")
+        display = draw(ax=figure.subplots())
+        file = io.StringIO()
+        figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+    alt = describe(display)
+    return Picture(_for_the_page(file.getvalue(), alt), title, alt)
+
+
+def _for_the_page(svg: str, alt: str) -> str:
+    """An element to stand in a page: named, sized and coloured by it, without what only a file needs."""
+    root = ET.fromstring(svg)
+    for parent in list(root.iter()):
+        for child in list(parent):
+            if child.tag in (f"{_SVG}metadata", f"{_SVG}style"):
+                parent.remove(child)
+        if parent.tag == f"{_SVG}g":
+            parent.attrib.pop("id", None)
+        if (link := parent.attrib.pop(f"{_XLINK}href", None)) is not None:
+            parent.set("href", link)
+    root.attrib = {"viewBox": root.attrib["viewBox"], "role": "img", "aria-label": alt}
+    ET.register_namespace("", _SVG.strip("{}"))
+    return themed(ET.tostring(root, encoding="unicode"))
+
+
+def themed(text: str) -> str:
+    """Markup whose colours are those of the page's style sheet."""
+    for colour, variable in _VARIABLES.items():
+        text = text.replace(colour, variable)
+    return text
+
+
+def growth_pictures(subject: Subject) -> list[Picture]:
+    """Convergence and scopes."""
+    estimator = subject.estimator
+    return [
+        picture(
+            partial(ConvergenceDisplay.from_estimator, estimator), "Error while the network grew", _describe_convergence
+        ),
+        picture(partial(ScopeDisplay.from_estimator, estimator), "Scope λ of each node", _describe_scopes),
+    ]
+
+
+def _describe_convergence(display: ConvergenceDisplay) -> str:
+    histories = [history for history in display.histories if history.size]
+    if not histories:
+        return "No node was needed: the linear part alone reaches the wanted error."
+    first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
+    nodes = [history["nodes"][-1] for history in histories]
+    whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} members"
+    text = (
+        f"The training error falls from {number(first)} to {number(last)} with {number(np.mean(nodes))} nodes{whose}."
+    )
+    lowest = [history[np.argmin(history["validation_rmse"])] for history in histories if display.validation_lines_]
+    if lowest:
+        text += (
+            f" On rows held out it is lowest, {number(np.mean([row['validation_rmse'] for row in lowest]))}, "
+            f"with {number(np.mean([row['nodes'] for row in lowest]))} nodes."
+        )
+    return text
+
+
+def _describe_scopes(display: ScopeDisplay) -> str:
+    if not display.scopes.size:
+        return "There are no nodes, hence no scopes."
+    low, middle, high = np.quantile(display.scopes, (0.0, 0.5, 1.0))
+    if low == high:
+        return f"All nodes were accepted in the scope λ = {number(low)}."
+    return f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+
+
+def error_pictures(subject: Subject, output: int, coverage: float | None) -> list[Picture]:
+    """Predicted against true values, and residuals, of one output."""
+    y, predictions = subject.y[:, output], subject.predictions[:, output]
+    interval = None
+    if coverage is not None:
+        ends = subject.estimator.predict_interval(subject.sample_rows, coverage=coverage)
+        interval = tuple(two_dimensional(end)[:, output] for end in ends)
+    of_sample = partial(
+        _draw_predictions,
+        y[subject.sample],
+        predictions[subject.sample],
+        interval=interval,
+        random_state=SEED,
+    )
+    correlation = np.corrcoef(y, predictions)[0, 1] if y.std() > 0.0 < predictions.std() else np.nan
+    return [
+        picture(
+            of_sample,
+            "True against predicted",
+            partial(_describe_predictions, correlation=correlation, coverage=coverage),
+        ),
+        picture(
+            partial(of_sample, kind="residual_vs_predicted"),
+            "Residual against predicted",
+            _describe_residuals_over_range,
+        ),
+        picture(
+            partial(ResidualDisplay.from_predictions, y, predictions),
+            "Distribution of the residuals",
+            _describe_residuals,
+        ),
+    ]
+
+
+def _draw_predictions(*args, **kwargs) -> PredictionErrorDisplay:
+    """As many dots, they have to be small; and a picture that is wider than high needs no equal axes."""
+    display = PredictionErrorDisplay.from_predictions(*args, scatter_kwargs={"s": 9, "alpha": 0.6}, **kwargs)
+    display.ax_.set_aspect("auto")
+    return display
+
+
+def _describe_predictions(display: PredictionErrorDisplay, *, correlation: float, coverage: float | None) -> str:
+    text = (
+        f"{count(len(display.y_true), 'row')}: true values from {number(display.y_true.min())} to "
+        f"{number(display.y_true.max())}, predictions from {number(display.y_pred.min())} to "
+        f"{number(display.y_pred.max())}, correlation {number(correlation)}; the closer to the dashed line, the better."
+    )
+    if coverage is None:
+        return text
+    return f"{text} Vertical lines are {percent(coverage)} prediction intervals, orange where they miss."
+
+
+def _describe_residuals_over_range(display: PredictionErrorDisplay) -> str:
+    residuals = display.y_true - display.y_pred
+    order = np.argsort(display.y_pred)
+    sizes = [number(np.abs(part).mean()) for part in np.array_split(residuals[order], min(3, len(order)))]
+    return f"The mean size of the residual is {', '.join(sizes)} for small, middle and large predictions."
+
+
+def _describe_residuals(display: ResidualDisplay) -> str:
+    low, middle, high = map(number, display.quantiles)
+    return f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is normal."
+
+
+def reliability_picture(subject: Subject) -> Picture:
+    """How often a class is right that was given some probability."""
+    classes = subject.estimator.classes_
+    if len(classes) == 2:
+        probabilities, happened = subject.probabilities[:, 1], subject.y == classes[1]
+        title = "Reliability: probability of the second class"
+    else:
+        probabilities, happened = subject.probabilities.max(axis=1), subject.predictions == subject.y
+        title = "Reliability: probability of the predicted class"
+    draw = partial(_draw_reliability, happened.astype(int), np.clip(probabilities, 0.0, 1.0))
+    return picture(draw, title, _describe_reliability)
+
+
+def _draw_reliability(happened: np.ndarray, probabilities: np.ndarray, ax) -> CalibrationDisplay:
+    display = CalibrationDisplay.from_predictions(
+        happened, probabilities, n_bins=10, strategy="quantile", pos_label=1, color=BLUE, name="network", ax=ax
+    )
+    ax.set(xlabel="probability that the network gives", ylabel="share that came true")
+    return display
+
+
+def _describe_reliability(display: CalibrationDisplay) -> str:
+    gap = np.abs(display.prob_true - display.prob_pred)
+    return (
+        f"In ten groups of rows by their probability, the share that came true differs from it by "
+        f"{percent(gap.mean())} on average and by {percent(gap.max())} at most; on the dotted line they are equal."
+    )
+
+
+def dependence_picture(dependence: Dependence, unit: str, shown: dict[int, str]) -> Picture:
+    """Mean prediction against the values of one input; ``shown`` are numbers and names of outputs or classes."""
+    draw = partial(_draw_dependence, dependence, unit, shown)
+    return picture(draw, f"dependence on {dependence.name}", lambda _: _describe_dependence(dependence, unit, shown))
+
+
+def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], ax) -> None:
+    few = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
+    for output, (colour, dashes) in zip(shown, LINES, strict=False):
+        style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
+        ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)
+    ax.set(xlabel="value of the input", ylabel=unit)
+    ax.locator_params(nbins=6)
+
+
+def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str]) -> str:
+    output, name = next(iter(shown.items()))
+    responses = dependence.responses[:, output]
+    low, high = np.argmin(responses), np.argmax(responses)
+    return (
+        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {number(dependence.values[low])}; "
+        f"highest, {number(responses[high])}, at {number(dependence.values[high])}."
+    )

@@ -1,0 +1,168 @@
+"""What a report is about: a fitted model, rows with their targets, and what the model says about them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import is_classifier
+from sklearn.utils import check_array, check_consistent_length
+
+from skscn.plot._networks import grown_networks
+
+# Rows that pictures, importances and dependences are taken from, where there are more.
+SAMPLE = 1000
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model and the rows it is judged on.
+
+    Attributes
+    ----------
+    estimator : fitted estimator
+        It takes rows without names.
+    X : ndarray or sparse array of shape (n, d)
+    y : ndarray
+        Of shape (n, m) for regression, (n,) for classes.
+    predictions : ndarray of the shape of y
+    columns : list of str
+        Names of the d columns.
+    inputs : dict of str to list of int
+        Name of an input -> its columns.
+    outputs : list of str
+        Names of the m targets.
+    """
+
+    estimator: Any
+    X: Any
+    y: np.ndarray
+    predictions: np.ndarray
+    columns: list[str]
+    inputs: dict[str, list[int]]
+    outputs: list[str]
+
+    @property
+    def classifies(self) -> bool:
+        """Whether the model predicts classes."""
+        return is_classifier(self.estimator)
+
+    @property
+    def n_rows(self) -> int:
+        """n."""
+        return len(self.y)
+
+    @property
+    def networks(self) -> list:
+        """The network, or the members of the ensemble."""
+        return grown_networks(self.estimator)
+
+    @cached_property
+    def sample(self) -> np.ndarray:
+        """The numbers of the rows to look at closely, in random order: all, or some."""
+        return np.random.default_rng(SEED).permutation(self.n_rows)[:SAMPLE]
+
+    @cached_property
+    def sample_rows(self) -> np.ndarray:
+        """Those rows, as a plain array."""
+        rows = self.X[self.sample]
+        return rows.toarray() if sparse.issparse(rows) else rows
+
+    @cached_property
+    def probabilities(self) -> np.ndarray:
+        """The probability of each class, for all rows."""
+        return self.estimator.predict_proba(self.X)
+
+    def responses(self, X: np.ndarray) -> np.ndarray:
+        """What the model says about rows, of shape (rows, classes) or (rows, m)."""
+        return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
+
+
+def open_subject(
+    estimator, X, y, feature_names: Sequence[str] | None, groups: Mapping[str, Sequence[int]] | None
+) -> Subject:
+    """Check what a report is asked for."""
+    grown_networks(estimator)
+    nameless = _nameless(estimator)
+    # Names that do not fit are noticed.
+    predictions = (estimator if hasattr(X, "columns") else nameless).predict(X)
+    columns = _column_names(estimator, X, feature_names)
+    outputs = _output_names(y)
+    X = check_array(X, accept_sparse="csr")
+    y = np.asarray(y)
+    check_consistent_length(X, y)
+    if len(y) < 2:
+        raise ValueError("A report needs at least two rows.")
+    if is_classifier(estimator):
+        y = _known_classes(y.reshape(-1), estimator.classes_)
+    else:
+        y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
+        if y.shape != predictions.shape:
+            raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
+    return Subject(nameless, X, y, predictions, columns, _inputs(columns, groups), outputs)
+
+
+def two_dimensional(values: np.ndarray) -> np.ndarray:
+    """Values with a column for each output, also where there is one."""
+    return np.asarray(values).reshape(len(values), -1)
+
+
+def _nameless(estimator):
+    """The model for rows without names: scikit-learn warns when a model that knows names gets such rows."""
+    estimator = copy.copy(estimator)
+    vars(estimator).pop("feature_names_in_", None)
+    return estimator
+
+
+def _column_names(estimator, X, given: Sequence[str] | None) -> list[str]:
+    names = given
+    for source, attribute in ((X, "columns"), (estimator, "feature_names_in_")):
+        names = getattr(source, attribute, None) if names is None else names
+    if names is None:
+        return [f"x{j}" for j in range(X.shape[1])]
+    if len(names) != estimator.n_features_in_:
+        raise ValueError(f"There are {estimator.n_features_in_} columns and {len(names)} feature_names.")
+    return _distinct(names)
+
+
+def _output_names(y) -> list[str]:
+    names = getattr(y, "columns", None)
+    if names is None:
+        name = getattr(y, "name", None)
+        shape = np.shape(y)
+        several = len(shape) == 2 and shape[1] > 1
+        names = [f"output {k + 1}" for k in range(shape[1])] if several else [name or "the target"]
+    return _distinct(names)
+
+
+def _distinct(names: Iterable) -> list[str]:
+    """Names as text; one that was there before gets its number."""
+    texts = list(map(str, names))
+    return [f"{text} ({k})" if text in texts[:k] else text for k, text in enumerate(texts)]
+
+
+def _known_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    if not np.isin(y, classes).any():
+        few = ", ".join(repr(value) for value in np.unique(y)[:3].tolist())
+        raise ValueError(f"None of the classes in y ({few}) is known to the model, which has {classes[:3].tolist()}.")
+    return y
+
+
+def _inputs(columns: list[str], groups: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:
+    """Groups of columns, and those in no group on their own, in the order of the columns."""
+    inputs: dict[str, list[int]] = {}
+    owners = {column: (name, members) for name, members in (groups or {}).items() for column in members}
+    if sum(map(len, (groups or {}).values())) != len(owners) or not set(owners) <= set(range(len(columns))):
+        raise ValueError(f"groups must hold numbers of the {len(columns)} columns, each at most once.")
+    for column, own_name in enumerate(columns):
+        name, members = owners.get(column, (own_name, [column]))
+        if inputs.setdefault(name, list(members)) != list(members):
+            # Two columns of one name stay two inputs.
+            inputs[f"{name} (column {column})"] = list(members)
+    return inputs

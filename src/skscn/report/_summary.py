@@ -1,0 +1,177 @@
+"""The first thing that is read: how good the model is, in plain sentences; and what the data are like."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import sparse
+
+from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
+from skscn.report._influence import Importance
+from skscn.report._subject import Subject
+from skscn.report._words import count, listed, number, percent
+
+_COLUMNS_SHOWN = 50
+
+
+@dataclass(frozen=True)
+class Card:
+    """A number to catch the eye."""
+
+    label: str
+    value: str
+    note: str
+
+
+def sentences(
+    subject: Subject,
+    measures: dict[str, list[Measure]],
+    importances: list[Importance],
+    coverages: list[list[Coverage]],
+    data_name: str | None,
+) -> list[str]:
+    """How good the model is, what it goes by, and how far to trust it."""
+    first = next(iter(measures.values()))
+    source = f"On {count(subject.n_rows, 'row')}{f' of {data_name}' if data_name else ''}"
+    if subject.classifies:
+        said = _about_classes(subject, first, source)
+    elif len(subject.outputs) > 1:
+        said = _about_outputs(measures, source)
+    else:
+        said = _about_target(subject.outputs[0], first, source)
+    if len(coverages) == 1:
+        said.append(_about_intervals(coverages[0]))
+    mattering = [importance.name for importance in importances[:3] if importance.low > 0.0]
+    if mattering:
+        said.append(f"What matters most: {listed(mattering)}.")
+    return said
+
+
+def _about_target(name: str, measures: list[Measure], source: str) -> list[str]:
+    absolute, _, explained = measures
+    interval = f"{percent(0.95)} confidence: {number(absolute.low)} to {number(absolute.high)}"
+    said = [f"{source}, predictions of {name} are off by {number(absolute.value)} on average ({interval})."]
+    said.append(_against("Always predicting the mean", "be off by", absolute))
+    if explained.value > 0.0:
+        said.append(f"The model explains {percent(explained.value)} of the variance.")
+    return said
+
+
+def _against(baseline: str, would: str, error: Measure) -> str:
+    reference = f"{baseline} would {would} {number(error.baseline)}"
+    if error.value >= error.baseline:
+        return f"{reference}: the model is no better than that."
+    return f"{reference}: the model's error is {percent(1.0 - error.value / error.baseline)} smaller."
+
+
+def _about_outputs(measures: dict[str, list[Measure]], source: str) -> list[str]:
+    explained = {name: output[-1].value for name, output in measures.items()}
+    best, worst = max(explained, key=explained.__getitem__), min(explained, key=explained.__getitem__)
+    return [
+        f"{source}, the model predicts {len(explained)} outputs and explains {percent(_mean(explained.values()))} of "
+        "their variance on average; always predicting the means would explain none.",
+        f"It does best on {best} ({percent(explained[best])}) and worst on {worst} ({percent(explained[worst])}).",
+    ]
+
+
+def _about_classes(subject: Subject, measures: list[Measure], source: str) -> list[str]:
+    accuracy = measures[0]
+    classes, counts = np.unique(subject.y, return_counts=True)
+    interval = f"{percent(0.95)} confidence: {percent(accuracy.low)} to {percent(accuracy.high)}"
+    said = [f"{source}, the model finds the true class of {percent(accuracy.value)} ({interval})."]
+    reference = (
+        f"Always answering {classes[counts.argmax()]}, the most frequent of {count(len(classes), 'class', 'classes')}, "
+        f"would be right for {percent(accuracy.baseline)}"
+    )
+    if accuracy.value <= accuracy.baseline:
+        return [*said, f"{reference}: the model is no better than that."]
+    fewer = 1.0 - (1.0 - accuracy.value) / (1.0 - accuracy.baseline)
+    return [*said, f"{reference}: the model makes {percent(fewer)} fewer errors."]
+
+
+def _about_intervals(coverages: list[Coverage]) -> str:
+    coverage = next(c for c in coverages if c.asked == PICTURED_COVERAGE)
+    return (
+        f"Its {percent(coverage.asked)} prediction intervals hold {percent(coverage.held)} of the true values and are "
+        f"{number(coverage.width)} wide on average."
+    )
+
+
+def cards(subject: Subject, measures: dict[str, list[Measure]]) -> list[Card]:
+    """Three numbers at a glance."""
+    first = next(iter(measures.values()))
+    rows = Card("judged on", count(subject.n_rows, "row"), count(len(subject.inputs), "input"))
+    if subject.classifies:
+        return [
+            Card("accuracy", percent(first[0].value), f"{percent(first[0].low)} to {percent(first[0].high)}"),
+            Card("most frequent class", percent(first[0].baseline), "right without a model"),
+            rows,
+        ]
+    if len(measures) > 1:
+        mean = _mean(output[-1].value for output in measures.values())
+        return [Card("variance explained", percent(mean), f"mean of {len(measures)} outputs"), rows]
+    absolute, _, explained = first
+    return [
+        Card("mean error", number(absolute.value), f"{number(absolute.low)} to {number(absolute.high)}"),
+        Card("without a model", number(absolute.baseline), "always predicting the mean"),
+        Card("variance explained", percent(explained.value), f"{percent(explained.low)} to {percent(explained.high)}"),
+        rows,
+    ]
+
+
+def _mean(values: Iterable[float]) -> float:
+    return float(np.mean(list(values)))
+
+
+def honesty(subject: Subject) -> str:
+    """What the errors on these rows say about others."""
+    caution = "If the model was trained on these very rows, expect larger errors on new ones"
+    score = getattr(subject.estimator, "oob_score_", np.nan)
+    if np.isfinite(score):
+        reached = f"an accuracy of {percent(score)}" if subject.classifies else f"R² = {number(score)}"
+        return f"{caution}: on training rows that its members had not seen, it reached {reached}."
+    held_out = _held_out_error(subject)
+    if held_out is not None:
+        return f"{caution}: on rows held out in training, its RMSE was {number(held_out)}."
+    return f"{caution}."
+
+
+def _held_out_error(subject: Subject) -> float | None:
+    """The validation error of a network of one output when it was as large as it is, in units of the target."""
+    network, *others = subject.networks
+    if subject.classifies or others or len(subject.outputs) > 1:
+        return None
+    kept = network.history_[network.history_["nodes"] == network.n_nodes_]
+    error = kept["validation_rmse"] * network.network_.outputs.scale[0]
+    return float(error[0]) if np.isfinite(error).any() else None
+
+
+@dataclass(frozen=True)
+class Column:
+    """What the values of a column are like."""
+
+    name: str
+    values: list[str]
+
+
+STATISTICS = ("smallest", "median", "mean", "largest", "deviation")
+
+
+def input_columns(subject: Subject) -> list[Column]:
+    """The columns of the rows; those of sparse rows as in the sample."""
+    X = subject.sample_rows if sparse.issparse(subject.X) else subject.X
+    return [_describe(name, X[:, j]) for j, name in enumerate(subject.columns[:_COLUMNS_SHOWN])]
+
+
+def target_columns(subject: Subject) -> list[Column]:
+    """The targets, or how frequent the classes are."""
+    if subject.classifies:
+        return []
+    return [_describe(name, subject.y[:, k]) for k, name in enumerate(subject.outputs)]
+
+
+def _describe(name: str, values: np.ndarray) -> Column:
+    statistics = (values.min(), np.median(values), values.mean(), values.max(), values.std())
+    return Column(name, [number(float(value)) for value in statistics])

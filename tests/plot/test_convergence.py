@@ -1,0 +1,55 @@
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from skscn import IRVFLRegressor, SCNRegressor
+from skscn.plot import ConvergenceDisplay
+
+
+def test_errors_of_a_network_against_its_nodes(network, ax):
+    display = ConvergenceDisplay.from_estimator(network, ax=ax)
+    (train,), (validation,) = display.train_lines_, display.validation_lines_
+    np.testing.assert_array_equal(train.get_xdata(), network.history_["nodes"])
+    np.testing.assert_array_equal(train.get_ydata(), network.history_["train_rmse"])
+    np.testing.assert_array_equal(validation.get_ydata(), network.history_["validation_rmse"])
+    assert ax.get_yscale() == "log"
+    assert f"kept: {network.n_nodes_} nodes" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_steps_are_coloured_by_their_scope(network, ax):
+    ConvergenceDisplay.from_estimator(network, ax=ax)
+    points = ax.collections[0]
+    np.testing.assert_array_equal(points.get_array(), network.history_["scope"])
+    assert points.colorbar is not None
+
+
+def test_members_of_an_ensemble_are_a_thin_line_each(ensemble, network, ax):
+    display = ConvergenceDisplay.from_estimator(ensemble, ax=ax)
+    assert len(display.train_lines_) == len(display.validation_lines_) == ensemble.n_members
+    assert not ax.collections
+    assert display.train_lines_[0].get_linewidth() < 1
+
+
+def test_no_validation_line_without_rows_held_out(diabetes, ax):
+    model = IRVFLRegressor(max_nodes=3, random_state=0).fit(*diabetes)
+    assert ConvergenceDisplay.from_estimator(model, ax=ax).validation_lines_ == []
+
+
+def test_a_network_without_nodes_can_be_drawn(diabetes, ax):
+    X, _ = diabetes
+    model = SCNRegressor(random_state=0).fit(X, X[:, 0])
+    assert model.n_nodes_ == 0
+    ConvergenceDisplay.from_estimator(model, ax=ax)
+
+
+def test_the_network_at_the_end_of_a_pipeline(diabetes, ax):
+    pipeline = make_pipeline(StandardScaler(), IRVFLRegressor(max_nodes=3, random_state=0)).fit(*diabetes)
+    display = ConvergenceDisplay.from_estimator(pipeline, ax=ax)
+    assert display.histories[0] is pipeline[-1].history_
+
+
+def test_other_estimators_are_refused(diabetes):
+    with pytest.raises(TypeError, match="LinearRegression has no history of growth"):
+        ConvergenceDisplay.from_estimator(LinearRegression().fit(*diabetes))

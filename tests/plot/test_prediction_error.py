@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from matplotlib.colors import to_rgb
+
+from skscn.plot import PredictionErrorDisplay
+from skscn.plot._style import ORANGE
+
+
+def test_it_is_scikit_learns_display(diabetes, network, ax):
+    X, y = diabetes
+    display = PredictionErrorDisplay.from_estimator(network, X, y, subsample=None, ax=ax)
+    assert set(map(tuple, display.scatter_.get_offsets())) == set(zip(network.predict(X), y, strict=True))
+    assert display.interval_lines_ is None
+
+
+def test_orange_intervals_are_those_that_miss(diabetes, ensemble, ax):
+    X, y = diabetes
+    display = PredictionErrorDisplay.from_estimator(ensemble, X, y, coverage=0.5, subsample=100, random_state=0, ax=ax)
+    lower, upper = display.interval
+    assert len(lower) == 100
+    orange = (display.interval_lines_.get_colors()[:, :3] == to_rgb(ORANGE)).all(axis=1)
+    np.testing.assert_array_equal(orange, (display.y_true < lower) | (display.y_true > upper))
+    assert 0 < orange.sum() < 100
+
+
+def test_intervals_of_residuals_are_around_zero(diabetes, ensemble, ax):
+    X, y = diabetes
+    display = PredictionErrorDisplay.from_estimator(
+        ensemble, X, y, coverage=0.9, kind="residual_vs_predicted", subsample=0.1, ax=ax
+    )
+    ends = np.array(display.interval_lines_.get_segments())[:, :, 1]
+    assert len(ends) == round(0.1 * len(y))
+    np.testing.assert_allclose(ends[:, 0], -ends[:, 1])
+
+
+def test_one_output_at_a_time(diabetes):
+    _, y = diabetes
+    with pytest.raises(ValueError, match="one output"):
+        PredictionErrorDisplay.from_predictions(np.column_stack([y, y]), np.column_stack([y, y]))

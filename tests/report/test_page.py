@@ -1,0 +1,232 @@
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LinearRegression
+
+from skscn import (
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNEnsembleClassifier,
+    SCNEnsembleRegressor,
+    SCNRegressor,
+)
+from skscn.report import write_report
+
+HOSTILE = "<script>alert('x')</script> & \"quotes\" $\\frac{1}$ {{ 7 * 6 }} 名前"
+FEW = {"max_nodes": 3, "early_stopping": True, "validation_fraction": 0.2, "random_state": 0}
+REGRESSORS = [
+    SCNRegressor(**FEW),
+    IRVFLRegressor(max_nodes=3, random_state=0),
+    ModifiedQuickpropRegressor(max_nodes=3, max_iter=20, random_state=0),
+    SCNEnsembleRegressor(SCNRegressor(**FEW), n_members=2, random_state=0),
+]
+CLASSIFIERS = [SCNClassifier(**FEW), SCNEnsembleClassifier(SCNClassifier(**FEW), n_members=2, random_state=0)]
+
+
+def name(estimator):
+    return type(estimator).__name__
+
+
+@pytest.mark.parametrize("estimator", REGRESSORS, ids=name)
+def test_every_regressor(estimator, diabetes, report):
+    X, y = diabetes
+    page = report(estimator.fit(X[:200], y[:200]), X[200:], y[200:])
+    assert f"predictions of {y.name} are off by" in page.text
+    assert "Always predicting the mean would be off by" in page.text
+    assert ("Prediction intervals" in page.text) == hasattr(estimator, "predict_interval")
+    assert "Confusion matrix" not in page.text
+    for column in X:
+        assert column in page.text
+
+
+def test_an_ensemble_without_out_of_bag_rows_has_no_intervals(diabetes, report):
+    X, y = diabetes
+    member = SCNRegressor(max_nodes=2, early_stopping=False)
+    text = report(SCNEnsembleRegressor(member, n_members=2, random_state=0).fit(X, y), X, y).text
+    assert "Members 2" in text
+    assert "rediction intervals hold" not in text
+    assert "had not seen" not in text
+
+
+@pytest.mark.parametrize("estimator", CLASSIFIERS, ids=name)
+@pytest.mark.parametrize("count", [2, 3])
+def test_every_classifier(estimator, count, blobs, report):
+    X, y = blobs[0][: 60 * count], np.array(["ant", "bee", "cat"])[blobs[1]][: 60 * count]
+    page = report(estimator.fit(X, y), X, y)
+    assert f"Always answering ant, the most frequent of {count} classes" in page.text
+    for heading in ("Confusion matrix", "Precision", "Reliability"):
+        assert heading in page.text
+    assert "Residual" not in page.text
+
+
+@pytest.mark.parametrize("estimator", [REGRESSORS[0], REGRESSORS[-1]], ids=name)
+def test_several_outputs_each_have_their_errors(estimator, diabetes, report):
+    X, y = diabetes
+    Y = pd.DataFrame({"sugar": y, "flat": 0.0 * y + 0.1, "bmi": X["bmi"]})
+    page = report(estimator.fit(X, Y), X, Y)
+    for output in Y:
+        assert f"Errors of {output}, with" in page.text
+    assert "It does best on bmi (100" in page.text
+
+
+def test_one_output_as_a_column(diabetes, report):
+    X, y = diabetes
+    page = report(IRVFLRegressor(max_nodes=2, random_state=0).fit(X, y.to_frame()), X, y.to_frame())
+    assert "predictions of target are off by" in page.text
+
+
+def test_names_are_text_and_nothing_else(diabetes, blobs, report):
+    X, y = diabetes
+    names = [f"{HOSTILE} {j}" for j in range(X.shape[1])]
+    model = SCNRegressor(max_nodes=3, random_state=0).fit(X.to_numpy(), y)
+    regression = report(
+        model,
+        X.to_numpy(),
+        y.rename(HOSTILE),
+        feature_names=names,
+        groups={HOSTILE: [0, 1]},
+        title=HOSTILE,
+        model_path=HOSTILE,
+        data_name=HOSTILE,
+    )
+    labels = np.array([HOSTILE, "<img src=x onerror=alert(1)>", "</style><b>"])[blobs[1]]
+    classification = report(SCNClassifier(max_nodes=3, random_state=0).fit(blobs[0], labels), blobs[0], labels)
+    for page in (regression, classification):
+        assert not {tag for tag, _ in page.elements} & {"script", "img", "b"}
+        assert "alert('x')" in page.text
+        assert "{{ 7 * 6 }}" in page.text
+        assert "名前" in page.text
+
+
+def test_nothing_is_fetched(page):
+    for _, attributes in page.elements:
+        for attribute in ("src", "href", "xlink:href"):
+            link = attributes.get(attribute) or "#"
+            assert link.startswith(("#", "data:"))
+    assert "url(http" not in page.source
+    assert "@import" not in page.source
+
+
+def test_every_picture_says_what_is_seen_and_every_table_has_headings(page):
+    pictures = [svg for svg in page.all("svg") if svg.get("aria-hidden") != "true"]
+    assert len(pictures) == 8
+    for svg in pictures:
+        assert svg["role"] == "img"
+        assert any(character.isdigit() for character in svg["aria-label"])
+    assert page.all("html") == [{"lang": "en"}]
+    assert all("scope" in th for th in page.all("th"))
+
+
+def test_headings_are_in_order(page):
+    levels = [int(tag[1]) for tag, _ in page.elements if tag in ("h1", "h2", "h3", "h4")]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert max(np.diff(levels)) == 1
+
+
+def test_changed_parameters_are_marked(page):
+    assert "max_nodes 8 changed from 100" in page.text
+    assert "early_stopping True changed from 'auto'" in page.text
+    assert "random_state 0 changed from None" in page.text
+    assert page.text.count("changed from") == 3
+
+
+def test_how_to_use_the_model(page):
+    assert "load_model('my models/a.scn')" in page.text
+    assert "skscn predict 'my models/a.scn' 'new rows.csv' -o predictions.csv" in page.text
+    assert "skscn export 'my models/a.scn' 'my models/a.onnx'" in page.text
+
+
+def test_columns_of_one_input_are_shuffled_and_set_together(report):
+    rng = np.random.default_rng(0)
+    colour = rng.integers(3, size=400)
+    X = np.column_stack([np.eye(3)[colour], rng.normal(size=400)])
+    y = np.array([1.0, 5.0, 9.0])[colour] + 0.1 * X[:, 3]
+    names = ["red", "green", "blue", "noise"]
+    model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
+    page = report(model, X, y, feature_names=names, groups={"colour": [0, 1, 2]})
+    assert "What matters most: colour and noise." in page.text
+    assert "colour: mean prediction for each category" in page.text
+    assert [f"{v:.0f}" for v in map(float, page.text.split("the target red ")[1].split()[:5:2])] == ["1", "5", "9"]
+
+
+def test_rows_may_come_as_a_frame_or_as_an_array_with_names(page, network, diabetes, report):
+    X, y = diabetes
+    paths = {"model_path": "my models/a.scn", "data_name": "new rows.csv"}
+    of_array = report(network, X.to_numpy(), y, feature_names=list(X), **paths)
+    assert of_array.text.split("In short")[1] == page.text.split("In short")[1]
+    with pytest.raises(ValueError, match="feature names should match"):
+        report(network, X.rename(columns={"bp": "pressure"}), y)
+
+
+def test_a_model_that_is_no_better_than_the_mean(report):
+    rng = np.random.default_rng(0)
+    model = SCNRegressor(max_nodes=3, early_stopping=False, random_state=0)
+    model.fit(rng.normal(size=(50, 2)), rng.normal(size=50))
+    text = report(model, rng.normal(size=(50, 2)), rng.normal(size=50)).text
+    assert "the model is no better than that" in text
+    assert "of the variance." not in text
+
+
+def test_a_constant_target_and_a_network_without_nodes(report):
+    X = np.random.default_rng(0).normal(size=(30, 2))
+    model = SCNRegressor(random_state=0).fit(X, X[:, 0])
+    assert model.n_nodes_ == 0
+    assert "linear part alone" in report(model, X, np.full(30, 0.1)).text
+
+
+def test_classes_that_the_model_does_not_know(blobs, report):
+    X, y = blobs
+    model = SCNClassifier(max_nodes=3, random_state=0).fit(X[y < 2], y[y < 2])
+    assert "of 3 classes" in report(model, X, y).text
+    with pytest.raises(ValueError, match=r"None of the classes in y \('a'\)"):
+        report(model, X, np.full(len(y), "a"))
+
+
+def test_sparse_rows_and_many_rows_are_sampled(report):
+    dense = np.maximum(np.random.default_rng(0).normal(size=(1500, 4)), 0.0)
+    X, y = sparse.csr_array(dense), dense.sum(axis=1)
+    page = report(SCNRegressor(max_nodes=3, random_state=0).fit(X, y), X, y)
+    assert "a random sample of 1,000 rows" in page.text
+    assert "On 1,500 rows" in page.text
+
+
+def test_the_same_twice(page, network, diabetes, report):
+    again = report(network, *diabetes, model_path="my models/a.scn", data_name="new rows.csv")
+    assert again.source.split("<main>")[1] == page.source.split("<main>")[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"feature_names": ["a"]}, "3 columns and 1 feature_names"),
+        ({"groups": {"a": [0, 3]}}, "numbers of the 3 columns"),
+        ({"groups": {"a": [0, 1], "b": [1]}}, "each at most once"),
+    ],
+)
+def test_what_does_not_fit_is_refused(network, diabetes, report, arguments, message):
+    with pytest.raises(ValueError, match=message):
+        report(network, *diabetes, **arguments)
+
+
+def test_rows_are_checked(network, diabetes, report):
+    X, y = diabetes
+    with pytest.raises(ValueError, match="at least two rows"):
+        report(network, X[:1], y[:1])
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        report(network, X, y[:5])
+    with pytest.raises(ValueError, match="predicts 1 outputs; y has 2"):
+        report(network, X, np.column_stack([y, y]))
+    with pytest.raises(TypeError, match="LinearRegression has no history"):
+        report(LinearRegression().fit(X, y), X, y)
+
+
+@pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
+def test_a_missing_package_is_asked_for(network, diabetes, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(ImportError, match=rf'^A report needs {package}: pip install "scikit-scn\[plot\]"$'):
+        write_report(network, *diabetes, tmp_path / "report.html")
