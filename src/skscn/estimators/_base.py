@@ -22,6 +22,7 @@ from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint
 from skscn.estimators._data import ArrayData, TrainingData
 from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
+from skscn.estimators._lazily import lazily
 from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
@@ -132,12 +133,13 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def _output_weights(self, n_outputs: int) -> OutputWeights:
         """How output weights are evaluated."""
 
+    @lazily
     def transform(self, X):
         """Give the output of each hidden node for each row: random features that were selected for the target.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------

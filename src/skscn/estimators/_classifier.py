@@ -6,6 +6,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
 from skscn.estimators._data import labels_of
 from skscn.estimators._docs import document
+from skscn.estimators._lazily import lazily
 from skscn.estimators._scn import BaseSCN
 from skscn.estimators._training import Training
 
@@ -40,13 +41,14 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path, or Chunks
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, Chunks, or Dask array or dataframe
             A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
-            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files.
+            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files. Dask collections
+            stay on their workers.
         y : array-like of shape (n_samples,)
-            Labels of any type; with a path the name of the target column, nothing with Chunks.
+            Labels of any type; with a path or a Dask dataframe the name of the target column, nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out.
+            Weights of the rows; rows of weight 0 are left out. With a Dask dataframe also the name of a column.
 
         Returns
         -------
@@ -84,12 +86,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         learnt = super()._fitted_attributes(training, seed)
         return {**learnt, "classes_": data.classes, "calibration_": calibration}
 
+    @lazily
     def predict(self, X):
         """Predict the class of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -112,12 +115,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         X = self._validated(X)
         yield from map(self._classes_of, self.network_.staged_predict(X))
 
+    @lazily
     def decision_function(self, X):
         """Give the network's outputs: the larger, the more that class; above 0 the second, where there are two.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -127,12 +131,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         outputs = self.network_.predict(X, self.n_jobs)
         return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
 
+    @lazily
     def predict_proba(self, X):
         """Predict the probability of each class.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -141,12 +146,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         X = self._validated(X)
         return self.calibration_.probabilities(_class_outputs(self.network_.predict(X, self.n_jobs)))
 
+    @lazily
     def predict_log_proba(self, X):
         """Predict the logarithm of the probability of each class.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------

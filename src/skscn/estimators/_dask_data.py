@@ -196,7 +196,7 @@ def _part(block: Block, start: int, make_targets, dtype: np.dtype, largest: floa
 def _numbers(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind not in "biufO":
         raise ValueError(f"The target holds values of type {y.dtype}, not numbers; use a classifier for classes.")
-    return y.reshape(len(y), -1).astype(np.float64)
+    return (y[:, np.newaxis] if y.ndim == 1 else y).astype(np.float64)
 
 
 def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:

@@ -25,9 +25,11 @@ from threadpoolctl import threadpool_limits
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
+from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.rows import Chunks
+from skscn.rows.dask import is_dask
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
@@ -244,6 +246,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         self._conformal = self._learn_interval(data.X, out_of_bag)
         return self
 
+    @lazily
     def predict(self, X, return_std=False):
         """Predict the target of each row.
 
@@ -265,6 +268,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         mean, spread = _mean_and_spread(predictions, self.weights_)
         return (mean, spread) if return_std else mean
 
+    @lazily
     def predict_interval(self, X, coverage=0.9):
         """Predict an interval for the target of each row.
 
@@ -452,12 +456,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         self.oob_score_ = _accuracy(out_of_bag, combined)
         return self
 
+    @lazily
     def predict(self, X):
         """Predict the class of each row: the one of the highest probability.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -466,12 +471,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         winners = self.predict_proba(X).argmax(axis=1)
         return self.classes_[winners]
 
+    @lazily
     def predict_proba(self, X):
         """Predict the probability of each class: the weighted mean of the members' probabilities.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -480,12 +486,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         mean, _ = _mean_and_spread(self._responses(X), self.weights_)
         return mean
 
+    @lazily
     def predict_log_proba(self, X):
         """Predict the logarithm of the probability of each class.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -493,12 +500,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         """
         return _log(self.predict_proba(X))
 
+    @lazily
     def decision_function(self, X):
         """Give log odds of the second class, where there are two; else the probabilities.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------
@@ -555,6 +563,11 @@ def _refuse_chunks(X) -> None:
         raise TypeError(
             "Ensembles are grown on rows in memory: read them first, or give files and chunks to SCNRegressor or "
             "SCNClassifier."
+        )
+    if is_dask(X):
+        raise TypeError(
+            "Ensembles are grown on rows in memory: compute() them first, and grow the members over the cluster with "
+            'joblib.parallel_config(backend="dask"); or give Dask collections to SCNRegressor or SCNClassifier.'
         )
 
 

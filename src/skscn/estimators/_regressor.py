@@ -8,6 +8,7 @@ from sklearn.utils._param_validation import Interval
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._base import GrowingNetwork
 from skscn.estimators._docs import document
+from skscn.estimators._lazily import lazily
 from skscn.estimators._scn import BaseSCN
 from skscn.output_weights import Constructive, LeastSquares, OutputWeights
 
@@ -21,13 +22,14 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path, or Chunks
+        X : array-like or sparse matrix of shape (n_samples, n_features), path, Chunks, or Dask array or dataframe
             A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
-            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files.
+            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files. Dask collections
+            stay on their workers.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            With a path the name of the target column, or a list of names; nothing with Chunks.
+            With a path or a Dask dataframe the name of the target column, or a list of names; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out.
+            Weights of the rows; rows of weight 0 are left out. With a Dask dataframe also the name of a column.
 
         Returns
         -------
@@ -37,12 +39,13 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
             self._fit_network(self._training_data(rows, "regression"))
         return self
 
+    @lazily
     def predict(self, X):
         """Predict the target of each row.
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
 
         Returns
         -------

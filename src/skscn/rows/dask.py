@@ -251,6 +251,51 @@ def _pieces(collection, X, what: str) -> list:
     return list(collection.to_delayed().reshape(len(collection.chunks[0]), -1)[:, 0])
 
 
+# ---- predictions
+
+
+def mapped(function: Callable, model, X, few):
+    """What a function of a model and rows makes of the partitions of X, as Dask arrays that are not computed yet.
+
+    Parameters
+    ----------
+    function : callable
+        Of the model and some rows; returns an array, or a tuple of arrays, of one entry a row.
+    model : object
+        Sent once, not with every partition.
+    X : Dask array or dataframe
+    few : some rows, to find out what the function returns
+    """
+    dask, da = optional("dask", "Predicting for Dask collections"), optional("dask.array", "Predicting")
+    sample = function(model, few)
+    several = isinstance(sample, tuple)
+    samples = sample if several else (sample,)
+    empty = tuple(values[:0] for values in samples)
+    carried = dask.delayed(model, name=f"skscn-model-{uuid4().hex}", traverse=False)
+    pieces = _pieces(X, X, "X")
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
+    made = [_task(_made)(function, carried, piece, empty) for piece in pieces]
+    arrays = tuple(
+        da.concatenate(
+            [
+                da.from_delayed(values[i], (length, *samples[i].shape[1:]), meta=empty[i])
+                for values, length in zip(made, lengths, strict=True)
+            ],
+            allow_unknown_chunksizes=True,
+        )
+        for i in range(len(samples))
+    )
+    return arrays if several else arrays[0]
+
+
+def _made(function: Callable, model, rows, empty: tuple) -> tuple:
+    """What a function makes of some rows; nothing of none."""
+    if not len(rows):
+        return empty
+    made = function(model, rows)
+    return made if isinstance(made, tuple) else (made,)
+
+
 # ---- what happens on a worker
 
 

@@ -1,0 +1,29 @@
+"""Predictions for Dask collections: not computed until they are asked for."""
+
+from collections.abc import Callable
+from functools import partial, wraps
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from skscn.rows.dask import is_dask, mapped
+
+
+def lazily(method: Callable) -> Callable:
+    """Let a method that makes arrays of rows make Dask arrays of Dask collections, partition by partition."""
+
+    @wraps(method)
+    def of_any_rows(self, X, *arguments, **named):
+        if not is_dask(X):
+            return method(self, X, *arguments, **named)
+        check_is_fitted(self)
+        few = np.zeros((1, self.n_features_in_))
+        if getattr(self, "feature_names_in_", None) is not None and hasattr(X, "_meta_nonempty"):
+            few = X._meta_nonempty
+        return mapped(partial(_called, method.__name__, arguments, named), self, X, few)
+
+    return of_any_rows
+
+
+def _called(name: str, arguments: tuple, named: dict, model, rows):
+    return getattr(model, name)(rows, *arguments, **named)

@@ -1,0 +1,184 @@
+"""Networks grown on a cluster are those grown in memory, bit for bit."""
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+
+from skscn import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.output_weights import ALGORITHMS
+from skscn.scaling import SCALINGS
+
+RNG = np.random.default_rng(3)
+N = 5000
+X = RNG.normal(size=(N, 4)) * [1.0, 10.0, 0.1, 3.0]
+Y = np.sin(X[:, 0]) + 0.1 * X[:, 1] * X[:, 2]
+LABELS = np.array(["low", "middle", "high"])[np.digitize(Y, [-0.4, 0.4])]
+P = RNG.integers(0, 4, N)
+UNEVEN = (700, 0, 2500, 1, 1799)
+
+
+def cut(values, chunks=UNEVEN):
+    return da.from_array(values, chunks=(chunks, *values.shape[1:]))
+
+
+def same(one, other):
+    for name in ("weights", "biases", "output_weights", "coefficients"):
+        np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
+    np.testing.assert_array_equal(one.held_out_, other.held_out_)
+    for name in set(one.history_.dtype.names) - {"seconds"}:
+        np.testing.assert_array_equal(one.history_[name], other.history_[name])
+
+
+@pytest.fixture
+def here():
+    """No cluster: Dask's threads in this process."""
+    with dask.config.set(scheduler="threads", num_workers=2):
+        yield
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize("estimator", [SCNRegressor, SCNClassifier])
+def test_all_algorithms_on_a_cluster(client, algorithm, estimator):
+    parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 6, "random_state": 0}
+    y = LABELS if estimator is SCNClassifier else Y
+    same(estimator(**parameters).fit(X, y), estimator(**parameters).fit(cut(X), cut(y)))
+
+
+@pytest.mark.parametrize("scaling", SCALINGS)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_every_scaling(here, scaling, weighted):
+    parameters = {"scaling": scaling, "max_nodes": 4, "max_candidates": 30, "random_state": 0}
+    weights, parts = (P, cut(P)) if weighted else (None, None)
+    same(SCNRegressor(**parameters).fit(X, Y, weights), SCNRegressor(**parameters).fit(cut(X), cut(Y), parts))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        SCNRegressor(configuration="ladder", max_candidates=30),
+        SCNRegressor(nodes_per_step=3),
+        SCNRegressor(early_stopping="gcv", alpha=1e-3),
+        SCNRegressor(activation="gaussian", direct_link=False),
+        IRVFLRegressor(),
+        ModifiedQuickpropRegressor(max_iter=5),
+    ],
+    ids=["ladder", "blocks", "gcv", "gaussian", "IRVFL", "quickprop"],
+)
+def test_every_way_to_grow(here, model):
+    model.set_params(max_nodes=4, random_state=1)
+    expected = model.fit(X, Y)
+    again = type(model)(**model.get_params())
+    same(expected, again.fit(cut(X), cut(Y)))
+
+
+def test_float32_and_several_outputs(here):
+    x, y = X.astype(np.float32), np.column_stack([Y, Y**2]).astype(np.float32)
+    one, other = (SCNRegressor(max_nodes=4, random_state=0) for _ in range(2))
+    same(one.fit(x, y), other.fit(cut(x), cut(y)))
+    assert other.predict(cut(x)).compute().dtype == np.float32
+
+
+@pytest.mark.parametrize("weights", [RNG.random(N), 1e5 * RNG.random(N) * (RNG.random(N) < 0.5)])
+def test_weights_that_are_no_counts(here, weights):
+    one, other = (SCNRegressor(max_nodes=3, random_state=0) for _ in range(2))
+    one.fit(X, Y, weights)
+    other.fit(cut(X), cut(Y), cut(weights))
+    np.testing.assert_allclose(other.predict(X), one.predict(X), atol=1e-8)
+
+
+def test_frames_with_the_target_in_them(here):
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, p=P)
+    parts = dd.from_pandas(frame, npartitions=3)
+    other = SCNRegressor(max_nodes=3, random_state=0).fit(parts, "y", sample_weight="p")
+    same(SCNRegressor(max_nodes=3, random_state=0).fit(frame[list("abcd")], frame.y, frame.p), other)
+    assert list(other.feature_names_in_) == list("abcd")
+    lazy = other.predict(parts[list("abcd")])
+    assert isinstance(lazy, da.Array)
+    np.testing.assert_allclose(lazy.compute(), other.predict(frame[list("abcd")]), atol=1e-12)
+
+
+def test_arrays_whose_sizes_are_not_known(here):
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=Y), npartitions=2)
+    x, y = frame[list("abcd")].to_dask_array(), frame["y"].to_dask_array()
+    assert np.isnan(x.shape[0])
+    same(SCNRegressor(max_nodes=3, random_state=0).fit(X, Y), SCNRegressor(max_nodes=3, random_state=0).fit(x, y))
+
+
+def test_inputs_cut_across_columns_and_targets_cut_elsewhere(here):
+    x, y = da.from_array(X, chunks=(1300, 2)), da.from_array(Y, chunks=999)
+    same(SCNRegressor(max_nodes=3, random_state=0).fit(X, Y), SCNRegressor(max_nodes=3, random_state=0).fit(x, y))
+
+
+def test_warm_start_goes_on_from_rows_in_memory(here):
+    one = SCNRegressor(max_nodes=4, warm_start=True, random_state=0).fit(X, Y)
+    other = SCNRegressor(max_nodes=4, warm_start=True, random_state=0).fit(X, Y)
+    same(one.set_params(max_nodes=7).fit(X, Y), other.set_params(max_nodes=7).fit(cut(X), cut(Y)))
+
+
+def test_a_checkpoint_goes_on_on_another_backend(here, tmp_path):
+    path = tmp_path / "fit.ckpt"
+    SCNRegressor(max_nodes=6, checkpoint=path, random_state=0).fit(cut(X), cut(Y))
+    written = path.read_bytes()
+    other = SCNRegressor(max_nodes=6, checkpoint=path, random_state=0).fit(X, Y)
+    same(SCNRegressor(max_nodes=6, random_state=0).fit(X, Y), other)
+    with pytest.raises(ValueError, match="the training rows are others"):
+        SCNRegressor(max_nodes=6, checkpoint=path, random_state=0).fit(cut(X), cut(Y + 1e-9))
+    assert len(path.read_bytes()) == len(written)
+
+
+def test_predictions_are_lazy(here):
+    model = SCNClassifier(max_nodes=5, random_state=0).fit(X, LABELS)
+    for name in ("predict", "predict_proba", "predict_log_proba", "decision_function", "transform"):
+        lazy = getattr(model, name)(cut(X))
+        assert isinstance(lazy, da.Array)
+        expected = getattr(model, name)(X)
+        assert lazy.shape == expected.shape
+        if name == "predict":
+            np.testing.assert_array_equal(lazy.compute(), expected)
+        else:
+            np.testing.assert_allclose(lazy.compute(), expected, atol=1e-12)
+
+
+def text():
+    frame = pd.DataFrame(X, columns=list("abcd")).assign(town="here", y=Y)
+    return dd.from_pandas(frame, npartitions=2), "y"
+
+
+def missing():
+    x = X.copy()
+    x[4321, 2] = np.nan
+    return cut(x), cut(Y)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (text, "Columns town hold other than numbers; encode them"),
+        (missing, "column 2 holds NaN in some rows"),
+        (lambda: (cut(X), Y), "y is ndarray; make it one with the same partitions"),
+        (lambda: (cut(X), cut(Y[:-1], (N - 1,))), "X has 5000 rows and y 4999"),
+        (lambda: (cut(X), "price"), "There is no column 'price' in X; a Dask array has none"),
+        (lambda: (cut(X)[:0], cut(Y)[:0]), "There are no rows"),
+        (lambda: (cut(X)[:, 0], cut(Y)), "X must have 2 dimensions"),
+        (lambda: (cut(X), cut(LABELS)), "The target holds values of type <U6, not numbers; use a classifier"),
+    ],
+    ids=["text", "missing", "mixed", "lengths", "name", "empty", "vector", "labels"],
+)
+def test_what_cannot_be_fitted_says_what_to_do(here, rows, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        SCNRegressor(max_nodes=2).fit(*rows())
+
+
+def test_partitions_that_do_not_match(here):
+    frame = dd.from_pandas(pd.DataFrame(X, columns=list("abcd")).assign(y=Y), npartitions=3)
+    with pytest.raises(ValueError, match=r"have \[2, 3\] partitions"):
+        SCNRegressor(max_nodes=2).fit(frame[list("abcd")], frame["y"].repartition(npartitions=2))
+
+
+def test_too_many_rows_to_hold_out_by_their_numbers(here, monkeypatch):
+    monkeypatch.setattr("skscn.estimators._dask_data._FEW_ROWS", 1000)
+    with pytest.raises(ValueError, match='use early_stopping="gcv"'):
+        SCNRegressor(early_stopping=True).fit(cut(X), cut(Y))
