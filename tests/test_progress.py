@@ -75,7 +75,7 @@ class Patience(Listener):
         self.steps += 1
         return self.steps >= self.most_steps
 
-    def member(self, done, n_members):
+    def member(self, member, done, n_members):
         self.members = done
         return self.members >= self.most_members or self.steps >= self.most_steps
 

@@ -19,8 +19,8 @@ class Listener:
         """After each step of a network that grows in this process; whether to stop growth and keep what there is."""
         return False
 
-    def member(self, done: int, n_members: int) -> bool:
-        """After each member of an ensemble; whether to leave it at those that are done."""
+    def member(self, member, done: int, n_members: int) -> bool:
+        """After each member of an ensemble, which is given; whether to leave it at those that are done."""
         return False
 
 

@@ -129,7 +129,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
             tasks = takewhile(lambda _: not ended, tasks)
             for member in self._parallel(tasks, return_as="generator", pre_dispatch="n_jobs"):
                 grown.append(member)
-                ended = listener.member(len(grown), self.n_members) or ended
+                ended = listener.member(member[0], len(grown), self.n_members) or ended
         cut_short = ended and grown[-1][0].stop_reason_ == "callback"
         return grown[:-1] if cut_short and len(grown) > 1 else grown
 

@@ -24,7 +24,7 @@ from skscn.words import listed, not_found, refuse_twins
 _SMALLEST_MEMORY_LIMIT = 256 * 2**20
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".arrow": "ipc", ".feather": "ipc"}
 # The names that pandas gives to columns of row labels.
-_ROW_LABELS = re.compile(r"__index_level_\d+__")
+ROW_LABELS = re.compile(r"__index_level_\d+__")
 # Bytes of a column read from a Parquet file at a time.
 _PARQUET_BUFFER = 65536
 # What arrays of other than numbers hold, by the kind of their dtype.
@@ -394,7 +394,7 @@ def _open_path(path: Path, target, sample_weight) -> _Source:
     format = _format(paths)
     schema = _common_schema(_dataset(paths, format))
     if format == "parquet":
-        return _ArrowSource(schema, partial(_read_parquet, paths), target, sample_weight)
+        return _ArrowSource(schema, partial(read_parquet, paths), target, sample_weight)
     if format in ("csv", "tsv"):
         schema = _as_floats(schema, except_for=_as_list(target))
     return _ArrowSource(schema, partial(_scan, _dataset(paths, format, schema)), target, sample_weight)
@@ -472,7 +472,7 @@ def _scan(dataset, columns: list[str], max_rows: int) -> Iterator:
     )
 
 
-def _read_parquet(paths: list[Path], columns: list[str], max_rows: int) -> Iterator:
+def read_parquet(paths: list[Path], columns: list[str], max_rows: int) -> Iterator:
     """Batches of Parquet files; a dataset would decode whole row groups, commonly a million rows, at once."""
     module = _pyarrow("pyarrow.parquet")
     for path in paths:
@@ -488,7 +488,7 @@ class _ArrowSource(_Source):
     """Columns of files, of a Dataset or of a Table; ``batches(columns, max_rows)`` reads them."""
 
     def __init__(self, schema, batches: Callable[[list[str], int], Iterator], target, weight):
-        columns = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
+        columns = [name for name in schema.names if not ROW_LABELS.fullmatch(name)]
         refuse_twins(columns)
         self._one_target = isinstance(target, str)
         self._weight = weight
