@@ -27,6 +27,11 @@ def not_found(kind: str, name: str, names: Sequence[str]) -> str:
     return f"There is no {kind} {name!r}; {guess} {kind}s are {listed(names)}."
 
 
+def printable(text: str) -> str:
+    """The text without signs that would steer a terminal; lines stay."""
+    return "".join(sign if sign.isprintable() or sign == "\n" else " " for sign in text)
+
+
 def refuse_twins(columns: Sequence[str]) -> None:
     """Raise ValueError where two columns have one name."""
     twins = sorted({name for name in columns if columns.count(name) > 1})

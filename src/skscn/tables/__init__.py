@@ -2,6 +2,7 @@
 
 from skscn.tables._encoder import TableEncoder, as_table
 from skscn.tables._files import TableFile, near_file, open_table
+from skscn.tables._onnx import prepend_table
 from skscn.tables._target import Target, learn_target
 
 __all__ = [
@@ -12,4 +13,5 @@ __all__ = [
     "learn_target",
     "near_file",
     "open_table",
+    "prepend_table",
 ]
