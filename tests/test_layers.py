@@ -11,12 +11,13 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"extras", "files"},
+    {"datasets", "extras", "files", "words"},
     {"archive"},
     {"activations", "scaling"},
     {"supervision"},
     {"kernels"},
     {"rows", "network"},
+    {"tables"},
     {"output_weights", "configuration"},
     {"growth"},
     {"progress"},

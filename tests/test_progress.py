@@ -3,9 +3,9 @@ import io
 import numpy as np
 import pytest
 
-from skscn import SCNRegressor
+from skscn import SCNEnsembleRegressor, SCNRegressor
 from skscn.growth import Step
-from skscn.progress import Progress
+from skscn.progress import Listener, Progress, listening
 
 
 class Terminal(io.StringIO):
@@ -62,3 +62,56 @@ def test_verbose_writes_to_standard_error_only(capsys):
     captured = capsys.readouterr()
     assert captured.out == ""
     assert "SCNRegressor stopped at" in captured.err
+
+
+class Patience(Listener):
+    """Counts, and ends fits once it has heard of so many steps or members."""
+
+    def __init__(self, steps=np.inf, members=np.inf):
+        self.most_steps, self.most_members = steps, members
+        self.steps = self.members = 0
+
+    def step(self, step, max_nodes):
+        self.steps += 1
+        return self.steps >= self.most_steps
+
+    def member(self, member, done, n_members):
+        self.members = done
+        return self.members >= self.most_members or self.steps >= self.most_steps
+
+
+@pytest.fixture
+def rows():
+    X = np.random.default_rng(0).uniform(size=(120, 2))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1]
+
+
+def test_a_listener_who_ends_a_fit_gets_the_network_of_that_many_steps(rows):
+    alone = SCNRegressor(max_nodes=4, early_stopping=False, random_state=0).fit(*rows)
+    with listening(Patience(steps=4)):
+        ended = SCNRegressor(early_stopping=False, random_state=0).fit(*rows)
+    assert ended.stop_reason_ == "callback"
+    np.testing.assert_array_equal(ended.predict(rows[0]), alone.predict(rows[0]))
+    assert SCNRegressor(early_stopping=False, max_nodes=6, random_state=0).fit(*rows).n_nodes_ == 6
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_ensemble_that_is_ended_is_that_of_the_members_done(rows, n_jobs):
+    member = SCNRegressor(max_nodes=5, early_stopping=True)
+    with listening(Patience(members=2)):
+        ended = SCNEnsembleRegressor(member, n_members=40, random_state=0, n_jobs=n_jobs).fit(*rows)
+    # In processes, those that are being grown are finished.
+    assert 2 <= len(ended.members_) < (40 if n_jobs > 1 else 3)
+    same = SCNEnsembleRegressor(member, n_members=len(ended.members_), random_state=0).fit(*rows)
+    np.testing.assert_array_equal(ended.predict(rows[0]), same.predict(rows[0]))
+    np.testing.assert_array_equal(ended.predict_interval(rows[0]), same.predict_interval(rows[0]))
+
+
+@pytest.mark.parametrize(("steps", "members"), [(3, 1), (12, 1), (18, 2)])
+def test_a_member_that_was_cut_short_is_kept_only_if_it_is_all_there_is(rows, steps, members):
+    with listening(Patience(steps=steps)):
+        model = SCNEnsembleRegressor(
+            SCNRegressor(max_nodes=8, early_stopping=False), n_members=4, bootstrap=True, random_state=0
+        ).fit(*rows)
+    assert len(model.members_) == members
+    assert [member.n_nodes_ for member in model.members_] == ([3] if steps == 3 else [8] * members)

@@ -73,6 +73,7 @@ _MODULES = (
     "rows",
     "scaling",
     "supervision",
+    "tables",
 )
 
 

@@ -25,6 +25,7 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.network import Network
 from skscn.scaling import QuantileScaling
+from skscn.tables import TableEncoder, prepend_table
 
 __all__ = ["register_converters", "to_onnx"]
 
@@ -38,12 +39,14 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     """Give a fitted model as an ONNX graph, which predicts what the model does.
 
     The graph takes ``X``, float64 of shape (rows, inputs). A regressor gives ``variable`` of shape (rows, outputs); a
-    classifier gives ``label`` and ``probabilities``. Intervals and staged predictions stay in Python.
+    classifier gives ``label`` and ``probabilities``. Intervals and staged predictions stay in Python. Where a
+    :class:`~skscn.tables.TableEncoder` is the first step, the graph takes the columns of the table one by one, as
+    :func:`~skscn.tables.prepend_table` describes.
 
     Parameters
     ----------
     model : fitted estimator of skscn, or Pipeline with one at its end
-        Other steps are those that skl2onnx knows, and networks that transform.
+        Other steps are those that skl2onnx knows, networks that transform, and a TableEncoder at the beginning.
     path : path-like, default=None
         Where to write it as well.
     target_opset : int, default=None
@@ -71,6 +74,10 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     >>> bool(abs(predictions - model.predict(X)).max() < 1e-9 * abs(y).max())
     True
     """
+    if isinstance(model, Pipeline) and len(model) > 1 and isinstance(model[0], TableEncoder):
+        rest = model[1:] if len(model) > 2 else model[-1]
+        graph = prepend_table(to_onnx(rest, target_opset=target_opset), model[0])
+        return _written(graph, path)
     register_converters()
     skl2onnx = optional("skl2onnx", _PURPOSE)
     types = optional("skl2onnx.common.data_types", _PURPOSE)
@@ -95,6 +102,10 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
             "export the last step alone, to_onnx(pipeline[-1]), and do the others before."
         ) from error
     graph.producer_name, graph.producer_version = "scikit-scn", __version__
+    return _written(graph, path)
+
+
+def _written(graph: Any, path: str | os.PathLike | None) -> Any:
     if path is not None:
         replace_file(Path(path), graph.SerializeToString())
     return graph

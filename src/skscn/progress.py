@@ -2,11 +2,58 @@
 
 import shutil
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TextIO
 
 from skscn.growth import Step
 
 _WIDTH = 16
+
+
+class Listener:
+    """Hears how a fit goes on, and may end it; this one does nothing."""
+
+    def step(self, step: Step, max_nodes: int) -> bool:
+        """After each step of a network that grows in this process; whether to stop growth and keep what there is."""
+        return False
+
+    def member(self, member, done: int, n_members: int) -> bool:
+        """After each member of an ensemble, which is given; whether to leave it at those that are done."""
+        return False
+
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Let a listener hear of all fits within; None for nobody.
+
+    Examples
+    --------
+    >>> from skscn import SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> from skscn.progress import Listener, listening
+    >>> class ThreeNodes(Listener):
+    ...     def step(self, step, max_nodes):
+    ...         return step.nodes == 3
+    >>> db1 = make_db1(random_state=0)
+    >>> with listening(ThreeNodes()):
+    ...     SCNRegressor(configuration="ladder", random_state=0).fit(db1.data, db1.target).n_nodes_
+    3
+    """
+    before = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(before)
+
+
+def current_listener() -> Listener | None:
+    """The listener to be told, if there is one."""
+    return _listener.get()
 
 
 class Progress:

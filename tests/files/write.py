@@ -6,13 +6,16 @@ The files go to a folder named after the version. Files of earlier versions are 
 loading is what tests/persistence/test_released_files.py is for.
 """
 
+import datetime as dt
 import json
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
 import skscn
+from skscn.tables import TableEncoder
 
 RNG = np.random.default_rng(7)
 X = np.round(RNG.uniform(size=(60, 3)), 3)
@@ -20,6 +23,28 @@ Y = np.sin(6 * X[:, 0]) + X[:, 1]
 NAMES = np.array(["few", "many", "some"])[(3 * X[:, 0]).astype(int)]
 SMALL = {"max_nodes": 4, "max_candidates": 20, "random_state": 0}
 ROWS = X[:8] * 1.5
+# A column of each kind, and a few rows as they stand in a text file.
+MOMENTS = [dt.datetime(2019, 1, 1) + dt.timedelta(hours=400 * i) for i in range(60)]
+TABLE = pa.table(
+    {
+        "number": [None if i % 7 == 0 else x for i, x in enumerate(X[:, 0])],
+        "text": ["a", "b", "c", "c", None] * 12,
+        "moment": MOMENTS,
+        "day": [f"{moment:%d.%m.%Y}" for moment in MOMENTS],
+        "time": [moment.time() for moment in MOMENTS],
+        "yes": [True, False] * 30,
+        "written": [f"{1000 * i:,}" for i in range(60)],
+    }
+)
+AS_TEXT = {
+    "number": ["0.25", "", "0.75"],
+    "text": ["c", "new", ""],
+    "moment": ["2019-05-06 07:08:09", "2020-01-01", ""],
+    "day": ["31.12.2019", "", "1.1.2021"],
+    "time": ["12:34:56", "00:00", ""],
+    "yes": ["true", "false", ""],
+    "written": ["1,234", "5", "?"],
+}
 
 
 def models():
@@ -37,12 +62,14 @@ def models():
     yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
     features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
     yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
+    network = skscn.SCNRegressor(**SMALL, early_stopping=False)
+    yield "Pipeline-table", Pipeline([("table", TableEncoder(2)), ("network", network)]).fit(TABLE, Y)
 
 
-def answers(model) -> dict[str, list]:
+def answers(model, rows) -> dict[str, list]:
     """What a model says about the rows, method by method."""
     return {
-        name: np.asarray(getattr(model, name)(ROWS)).tolist()
+        name: np.asarray(getattr(model, name)(rows)).tolist()
         for name in ("predict", "predict_proba", "decision_function", "predict_interval")
         if hasattr(model, name)
     }
@@ -51,10 +78,10 @@ def answers(model) -> dict[str, list]:
 def main():
     folder = Path(__file__).parent / skscn.__version__
     folder.mkdir(exist_ok=True)
-    expected = {"rows": ROWS.tolist(), "answers": {}}
+    expected = {"rows": ROWS.tolist(), "table": AS_TEXT, "answers": {}}
     for name, model in models():
         skscn.save_model(model, folder / f"{name}.scn")
-        expected["answers"][name] = answers(model)
+        expected["answers"][name] = answers(model, pa.table(AS_TEXT) if name == "Pipeline-table" else ROWS)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 
 

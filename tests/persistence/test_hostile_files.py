@@ -310,3 +310,9 @@ def test_a_header_that_could_not_be_read_again_is_not_written(path):
     with pytest.raises(ModelFileError, match="would be larger than"):
         archive.write_archive(path, kind, {"notes": "x" * 2**24}, arrays)
     assert not path.exists()
+
+
+def test_steps_that_do_not_fit_together(path):
+    about, arrays = taken_apart("Pipeline-table")
+    about["model"]["steps"][0][1]["json"]["columns"].pop()
+    assert "columns and the next one takes" in refusal(path, mutations.put_together(about, arrays))

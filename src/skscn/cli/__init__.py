@@ -13,4 +13,4 @@ def main() -> None:
         if missing.name not in ("typer", "rich"):
             raise
         sys.exit(f"The command line needs {missing.name}: {how_to_install(missing.name)}")
-    app()
+    app(prog_name="skscn")

@@ -6,7 +6,6 @@ import typer
 from rich.console import Console
 
 from skscn.cli._progress import progress_bar
-from skscn.datasets import DataFileError
 from skscn.experiments.reproduce import Reproduction
 
 
@@ -17,9 +16,6 @@ def run_reproduce(targets: list[str], trials: int, jobs: int, out: Path, seed: i
     try:
         _run_missing(reproduction, jobs)
         written = reproduction.write()
-    except DataFileError as error:
-        console.print(str(error), style="red", highlight=False, soft_wrap=True)
-        raise typer.Exit(1) from error
     except KeyboardInterrupt as interrupt:
         console.print(f"Interrupted. The trials so far are in {out}; the same command goes on from there.")
         raise typer.Exit(130) from interrupt

@@ -26,7 +26,7 @@ from skscn.estimators._lazily import lazily
 from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
-from skscn.progress import Progress
+from skscn.progress import Progress, current_listener
 from skscn.rows import Chunks, ScratchInputs, opened
 from skscn.rows.dask import Collections, is_dask, read_collections
 from skscn.scaling import SCALINGS
@@ -297,7 +297,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         checkpoint: Checkpoint | None,
     ) -> str:
         """Take every step, showing progress, saving and calling back; return why growth ended."""
-        progress = Progress(type(self).__name__, self.max_nodes, self.verbose)
+        progress, listener = Progress(type(self).__name__, self.max_nodes, self.verbose), current_listener()
         context = self._init_callback_context(max_subtasks=self.max_nodes)
         state = {"estimator": self, "X": data.X, "y": data.y, "metadata": {"sample_weight": data.sample_weight}}
         learnt = partial(self._fitted_attributes, training, seed)
@@ -305,14 +305,17 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         reason = None
         while reason is None:
             try:
-                progress.update(next(steps))
+                step = next(steps)
             except StopIteration as end:
                 reason = end.value
                 break
+            progress.update(step)
             if checkpoint is not None:
                 checkpoint.note(training, seed)
             task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
             if task.call_on_fit_task_end(**state, reconstruction_attributes=learnt):
+                reason = "callback"
+            if listener is not None and listener.step(step, self.max_nodes):
                 reason = "callback"
         if checkpoint is not None:
             checkpoint.save(training, seed)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from itertools import takewhile
 from numbers import Integral, Real
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.progress import current_listener, listening
 from skscn.rows import Chunks
 from skscn.rows.dask import is_dask
 
@@ -89,9 +91,10 @@ class _BaseEnsemble(BaseEstimator, ABC):
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
         plans = [self._plan(int(seed), data, strata) for seed in seeds]
-        grown = self._parallel(
+        grown = self._follow(
             delayed(_grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response) for plan in plans
         )
+        plans = plans[: len(grown)]
         members, predictions, unseen = zip(*grown, strict=True)
         out_of_bag = OutOfBag(
             np.stack(predictions).astype(np.float64).reshape(len(plans), *targets.shape),
@@ -114,7 +117,25 @@ class _BaseEnsemble(BaseEstimator, ABC):
         counts = _bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
         return _Plan(seed, features, counts)
 
-    def _parallel(self, tasks) -> list:
+    def _follow(self, tasks) -> list:
+        """Grow members and tell who listens; no more are begun once they say so, and those that are done are kept.
+
+        A member that was cut short is kept only if there is no other.
+        """
+        listener = current_listener()
+        if listener is None:
+            return self._parallel(tasks)
+        grown, ended = [], False
+        # Members come one by one, when the limit within _parallel is gone.
+        with threadpool_limits(limits=1, user_api="blas"):
+            tasks = takewhile(lambda _: not ended, tasks)
+            for member in self._parallel(tasks, return_as="generator", pre_dispatch="n_jobs"):
+                grown.append(member)
+                ended = listener.member(member[0], len(grown), self.n_members) or ended
+        cut_short = ended and grown[-1][0].stop_reason_ == "callback"
+        return grown[:-1] if cut_short and len(grown) > 1 else grown
+
+    def _parallel(self, tasks, **settings):
         """Do the tasks in processes, unless the user has set another backend of joblib.
 
         Growth is many short NumPy calls, for which threads wait for each other. With configuration="ladder" on two
@@ -123,10 +144,11 @@ class _BaseEnsemble(BaseEstimator, ABC):
         """
         # Around all of them, since threads that each set and restore the limit of the process would undo each other's.
         with threadpool_limits(limits=1, user_api="blas"):
-            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose)(tasks)
+            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
 
     def _combination_weights(self, out_of_bag: OutOfBag) -> np.ndarray:
-        equal = np.full(self.n_members, 1.0 / self.n_members)
+        n_members = len(out_of_bag.predictions)
+        equal = np.full(n_members, 1.0 / n_members)
         if self.combination == "average":
             return equal
         if not out_of_bag.rows.size:
@@ -345,10 +367,12 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
             return [], np.zeros_like(sizes)
         # Rows are in the order of their fingerprints, so every fifth one is a random part.
         folds = np.arange(n_rows) % _SCALE_FOLDS
-        fitted = self._parallel(
-            delayed(learn_size)(X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold)
-            for fold in range(_SCALE_FOLDS)
-        )
+        # They are not members.
+        with listening(None):
+            fitted = self._parallel(
+                delayed(learn_size)(X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold)
+                for fold in range(_SCALE_FOLDS)
+            )
         networks, predictions = zip(*fitted, strict=True)
         return list(networks), np.stack(predictions)[folds, np.arange(n_rows)]
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from importlib import import_module
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -324,7 +325,15 @@ class _Pipeline:
             pipeline._validate_steps()
         except (ValueError, TypeError) as error:
             raise UnusableError(f"it is not a Pipeline: {error}") from error
+        self._check_widths([step for _, step in steps if step != _NOTHING])
         return pipeline
+
+    def _check_widths(self, steps: list[Any]) -> None:
+        """What a step gives must be as wide as what the next one takes, as far as they say so."""
+        for step, following in pairwise(steps):
+            width = getattr(step, "_n_features_out", None)
+            if width is not None and width != getattr(following, "n_features_in_", width):
+                raise UnusableError(f"a step gives {width} columns and the next one takes {following.n_features_in_}")
 
     def _read_step(self, stored: Any, place: str, shelf: Shelf) -> tuple[str, Any]:
         named = isinstance(stored, list) and len(stored) == 2 and isinstance(stored[0], str)
@@ -379,6 +388,7 @@ MODELS: dict[str, Field] = {
         _check_classifiers,
     ),
     "Pipeline": _Pipeline(),
+    "TableEncoder": ByJson("skscn.tables", "TableEncoder"),
 }
 _STEPS = OneOf("models", MODELS)
 

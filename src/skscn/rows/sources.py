@@ -5,7 +5,6 @@ pyarrow is imported where files are read.
 
 from __future__ import annotations
 
-import difflib
 import os
 import re
 import sys
@@ -20,14 +19,14 @@ import numpy as np
 from scipy import sparse
 
 from skscn.extras import optional
+from skscn.words import listed, not_found, refuse_twins
 
 _SMALLEST_MEMORY_LIMIT = 256 * 2**20
 _FORMATS = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".arrow": "ipc", ".feather": "ipc"}
 # The names that pandas gives to columns of row labels.
-_ROW_LABELS = re.compile(r"__index_level_\d+__")
+ROW_LABELS = re.compile(r"__index_level_\d+__")
 # Bytes of a column read from a Parquet file at a time.
 _PARQUET_BUFFER = 65536
-_MOST_NAMES_LISTED = 20
 # What arrays of other than numbers hold, by the kind of their dtype.
 _HELD = {
     "O": "more than numbers",
@@ -293,7 +292,7 @@ class _Chunk:
             )
         if own.names is not None and first.names is not None and not np.array_equal(own.names, first.names):
             raise ValueError(
-                f"The columns are {_listed(own.names)} where those of the first chunk are {_listed(first.names)}; "
+                f"The columns are {listed(own.names)} where those of the first chunk are {listed(first.names)}; "
                 f"give all chunks the same, in the same order {where}."
             )
         if own.outputs != first.outputs:
@@ -395,7 +394,7 @@ def _open_path(path: Path, target, sample_weight) -> _Source:
     format = _format(paths)
     schema = _common_schema(_dataset(paths, format))
     if format == "parquet":
-        return _ArrowSource(schema, partial(_read_parquet, paths), target, sample_weight)
+        return _ArrowSource(schema, partial(read_parquet, paths), target, sample_weight)
     if format in ("csv", "tsv"):
         schema = _as_floats(schema, except_for=_as_list(target))
     return _ArrowSource(schema, partial(_scan, _dataset(paths, format, schema)), target, sample_weight)
@@ -448,20 +447,14 @@ def _common_schema(dataset):
     for fragment, schema in zip(fragments, schemas, strict=True):
         if set(schema.names) != set(schemas[0].names):
             raise ValueError(
-                f"{Path(fragment.path).name} has the columns {_listed(schema.names)} and "
-                f"{Path(fragments[0].path).name} {_listed(schemas[0].names)}; give all files the same."
+                f"{Path(fragment.path).name} has the columns {listed(schema.names)} and "
+                f"{Path(fragments[0].path).name} {listed(schemas[0].names)}; give all files the same."
             )
-    _refuse_twins(schemas[0].names)
+    refuse_twins(schemas[0].names)
     try:
         return arrow.unify_schemas(schemas, promote_options="permissive")
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as different:
         raise ValueError(f"Files hold different types in one column ({different}); give all files the same.") from None
-
-
-def _refuse_twins(names: list[str]) -> None:
-    twins = sorted({name for name in names if names.count(name) > 1})
-    if twins:
-        raise ValueError(f"There are several columns {twins[0]!r}; rename all but one.")
 
 
 def _as_floats(schema, except_for: list):
@@ -479,7 +472,7 @@ def _scan(dataset, columns: list[str], max_rows: int) -> Iterator:
     )
 
 
-def _read_parquet(paths: list[Path], columns: list[str], max_rows: int) -> Iterator:
+def read_parquet(paths: list[Path], columns: list[str], max_rows: int) -> Iterator:
     """Batches of Parquet files; a dataset would decode whole row groups, commonly a million rows, at once."""
     module = _pyarrow("pyarrow.parquet")
     for path in paths:
@@ -495,13 +488,13 @@ class _ArrowSource(_Source):
     """Columns of files, of a Dataset or of a Table; ``batches(columns, max_rows)`` reads them."""
 
     def __init__(self, schema, batches: Callable[[list[str], int], Iterator], target, weight):
-        columns = [name for name in schema.names if not _ROW_LABELS.fullmatch(name)]
-        _refuse_twins(columns)
+        columns = [name for name in schema.names if not ROW_LABELS.fullmatch(name)]
+        refuse_twins(columns)
         self._one_target = isinstance(target, str)
         self._weight = weight
         self.targets = tuple(_as_list(target))
         if not self.targets:
-            raise ValueError(f"target must name the target's column, one of {_listed(columns)}.")
+            raise ValueError(f"target must name the target's column, one of {listed(columns)}.")
         apart = [*self.targets, *([] if weight is None else [weight])]
         for name in apart:
             _find(name, columns)
@@ -594,12 +587,4 @@ def _find(name, columns: list[str]) -> None:
     if not isinstance(name, str):
         raise TypeError(f"target and sample_weight must name columns here, not be of type {type(name).__name__}.")
     if name not in columns:
-        near = difflib.get_close_matches(name, columns, n=1)
-        guess = f"did you mean {near[0]!r}? The" if near else "the"
-        raise ValueError(f"There is no column {name!r}; {guess} columns are {_listed(columns)}.")
-
-
-def _listed(names: Iterable[str]) -> str:
-    names = list(names)
-    more = f" and {len(names) - _MOST_NAMES_LISTED} more" if len(names) > _MOST_NAMES_LISTED else ""
-    return ", ".join(map(str, names[:_MOST_NAMES_LISTED])) + more
+        raise ValueError(not_found("column", name, columns))

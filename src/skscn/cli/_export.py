@@ -1,0 +1,40 @@
+"""``skscn export``: a model as an ONNX file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sklearn.pipeline import make_pipeline
+
+from skscn.cli._models import open_model
+from skscn.cli._voice import Voice, write_text
+from skscn.onnx import to_onnx
+from skscn.tables import TableEncoder
+from skscn.tables._columns import Category
+from skscn.words import listed
+
+
+def run_export(model_path: Path, out: Path, voice: Voice) -> None:
+    """Write the model as a graph that takes the columns of a table."""
+    model = open_model(model_path)
+    if isinstance(model.encoder, TableEncoder):
+        to_onnx(make_pipeline(model.encoder, model.estimator), out)
+        voice.notes(_inputs(model.encoder))
+    else:
+        to_onnx(model.estimator, out)
+    write_text(f"{out}\n")
+
+
+def _inputs(encoder: TableEncoder) -> list[str]:
+    """What the graph takes, in words."""
+    words = {
+        "number": "numbers",
+        "boolean": "0 or 1",
+        "date": "days since 1970 began",
+        "time": "hours since midnight",
+    }
+    texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
+    kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in words}
+    lines = [f"Inputs as float64, {words[kind]}: {listed(names)}." for kind, names in kinds.items() if names]
+    lines += [f"Inputs as texts: {listed(texts)}."] if texts else []
+    return [*lines, 'Each has the shape (rows, 1); a missing value is NaN, or "" among texts.']

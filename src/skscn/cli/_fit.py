@@ -1,0 +1,315 @@
+"""``skscn fit``: from a file with a table to a file with a model."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import typer
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from skscn.cli._growth import growing
+from skscn.cli._scores import Validated
+from skscn.cli._settings import parse_settings
+from skscn.cli._testing import Rows, cross_validate, split
+from skscn.cli._voice import Voice, count, size
+from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.persistence import save_model
+from skscn.rows import Chunks
+from skscn.rows.sources import default_memory_limit
+from skscn.tables import TableEncoder, TableFile, Target, learn_target, open_table
+from skscn.tables._columns import Number, describe_type, is_number
+from skscn.words import listed
+
+# Up to so many numbers an ensemble is grown, and the model tested on all parts of a cross-validation, unless the user
+# says otherwise: a few minutes on one processor.
+_ENSEMBLE_NUMBERS = 500_000
+_CROSS_VALIDATED_NUMBERS = 200_000
+_FOLDS = 5
+_FEWEST_ROWS = 10
+# How much of the memory that fits may take the table itself may be, with its encoded copy and the basis to come.
+_SHARE_OF_TABLE = 0.25
+_NETWORKS = {"regression": SCNRegressor, "classification": SCNClassifier}
+_ENSEMBLES = {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleClassifier}
+
+
+@dataclass(frozen=True)
+class Request:
+    """What was asked for on the command line."""
+
+    data: Path
+    target: str
+    model: Path
+    task: str
+    estimator: str
+    settings: list[str]
+    cv: int | None
+    seed: int
+    jobs: int
+    drop: list[str]
+    weight: str | None
+    memory_limit: int | None
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Parameters that the user set, by what they belong to."""
+
+    encoder: dict[str, Any]
+    ensemble: dict[str, Any]
+    network: dict[str, Any]
+
+
+@dataclass
+class Fitted:
+    """What came of it."""
+
+    encoder: TableEncoder
+    estimator: BaseEstimator
+    target: Target
+    n_rows: int
+    interrupted: bool
+    tests_interrupted: bool = False
+    validated: Validated | None = None
+
+
+def run_fit(request: Request, voice: Voice) -> None:
+    """Fit, save, test and tell."""
+    started = time.perf_counter()
+    file = open_table(request.data)
+    inputs, settings = _inputs(file, request), _settings(request)
+    _check_folder(request.model)
+    voice.notes(file.notes)
+    limit = default_memory_limit() if request.memory_limit is None else request.memory_limit
+    if file.size <= _SHARE_OF_TABLE * limit:
+        fitted = _fit_in_memory(file, inputs, settings, request, voice)
+    else:
+        fitted = _fit_from_disk(file, inputs, settings, request, limit, voice)
+    _save(fitted, request)
+    voice.result(*_summary(fitted, request, time.perf_counter() - started))
+    if fitted.interrupted or fitted.tests_interrupted:
+        holds = "what had grown" if fitted.interrupted else "the whole model; only tests were cut short"
+        voice.note(f"Interrupted: {request.model} holds {holds}.")
+        raise typer.Exit(130)
+
+
+def _inputs(file: TableFile, request: Request) -> list[str]:
+    """The columns to learn from."""
+    apart = [request.target, *request.drop, *([] if request.weight is None else [request.weight])]
+    for name in apart:
+        file.find(name)
+    if request.target in apart[1:]:
+        raise ValueError(f"{request.target!r} is the target; it cannot be dropped or hold the weights too.")
+    inputs = [name for name in file.names if name not in apart]
+    if not inputs:
+        raise ValueError(
+            f"{file.path.name} has no column to learn {request.target!r} from; its columns are {listed(file.names)}."
+        )
+    return inputs
+
+
+def _check_folder(path: Path) -> None:
+    """Say so before the work, if the model cannot be written."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder; give the name of the model file, for example {path / 'model.scn'}.")
+    if not path.parent.is_dir():
+        raise ValueError(f"There is no folder {path.parent} for the model; create it first.")
+
+
+# ---- in memory
+
+
+def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, request: Request, voice: Voice) -> Fitted:
+    table = file.read([*inputs, *_apart(request)])
+    if len(table) < _FEWEST_ROWS:
+        raise ValueError(f"{file.path.name} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
+    target, reason = learn_target(request.target, table.column(request.target), request.task)
+    rows = _complete(table, inputs, target, request, voice)
+    encoder = TableEncoder(**settings.encoder).fit(rows.table)
+    voice.note(f"{target.name}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {_described(encoder)}.")
+    voice.notes(encoder.notes_)
+    X = encoder.transform(rows.table)
+    ensemble, why = _choose(request.estimator, X.size)
+    estimator = _estimator(target.task, ensemble, settings, request)
+    voice.note(f"{type(estimator).__name__}: {why}.")
+    # The processes are for members; a network has threads.
+    with growing(voice.errors, request.jobs if ensemble else 1) as growth:
+        growth.begin("Growing", estimator)
+        estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
+        fitted = Fitted(encoder, estimator, target, len(rows.y), growth.interrupted)
+        _save(fitted, request)
+        if not growth.interrupted:
+            every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
+            folds = split(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part)
+            fitted.validated = cross_validate(encoder, estimator, rows, folds, growth)
+            fitted.tests_interrupted = growth.interrupted
+    return fitted
+
+
+def _apart(request: Request) -> list[str]:
+    return [request.target, *([] if request.weight is None else [request.weight])]
+
+
+def _complete(table, inputs: list[str], target: Target, request: Request, voice: Voice) -> Rows:
+    """The rows that have a target."""
+    y, present = target.values(table.column(target.name))
+    weight = None if request.weight is None else _weights(request.weight, table)[present]
+    missing = len(present) - len(y)
+    if missing:
+        voice.note(f"- Left out: {count(missing, 'row')} without a value of {target.name}.")
+    if len(y) < _FEWEST_ROWS:
+        raise ValueError(f"Only {count(len(y), 'row')} have a value of {target.name!r}; {_FEWEST_ROWS} are needed.")
+    _check_varies(y, target)
+    return Rows(table.filter(present).select(inputs), y, weight)
+
+
+def _check_varies(y: np.ndarray, target: Target) -> None:
+    classes = np.unique(y)
+    if len(classes) == 1:
+        raise ValueError(f"The target {target.name!r} is {classes[0]} in all rows; there is nothing to learn.")
+    if target.task == "classification" and len(classes) > len(y) / 2:
+        raise ValueError(
+            f"The target {target.name!r} has {len(classes)} classes in {count(len(y), 'row')}; classes need several "
+            "rows each. Is it the right column, or is it a number to be predicted (--task regression)?"
+        )
+
+
+def _weights(name: str, table) -> np.ndarray:
+    column = table.column(name)
+    if not is_number(column.type):
+        raise ValueError(f"The weights {name!r} hold {describe_type(column.type)}; they must be numbers.")
+    weights = Number(name, 0.0, False).floats(column)
+    if np.isnan(weights).any() or (weights < 0).any():
+        raise ValueError(f"The weights {name!r} must be numbers of at least 0 in every row.")
+    return weights
+
+
+def _settings(request: Request) -> Settings:
+    """The parameters that the user set, apart; they have the same names for numbers and for classes."""
+    encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
+    own = [set(part.get_params(deep=False)) for part in (encoder, ensemble, network)]
+    values = parse_settings(request.settings, set().union(*own))
+    return Settings(*({name: value for name, value in values.items() if name in names} for names in own))
+
+
+def _described(encoder: TableEncoder) -> str:
+    used, encoded = len(encoder.columns_), len(encoder.get_feature_names_out())
+    return f"{count(used, 'column')}" + (f" encoded as {encoded}" if encoded != used else "")
+
+
+def _choose(asked: str, numbers: int) -> tuple[bool, str]:
+    """Whether to grow an ensemble, and why."""
+    if asked != "auto":
+        return asked == "ensemble", "as asked"
+    if numbers <= _ENSEMBLE_NUMBERS:
+        return True, "the most accurate; --estimator network is quicker"
+    return False, "quicker on so many rows; --estimator ensemble is more accurate"
+
+
+def _estimator(task: str, ensemble: bool, settings: Settings, request: Request) -> BaseEstimator:
+    common = {"random_state": request.seed, "n_jobs": request.jobs}
+    if ensemble:
+        model = _ENSEMBLES[task](**common, **settings.ensemble)
+        member = model._default_estimator().set_params(**settings.network) if settings.network else None
+        return model.set_params(estimator=member)
+    if settings.ensemble:
+        raise ValueError(f"{next(iter(settings.ensemble))} is a parameter of ensembles; add --estimator ensemble.")
+    return _NETWORKS[task](**common, **settings.network)
+
+
+# ---- larger than memory
+
+
+def _fit_from_disk(
+    file: TableFile, inputs: list[str], settings: Settings, request: Request, limit: int, voice: Voice
+) -> Fitted:
+    """Read the file chunk by chunk; the columns are learnt from its first rows."""
+    if request.estimator == "ensemble":
+        raise ValueError(
+            f"{file.path.name} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
+            "use --estimator network, or raise --memory-limit."
+        )
+    head = file.head([*inputs, *_apart(request)])
+    voice.note(f"{file.path.name} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
+    target, reason = learn_target(request.target, head.column(request.target), request.task)
+    encoder = TableEncoder(**settings.encoder).fit(head.select(inputs))
+    voice.note(f"{target.name}: {target.task} ({reason}), {_described(encoder)}.")
+    voice.notes(encoder.notes_)
+    chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight), memory_limit=limit)
+    estimator = _estimator(target.task, False, settings, request)
+    with growing(voice.errors, 1) as growth:
+        growth.begin("Growing", estimator)
+        estimator.fit(chunks)
+    voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
+    return Fitted(encoder, estimator, target, chunks.n_rows or 0, growth.interrupted)
+
+
+def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str | None) -> Iterator[tuple]:
+    types = {target.name: target.read_type, **encoder.read_types}
+    if weight is not None:
+        types[weight] = Number(weight, 0.0, False).read_type
+    for table in file.batches(types):
+        y, present = target.values(table.column(target.name))
+        if len(y):
+            weights = () if weight is None else (_weights(weight, table)[present],)
+            yield encoder.transform(table.filter(present)), y, *weights
+
+
+# ---- results
+
+
+def _save(fitted: Fitted, request: Request) -> None:
+    pipeline = Pipeline([("table", fitted.encoder), ("model", fitted.estimator)])
+    notes = {
+        "target": fitted.target.to_json(),
+        "data": request.data.name,
+        "rows": fitted.n_rows,
+        "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
+        "interrupted": fitted.interrupted,
+        "tested": fitted.validated.facts() if fitted.validated else None,
+    }
+    save_model(pipeline, request.model, notes=notes)
+
+
+def networks(estimator) -> list:
+    """The networks of a model: one, or the members of an ensemble."""
+    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    return list(getattr(last, "members_", [last]))
+
+
+def describe_networks(estimator) -> str:
+    """How many networks and nodes a model has, in words."""
+    nodes = [network.n_nodes_ for network in networks(estimator)]
+    if len(nodes) == 1:
+        return f"a network of {count(nodes[0], 'node')}"
+    return f"{len(nodes)} networks of {min(nodes)} to {max(nodes)} nodes"
+
+
+def _summary(fitted: Fitted, request: Request, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    target, validated = fitted.target, fitted.validated
+    facts = {
+        "model": str(request.model),
+        "target": target.name,
+        "task": target.task,
+        "rows": fitted.n_rows,
+        "columns": [column.name for column in fitted.encoder.columns_],
+        "estimator": type(fitted.estimator).__name__,
+        "nodes": [network.n_nodes_ for network in networks(fitted.estimator)],
+        "interrupted": fitted.interrupted,
+        "tested": validated.facts() if validated else None,
+        "notes": fitted.encoder.notes_,
+        "seconds": round(seconds, 3),
+    }
+    time_taken = f"{seconds:.1f} s{' with tests' if validated else ''}"
+    lines = [
+        ("Model", f"{request.model} ({size(request.model.stat().st_size)}), {describe_networks(fitted.estimator)}"),
+        ("Trained on", f"{count(fitted.n_rows, 'row')}, {_described(fitted.encoder)}, {time_taken}"),
+        *(validated.lines() if validated else []),
+    ]
+    return facts, lines

@@ -1,0 +1,109 @@
+"""A fit in front of an audience: a bar that shows error and nodes, and Ctrl-C, which keeps what has grown."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from joblib import Parallel, delayed, effective_n_jobs
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from skscn.growth import Step
+from skscn.progress import Listener, listening
+
+
+class Growth(Listener):
+    """Shows networks growing; after an interrupt it ends them."""
+
+    def __init__(self, console: Console):
+        self.interrupted = False
+        self._console = console
+        # Lines that are not rewritten would fill a file.
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=12),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=console.quiet or not console.is_terminal,
+        )
+        self._task = self._bar.add_task("", state="", total=1.0)
+        self._done, self._members, self._in_ensemble = 0, 1, False
+
+    def __enter__(self) -> Growth:
+        self._bar.start()
+        return self
+
+    def __exit__(self, *exception) -> None:
+        self._bar.stop()
+
+    def begin(self, description: str, estimator) -> None:
+        """Show the growth of another model: of a network, or of an ensemble."""
+        n_members = getattr(estimator, "n_members", None)
+        self._done, self._members, self._in_ensemble = 0, n_members or 1, n_members is not None
+        self._bar.reset(self._task, description=description, state="", total=float(self._members))
+
+    def step(self, step: Step, max_nodes: int) -> bool:
+        state = _state(step.nodes, step.train_rmse, step.validation_rmse)
+        if self._in_ensemble:
+            state = f"{self._done}/{self._members} networks, {state}"
+        self._bar.update(self._task, completed=self._done + step.nodes / max_nodes, state=state)
+        return self.interrupted
+
+    def member(self, member, done: int, n_members: int) -> bool:
+        self._done = done
+        state = f"{done}/{n_members} networks"
+        if member.n_nodes_:
+            last = member.history_[member.history_["nodes"] <= member.n_nodes_][-1]
+            state += f", {_state(member.n_nodes_, last['train_rmse'], last['validation_rmse'])}"
+        self._bar.update(self._task, completed=float(done), state=state)
+        return self.interrupted
+
+    def interrupt(self, *_) -> None:
+        """Called at Ctrl-C: the first time growth ends where it is, the second time everything does."""
+        if self.interrupted:
+            raise KeyboardInterrupt
+        self.interrupted = True
+        self._console.print("Stopping; what has grown is kept. Press Ctrl-C again to stop at once.")
+
+
+def _state(nodes: int, train_rmse: float, validation_rmse: float) -> str:
+    """Nodes, and the error on rows held out if there are any; of the scaled target, as in the history."""
+    kind, error = ("training", train_rmse) if validation_rmse != validation_rmse else ("validation", validation_rmse)
+    return f"{nodes} nodes, {kind} RMSE {error:.4f}"
+
+
+@contextmanager
+def growing(console: Console, n_jobs: int) -> Iterator[Growth]:
+    """Fits within are shown, and Ctrl-C ends them without losing what has grown."""
+    with Growth(console) as growth, _on_interrupt(growth.interrupt), listening(growth):
+        if effective_n_jobs(n_jobs) > 1:
+            _start_workers(n_jobs)
+        yield growth
+
+
+def _start_workers(n_jobs: int) -> None:
+    """Start the processes that will grow members with Ctrl-C held back, which they inherit; we get it afterwards."""
+    if not hasattr(signal, "pthread_sigmask"):
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        Parallel(n_jobs=n_jobs)(delayed(int)() for _ in range(2 * effective_n_jobs(n_jobs)))
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def _on_interrupt(handler) -> Iterator[None]:
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -1,0 +1,84 @@
+"""``skscn inspect``: what is in a model file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skscn.cli._fit import describe_networks, networks
+from skscn.cli._models import Model, open_model
+from skscn.cli._scores import TITLES
+from skscn.cli._voice import Voice, count, short, size
+from skscn.persistence import describe_model
+from skscn.tables import TableEncoder
+from skscn.words import listed
+
+
+def run_inspect(path: Path, voice: Voice) -> None:
+    """Describe a model file."""
+    model = open_model(path)
+    description = describe_model(path)
+    scopes = np.concatenate([network.history_["scope"] for network in networks(model.estimator)])
+    facts = {
+        **description,
+        "target": model.target.name if model.target else None,
+        "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
+        if len(scopes)
+        else None,
+        "stopped": [network.stop_reason_ for network in networks(model.estimator)],
+        "columns": _columns(model),
+    }
+    voice.result(facts, _lines(model, description, scopes))
+
+
+def _columns(model: Model) -> dict[str, str] | None:
+    if isinstance(model.encoder, TableEncoder):
+        return {column.name: column.kind for column in model.encoder.columns_}
+    return dict.fromkeys(model.encoder.read_types, "number") if model.encoder else None
+
+
+def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
+    notes, columns = model.notes, _columns(model)
+    reasons = sorted({network.stop_reason_ for network in networks(model.estimator)})
+    lines = [
+        ("File", f"{model.path} ({size(description['bytes'])})"),
+        ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),
+        ("Stopped by", listed(reasons) + (" (interrupted)" if notes.get("interrupted") else "")),
+    ]
+    if len(scopes):
+        lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
+    if model.target:
+        lines.append(("Target", f"{model.target.name} ({model.target.task})"))
+    if model.is_classifier:
+        lines.append(("Classes", listed(map(str, model.estimator.classes_))))
+    if columns:
+        lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
+    if "data" in notes:
+        lines.append(("Trained on", f"{notes['data']}, {count(notes['rows'], 'row')}, {notes['fitted']}"))
+    lines += [(TITLES[name], f"{short(value['mean'])} when tested") for name, value in _tested(notes)]
+    lines.append(
+        ("Parameters", listed(f"{name}={value}" for name, value in _chosen(model).items()) or "all by default")
+    )
+    lines.append(("Versions", listed(f"{name} {version}" for name, version in description["versions"].items())))
+    return lines
+
+
+def _tested(notes: dict) -> list[tuple[str, dict]]:
+    return [(name, value) for name, value in (notes.get("tested") or {}).items() if name in TITLES]
+
+
+def _chosen(model: Model) -> dict[str, Any]:
+    """Parameters that are not at their default; of an ensemble and of its members."""
+    estimator = model.estimator[-1] if isinstance(model.estimator, Pipeline) else model.estimator
+    chosen = _changed(estimator, type(estimator)())
+    member = chosen.pop("estimator", None)
+    return chosen if member is None else {**chosen, **_changed(member, estimator._default_estimator())}
+
+
+def _changed(estimator, default) -> dict[str, Any]:
+    defaults = default.get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}

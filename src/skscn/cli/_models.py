@@ -1,0 +1,143 @@
+"""Model files of the program: a network or ensemble with the table it takes and the target it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skscn.persistence import ModelFileError, describe_model, load_model
+from skscn.tables import TableEncoder, TableFile, Target, near_file
+from skscn.tables._columns import Number
+from skscn.words import listed, nearest
+
+# Numbers that are encoded at a time.
+_ENCODED_AT_A_TIME = 2**22
+
+
+class NumericColumns:
+    """Stands in for an encoder where a model was saved from Python without one: its columns hold numbers."""
+
+    def __init__(self, names: list[str]):
+        self.names = names
+        self._columns = [Number(name, np.nan, False) for name in names]
+        self.groups_ = {name: [place] for place, name in enumerate(names)}
+
+    @property
+    def read_types(self) -> dict[str, Any]:
+        """The columns that are needed, and their types."""
+        return {column.name: column.read_type for column in self._columns}
+
+    def get_feature_names_out(self) -> np.ndarray:
+        """Names of the columns."""
+        return np.array(self.names, dtype=object)
+
+    def transform(self, table) -> np.ndarray:
+        """The columns side by side."""
+        X = np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
+        incomplete = np.isnan(X).any(axis=0)
+        if incomplete.any():
+            raise ValueError(f"Column {self.names[incomplete.argmax()]!r} holds missing values; the model takes none.")
+        return X
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model file, opened.
+
+    Attributes
+    ----------
+    path : Path
+    encoder : TableEncoder or NumericColumns or None
+        None where the file says nothing about columns.
+    estimator
+        What takes the encoded rows.
+    target : Target or None
+        None where the file says nothing about it.
+    notes : dict
+        What ``fit`` wrote down.
+    """
+
+    path: Path
+    encoder: TableEncoder | NumericColumns | None
+    estimator: Any
+    target: Target | None
+    notes: dict
+
+    @property
+    def is_classifier(self) -> bool:
+        """Whether it predicts classes."""
+        return hasattr(self.estimator, "predict_proba")
+
+    def columns(self, file: TableFile, without: tuple[str, ...] = ()) -> TableEncoder | NumericColumns:
+        """What encodes a file for this model; ValueError if columns are missing."""
+        encoder = self.encoder or self._guess(file, without)
+        missing = [name for name in encoder.read_types if name not in file.names]
+        if missing:
+            near = nearest(missing[0], file.names) if len(missing) == 1 else None
+            meant = f" ({near!r} is there: rename it if that is it)" if near else ""
+            raise ValueError(
+                f"{file.path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(map(repr, missing))}, "
+                f"which {self.path.name} needs{meant}; its columns are {listed(file.names)}."
+            )
+        return encoder
+
+    def _guess(self, file: TableFile, without: tuple[str, ...]) -> NumericColumns:
+        """All columns, where a model knows only how many there are."""
+        names = [name for name in file.names if name not in without]
+        if len(names) != self.estimator.n_features_in_:
+            raise ValueError(
+                f"{self.path.name} takes {self.estimator.n_features_in_} columns and does not say which; "
+                f"{file.path.name} has {len(names)}: {listed(names)}."
+            )
+        return NumericColumns(names)
+
+    def find_target(self, name: str | None, file: TableFile) -> Target:
+        """The target, of this name if the user gave one."""
+        if self.target is not None and name in (None, self.target.name):
+            target = self.target
+        elif name is None:
+            raise ValueError(f"{self.path.name} does not say what it predicts; name the target's column with --target.")
+        elif self.target is not None:
+            target = Target(name, self.target.kind, self.target.decimal)
+        else:
+            target = Target(name, self._kind())
+        file.find(target.name)
+        return target
+
+    def _kind(self) -> str:
+        if not self.is_classifier:
+            return "number"
+        return {"b": "boolean", "i": "whole", "u": "whole"}.get(self.estimator.classes_.dtype.kind, "text")
+
+
+def open_model(path: Path) -> Model:
+    """Open a model file."""
+    if not path.exists():
+        raise ModelFileError(f"There is no model {path}{near_file(path)}")
+    notes = describe_model(path)["notes"]
+    model = load_model(path)
+    target = Target.from_json(notes["target"]) if "target" in notes else None
+    if isinstance(model, Pipeline) and isinstance(model[0], TableEncoder):
+        encoder = model[0]
+        estimator = model[-1] if len(model) == 2 else model[1:]
+        return Model(path, encoder, estimator, target, notes)
+    names = getattr(model, "feature_names_in_", None)
+    # Columns are found by name here; the model itself gets arrays.
+    vars(model[0] if isinstance(model, Pipeline) else model).pop("feature_names_in_", None)
+    return Model(path, None if names is None else NumericColumns(list(names)), model, target, notes)
+
+
+def encoded_batches(
+    model: Model, file: TableFile, encoder: TableEncoder | NumericColumns, extra: dict[str, Any]
+) -> Iterator[tuple[np.ndarray, Any]]:
+    """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
+    for table in file.batches({**extra, **encoder.read_types}):
+        rows = max(1, _ENCODED_AT_A_TIME // max(1, model.estimator.n_features_in_))
+        for start in range(0, len(table), rows):
+            part = table.slice(start, rows)
+            yield encoder.transform(part), part

@@ -1,0 +1,48 @@
+"""``skscn report``: a page about a model and how it does on a table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from skscn.cli._models import encoded_batches, open_model
+from skscn.cli._voice import Voice, write_text
+from skscn.tables import open_table
+
+# A page needs no more rows than that.
+_MOST_ROWS = 50_000
+
+
+def run_report(
+    model_path: Path, data: Path, out: Path, target_name: str | None, title: str | None, voice: Voice
+) -> None:
+    """Write the page."""
+    from skscn.report import write_report
+
+    model, file = open_model(model_path), open_table(data)
+    target = model.find_target(target_name, file)
+    encoder = model.columns(file, without=(target.name,))
+    inputs, truths, n_rows = [], [], 0
+    for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+        y, present = target.values(table.column(target.name))
+        inputs.append(X[present])
+        truths.append(y)
+        n_rows += len(y)
+        if n_rows > _MOST_ROWS:
+            voice.note(f"- The report is about the first {n_rows:,} rows of {data.name}.")
+            break
+    if not n_rows:
+        raise ValueError(f"{data.name} has no row with a value of {target.name!r} to compare with.")
+    write_report(
+        model.estimator,
+        np.concatenate(inputs),
+        np.concatenate(truths),
+        out,
+        feature_names=list(encoder.get_feature_names_out()),
+        groups=encoder.groups_,
+        title=title or f"{target.name} from {data.name}",
+        model_path=str(model_path),
+        data_name=data.name,
+    )
+    write_text(f"{out}\n")

@@ -1,0 +1,45 @@
+"""``--set name=value``: parameters by their names."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable
+from typing import Any
+
+from skscn.words import not_found
+
+# Parameters that have an option of their own, or no use here.
+_ELSEWHERE = {
+    "random_state": "use --seed",
+    "n_jobs": "use --jobs",
+    "verbose": "use --quiet for less",
+    "estimator": "use --estimator",
+    "warm_start": "a model is grown anew",
+}
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+def parse_settings(texts: Iterable[str], known: Iterable[str]) -> dict[str, Any]:
+    """The values of "name=value" texts, by name; ValueError for names that are not known."""
+    names = sorted(set(known) - set(_ELSEWHERE))
+    settings = {}
+    for text in texts:
+        name, sign, value = (part.strip() for part in text.partition("="))
+        if not sign:
+            raise ValueError(f"--set takes name=value, for example max_nodes=200; got {text!r}.")
+        if name in _ELSEWHERE:
+            raise ValueError(f"{name} cannot be set here; {_ELSEWHERE[name]}.")
+        if name not in names:
+            raise ValueError(not_found("parameter", name, names))
+        settings[name] = _value(value)
+    return settings
+
+
+def _value(text: str) -> Any:
+    """A Python literal, or the text itself."""
+    if text.lower() in _WORDS:
+        return _WORDS[text.lower()]
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return text

@@ -1,0 +1,17 @@
+"""Tables with columns of all kinds: read from files, and encoded as numbers."""
+
+from skscn.tables._encoder import TableEncoder, as_table
+from skscn.tables._files import TableFile, near_file, open_table
+from skscn.tables._onnx import prepend_table
+from skscn.tables._target import Target, learn_target
+
+__all__ = [
+    "TableEncoder",
+    "TableFile",
+    "Target",
+    "as_table",
+    "learn_target",
+    "near_file",
+    "open_table",
+    "prepend_table",
+]

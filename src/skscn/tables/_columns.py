@@ -1,0 +1,360 @@
+"""Kinds of columns: how each becomes numbers, and what is kept of it in a file.
+
+A column is learnt once (:func:`learn`), and then encodes what a later table holds under its name. What it has learnt is
+plain data, so that it can be written as JSON and checked when it is read.
+"""
+
+from __future__ import annotations
+
+import sys
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+
+from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+
+_DAY = 86400e6
+_CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
+CYCLES = tuple(_CYCLE_DAYS)
+
+
+@dataclass(frozen=True)
+class Column(ABC):
+    """A column of a table that has been learnt.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the table.
+    """
+
+    kind: ClassVar[str]
+    name: str
+
+    @property
+    @abstractmethod
+    def encoded_names(self) -> list[str]:
+        """Names of the numbers that it becomes."""
+
+    @abstractmethod
+    def encode(self, values) -> np.ndarray:
+        """Its values in some rows as numbers, one row each."""
+
+    @property
+    @abstractmethod
+    def read_type(self):
+        """The Arrow type to read it as from a text file."""
+
+    def to_json(self) -> dict:
+        """What it has learnt."""
+        return {"kind": self.kind, **asdict(self)}
+
+    def _unlike(self, values, expected: str) -> ValueError:
+        return ValueError(
+            f"Column {self.name!r} holds {describe_type(values.type)}, where it held {expected} in training; "
+            "give it as it was then."
+        )
+
+
+@dataclass(frozen=True)
+class _Measured(Column):
+    """A column whose values are on a scale: missing ones get the median, and perhaps a mark."""
+
+    fill: float
+    indicator: bool
+
+    @property
+    def encoded_names(self) -> list[str]:
+        return [self.name, *self._more_names, *([f"{self.name} is missing"] if self.indicator else [])]
+
+    @property
+    def _more_names(self) -> list[str]:
+        return []
+
+    @abstractmethod
+    def floats(self, values) -> np.ndarray:
+        """The values on their scale; NaN where they are missing."""
+
+    def encode(self, values) -> np.ndarray:
+        floats = self.floats(values)
+        missing = np.isnan(floats)
+        filled = np.where(missing, self.fill, floats)
+        parts = [filled, *self._more(filled), *([missing] if self.indicator else [])]
+        return np.column_stack(parts).astype(np.float64, copy=False)
+
+    def _more(self, filled: np.ndarray) -> list[np.ndarray]:
+        return []
+
+
+@dataclass(frozen=True)
+class Number(_Measured):
+    """Numbers; for a column that was text, with its decimal sign and the texts that stand for missing values."""
+
+    kind: ClassVar[str] = "number"
+    decimal: str | None = None
+    placeholders: tuple[str, ...] = ()
+
+    @property
+    def read_type(self):
+        return arrow().float64() if self.decimal is None else arrow().string()
+
+    def floats(self, values) -> np.ndarray:
+        pa = arrow()
+        if is_text(values.type):
+            return self._from_text(values)
+        if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
+            values = values.cast(pa.int8())
+        elif pa.types.is_duration(values.type):
+            values = values.cast(pa.duration("us")).cast(pa.int64())
+        if not is_number(values.type):
+            raise self._unlike(values, "numbers")
+        floats = as_numpy(values.cast(pa.float64(), safe=False))
+        return np.where(np.isfinite(floats), floats, np.nan)
+
+    def _from_text(self, values) -> np.ndarray:
+        pa, pc = arrow(), arrow("pyarrow.compute")
+        texts = stripped(values)
+        if self.placeholders:
+            known = pc.is_in(texts, value_set=pa.array(self.placeholders, pa.string()))
+            texts = pc.if_else(known, pa.scalar(None, pa.string()), texts)
+        read = numbers(texts, self.decimal or ".")
+        wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
+        if pc.any(wrong).as_py():
+            example = texts.filter(wrong)[0].as_py()
+            raise ValueError(
+                f"Column {self.name!r} holds {example!r}, where it held numbers in training; mend those values, or "
+                "leave them empty."
+            )
+        return as_numpy(read)
+
+
+@dataclass(frozen=True)
+class Flag(_Measured):
+    """True or false: 1 or 0."""
+
+    kind: ClassVar[str] = "boolean"
+
+    @property
+    def read_type(self):
+        return arrow().bool_()
+
+    def floats(self, values) -> np.ndarray:
+        pa = arrow()
+        try:
+            values = stripped(values) if is_text(values.type) else values
+            return as_numpy(values.cast(pa.bool_()).cast(pa.int8()).cast(pa.float64()))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise self._unlike(values, "true and false") from None
+
+
+@dataclass(frozen=True)
+class Moment(_Measured):
+    """Dates: days since 1970 began, and where they are in the year, the week and the day as far as this tells anything.
+
+    ``format`` is how they are written in text; None for ISO 8601 and for columns that hold dates as such.
+    """
+
+    kind: ClassVar[str] = "date"
+    format: str | None
+    zoned: bool
+    cycles: tuple[str, ...]
+
+    @property
+    def read_type(self):
+        pa = arrow()
+        return pa.string() if self.format else pa.timestamp("us", "UTC" if self.zoned else None)
+
+    @property
+    def _more_names(self) -> list[str]:
+        return [f"{self.name} {wave} of {cycle}" for cycle in self.cycles for wave in ("sine", "cosine")]
+
+    def floats(self, values) -> np.ndarray:
+        if is_text(values.type):
+            texts = stripped(values)
+            values = dates(texts, self.format)
+            if values.null_count > texts.null_count:
+                raise self._unlike(texts, "dates")
+        return microseconds(values, self._unlike) / _DAY
+
+    def _more(self, filled: np.ndarray) -> list[np.ndarray]:
+        return [part for cycle in self.cycles for part in waves(filled / cycle_days(cycle))]
+
+
+@dataclass(frozen=True)
+class Clock(_Measured):
+    """Times of the day: hours, and where they are on the clock."""
+
+    kind: ClassVar[str] = "time"
+
+    @property
+    def read_type(self):
+        return arrow().time64("us")
+
+    @property
+    def _more_names(self) -> list[str]:
+        return [f"{self.name} {wave} of day" for wave in ("sine", "cosine")]
+
+    def floats(self, values) -> np.ndarray:
+        pa = arrow()
+        try:
+            values = clock_times(stripped(values)) if is_text(values.type) else values
+            ticks = values.cast(pa.time64("us")).cast(pa.int64())
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise self._unlike(values, "times of the day") from None
+        return as_numpy(ticks.cast(pa.float64(), safe=False)) / 3600e6
+
+    def _more(self, filled: np.ndarray) -> list[np.ndarray]:
+        return waves(filled / 24.0)
+
+
+@dataclass(frozen=True)
+class Category(Column):
+    """Texts, one of a few: a column of 0 and 1 for each.
+
+    A text that is none of them goes to the column of the others, if there is one; else it is 0 everywhere.
+    """
+
+    kind: ClassVar[str] = "category"
+    categories: tuple[str, ...]
+    others: bool
+    missing: bool
+
+    @property
+    def read_type(self):
+        return arrow().string()
+
+    @property
+    def encoded_names(self) -> list[str]:
+        more = ["others"] * self.others + ["missing"] * self.missing
+        return [*(f"{self.name} = {text}" for text in self.categories), *(f"{self.name} is {word}" for word in more)]
+
+    def encode(self, values) -> np.ndarray:
+        pa, pc = arrow(), arrow("pyarrow.compute")
+        texts = self._texts(values)
+        places = as_numpy(pc.index_in(texts, value_set=pa.array(self.categories, pa.string())).cast(pa.float64()))
+        missing = as_numpy(pc.is_null(texts))
+        encoded = np.zeros((len(texts), len(self.encoded_names)))
+        known = np.flatnonzero(~np.isnan(places))
+        encoded[known, places[known].astype(int)] = 1.0
+        if self.others:
+            encoded[:, len(self.categories)] = np.isnan(places) & ~missing
+        if self.missing:
+            encoded[:, -1] = missing
+        return encoded
+
+    def _texts(self, values):
+        pa = arrow()
+        try:
+            return stripped(values.cast(pa.string()))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            raise self._unlike(values, "text") from None
+
+
+KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Number, Flag, Moment, Clock, Category)}
+
+
+def cycle_days(cycle: str) -> float:
+    """The length of a year, a week or a day."""
+    return _CYCLE_DAYS[cycle]
+
+
+def waves(turns: np.ndarray) -> list[np.ndarray]:
+    """Sine and cosine of moments, given in cycles since some beginning."""
+    # Whole turns are left out, which keeps angles small and exact.
+    angle = 2.0 * np.pi * (turns - np.floor(turns))
+    return [np.sin(angle), np.cos(angle)]
+
+
+def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray:
+    """Dates as microseconds since 1970 began; NaN where they are missing."""
+    pa = arrow()
+    if pa.types.is_null(values.type):
+        return np.full(len(values), np.nan)
+    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
+        raise unlike(values, "dates")
+    zone = values.type.tz if pa.types.is_timestamp(values.type) else None
+    ticks = values.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
+    return as_numpy(ticks.cast(pa.float64(), safe=False))
+
+
+def as_numpy(values) -> np.ndarray:
+    """An Arrow array of numbers as NumPy's, with NaN for null."""
+    return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
+
+
+def is_text(type) -> bool:
+    """Whether a column of this type holds texts."""
+    types = arrow().types
+    return types.is_string(type) or types.is_large_string(type) or types.is_string_view(type)
+
+
+def is_number(type) -> bool:
+    """Whether a column of this type holds numbers."""
+    types = arrow().types
+    return types.is_integer(type) or types.is_floating(type) or types.is_decimal(type)
+
+
+def describe_type(type) -> str:
+    """What a column of this type holds, in words."""
+    types = arrow().types
+    if is_text(type):
+        return "text"
+    if is_number(type):
+        return "numbers"
+    if types.is_boolean(type):
+        return "true and false"
+    if types.is_timestamp(type) or types.is_date(type):
+        return "dates"
+    return f"values of type {type}"
+
+
+# ---- columns from JSON
+
+
+def _text(value) -> bool:
+    return isinstance(value, str)
+
+
+def _flag(value) -> bool:
+    return isinstance(value, bool)
+
+
+def _finite(value) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+
+
+def _texts(value) -> bool:
+    return isinstance(value, list) and all(map(_text, value)) and len(set(value)) == len(value)
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "name": _text,
+    "fill": _finite,
+    "indicator": _flag,
+    "decimal": lambda value: value is None or value in (".", ","),
+    "placeholders": _texts,
+    "format": lambda value: value is None or value in DATE_FORMATS,
+    "zoned": _flag,
+    "cycles": lambda value: _texts(value) and set(value) <= set(CYCLES),
+    "categories": _texts,
+    "others": _flag,
+    "missing": _flag,
+}
+
+
+def column_from_json(state) -> Column:
+    """A column from what :meth:`Column.to_json` gave; anything else raises ValueError."""
+    kind = state.get("kind") if isinstance(state, dict) else None
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"A column must be an object with a kind, one of {', '.join(KINDS)}.")
+    names = [field.name for field in fields(KINDS[kind])]
+    if set(state) != {"kind", *names}:
+        raise ValueError(f"A column of kind {kind} must have exactly the fields {', '.join(names)}.")
+    for name in names:
+        if not _CHECKS[name](state[name]):
+            raise ValueError(f"The field {name} of a column of kind {kind} has a value that it cannot have.")
+    make: Callable[..., Column] = KINDS[kind]
+    return make(**{name: tuple(state[name]) if isinstance(state[name], list) else state[name] for name in names})

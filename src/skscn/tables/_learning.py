@@ -1,0 +1,188 @@
+"""What kind of column it is, and what it has to know: learnt from the rows of training."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skscn.tables._columns import CYCLES, Category, Clock, Column, Flag, Moment, Number, is_number, is_text
+from skscn.tables._text import arrow, date_format, dates, decimal_sign, numbers, stripped
+
+# Texts that are no numbers stand for missing values if there are so few of them, in so few rows, among numbers.
+_MOST_PLACEHOLDERS = 5
+_LARGEST_SHARE_OF_PLACEHOLDERS = 0.1
+# From this share of distinct values on, texts are like identifiers.
+_IDENTIFIERS = 0.9
+# Whole numbers, all different, within so many times as many, count the rows.
+_CONSECUTIVE = 1.2
+# A cycle is worth having if the dates span so many days.
+_SPAN = {"year": 365.0, "week": 14.0, "day": 2.0}
+
+EMPTY = "Left out, with no value in any row"
+CONSTANT = "Left out, with one value in all rows"
+IDENTIFIER = "Left out, with another text in nearly every row, like an identifier"
+UNSUITABLE = "Left out, with values that are no numbers, texts or dates"
+FILLED = "Missing values replaced by the median, and marked in a column of their own"
+OWN_CATEGORY = "Missing values made a category of their own"
+POOLED = "Rare categories taken together as others"
+AS_NUMBERS = "Texts read as numbers"
+AS_DATES = "Texts read as dates"
+PLACEHOLDER = "Texts taken for missing values"
+INFINITE = "Infinite values taken for missing"
+ROW_NUMBERS = "Counts the rows; leave it out if it is no more than a row number"
+
+
+@dataclass
+class Learnt:
+    """A column, or None if it is to be left out, and remarks on it: a topic and what there is to say under it."""
+
+    column: Column | None = None
+    remarks: list[tuple[str, str]] = field(default_factory=list)
+
+    def remark(self, topic: str, detail: str) -> Learnt:
+        """Say one thing more."""
+        self.remarks.append((topic, detail))
+        return self
+
+
+def learn(name: str, values, max_categories: int) -> Learnt:
+    """Learn a column from its values in training.
+
+    Parameters
+    ----------
+    name : str
+    values : pyarrow.ChunkedArray
+    max_categories : int
+        The most frequent categories that get a column of their own.
+    """
+    types = arrow().types
+    learnt = Learnt()
+    if values.null_count == len(values):
+        return learnt.remark(EMPTY, name)
+    type = values.type
+    if types.is_dictionary(type):
+        return _learn_category(learnt, name, _as_text(values), max_categories)
+    if is_text(type):
+        return _learn_text(learnt, name, stripped(values), max_categories)
+    if types.is_boolean(type):
+        return _finish(learnt, Flag(name, 0.0, False), values)
+    if types.is_timestamp(type) or types.is_date(type):
+        return _learn_dates(learnt, name, values, None)
+    if types.is_time(type):
+        return _finish(learnt, Clock(name, 0.0, False), values)
+    if is_number(type) or types.is_duration(type):
+        return _learn_numbers(learnt, name, values)
+    return learnt.remark(UNSUITABLE, f"{name} ({type})")
+
+
+def _as_text(values):
+    pa = arrow()
+    return stripped(values.cast(values.type.value_type).cast(pa.string()))
+
+
+def _learn_numbers(learnt: Learnt, name: str, values) -> Learnt:
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    if pa.types.is_floating(values.type):
+        infinite = pc.sum(pc.is_inf(values)).as_py()
+        if infinite:
+            learnt.remark(INFINITE, f"{name} ({infinite})")
+    elif pa.types.is_integer(values.type) and _counts_rows(values):
+        learnt.remark(ROW_NUMBERS, name)
+    return _finish(learnt, Number(name, 0.0, False), values)
+
+
+def _counts_rows(values) -> bool:
+    """Whether whole numbers differ in all rows and leave hardly any out between them."""
+    pc = arrow("pyarrow.compute")
+    ends = pc.min_max(values).as_py()
+    return (
+        values.null_count == 0
+        and len(values) > 2
+        and ends["max"] - ends["min"] < _CONSECUTIVE * len(values)
+        and pc.count_distinct(values).as_py() == len(values)
+    )
+
+
+def _learn_text(learnt: Learnt, name: str, texts, max_categories: int) -> Learnt:
+    pc = arrow("pyarrow.compute")
+    if texts.null_count == len(texts):
+        return learnt.remark(EMPTY, name)
+    distinct = pc.unique(texts).drop_null()
+    decimal = decimal_sign(distinct)
+    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))
+    if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
+        in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
+        if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
+            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()))
+            return _learn_written_numbers(learnt, column, texts, distinct)
+    are_dates, format = date_format(distinct)
+    if are_dates:
+        learnt.remark(AS_DATES, f"{name} (like {distinct[0].as_py()!r}{_order(format)})")
+        return _learn_dates(learnt, name, texts, format)
+    return _learn_category(learnt, name, texts, max_categories)
+
+
+def _order(format: str | None) -> str:
+    """Which of two orders was taken for dates that may be read in both."""
+    if format and format[:2] in ("%d", "%m") and format[3:5] in ("%d", "%m") and format[2] in "/-":
+        return f", {'day' if format.startswith('%d') else 'month'} first"
+    return ""
+
+
+def _learn_written_numbers(learnt: Learnt, column: Number, texts, distinct) -> Learnt:
+    examples = [text for text in distinct[:100].to_pylist() if text not in column.placeholders]
+    learnt.remark(AS_NUMBERS, f"{column.name} (like {max(examples, key=len)!r})")
+    if column.placeholders:
+        learnt.remark(PLACEHOLDER, f"{column.name} ({', '.join(map(repr, column.placeholders))})")
+    return _finish(learnt, column, texts)
+
+
+def _learn_dates(learnt: Learnt, name: str, values, format: str | None) -> Learnt:
+    type = (dates(values, format) if is_text(values.type) else values).type
+    zoned = arrow().types.is_timestamp(type) and type.tz is not None
+    days = Moment(name, 0.0, False, format, zoned, ()).floats(values)
+    days = days[~np.isnan(days)]
+    if not len(days):
+        return learnt.remark(EMPTY, name)
+    span = float(np.ptp(days))
+    varies = {"year": True, "week": True, "day": bool(np.any(days != np.floor(days)))}
+    cycles = tuple(cycle for cycle in CYCLES if span >= _SPAN[cycle] and varies[cycle])
+    return _finish(learnt, Moment(name, 0.0, False, format, zoned, cycles), values)
+
+
+def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> Learnt:
+    """Take the median for missing values, and leave out what is always the same."""
+    floats = column.floats(values)
+    known = floats[~np.isnan(floats)]
+    missing = len(floats) - len(known)
+    if not len(known):
+        return learnt.remark(EMPTY, column.name)
+    if not missing and np.all(known == known[0]):
+        return learnt.remark(CONSTANT, column.name)
+    if missing:
+        learnt.remark(FILLED, f"{column.name} ({missing})")
+    state = {**vars(column), "fill": float(np.median(known)), "indicator": missing > 0}
+    learnt.column = type(column)(**state)
+    return learnt
+
+
+def _learn_category(learnt: Learnt, name: str, texts, max_categories: int) -> Learnt:
+    pc = arrow("pyarrow.compute")
+    present = texts.drop_null()
+    if not len(present):
+        return learnt.remark(EMPTY, name)
+    counts = pc.value_counts(present)
+    if len(counts) == 1 and not texts.null_count:
+        return learnt.remark(CONSTANT, name)
+    if len(counts) > max_categories and len(counts) >= _IDENTIFIERS * len(present):
+        return learnt.remark(IDENTIFIER, name)
+    rare = len(counts) - max_categories
+    if rare > 0:
+        learnt.remark(POOLED, f"{name} ({rare} of {len(counts)})")
+    if texts.null_count:
+        learnt.remark(OWN_CATEGORY, f"{name} ({texts.null_count})")
+    by_frequency = sorted(counts.to_pylist(), key=lambda count: (-count["counts"], count["values"]))
+    kept = tuple(sorted(count["values"] for count in by_frequency[:max_categories]))
+    learnt.column = Category(name, kept, rare > 0, texts.null_count > 0)
+    return learnt

@@ -1,0 +1,134 @@
+"""The encoding of a table as the first part of an ONNX graph: one input for each column."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skscn.extras import optional
+from skscn.tables._columns import Category, Column, Moment, cycle_days
+from skscn.tables._encoder import TableEncoder
+from skscn.tables._text import MISSING
+
+_PURPOSE = "ONNX"
+# Within the graph; what the user names does not begin like that.
+_OWN = "table/"
+_ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 2
+
+
+def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
+    """Let a graph that takes encoded rows take the columns of a table.
+
+    Each column is an input of shape (rows, 1) under its name: texts for categories, with "" for a missing one; float64
+    for all others, with NaN for a missing value: truth values as 0 and 1, dates as days since 1970 began, times of the
+    day as hours.
+
+    Parameters
+    ----------
+    graph : onnx.ModelProto
+        Its only input is that of the encoded rows. It is changed.
+    encoder : TableEncoder
+
+    Returns
+    -------
+    graph : onnx.ModelProto
+    """
+    names = [column.name for column in encoder.columns_]
+    taken = sorted({output.name for output in graph.graph.output} & set(names))
+    if taken:
+        raise ValueError(f"The graph's output is called {taken[0]!r}, as one of its columns is; rename the column.")
+    _make_way(graph.graph, set(names))
+    table = _Table()
+    parts = [table.encoded(column) for column in encoder.columns_]
+    table.node("Concat", *parts, output=graph.graph.input[0].name, axis=1)
+    _put_first(graph, table, encoder)
+    optional("onnx", _PURPOSE).checker.check_model(graph)
+    return graph
+
+
+def _make_way(graph: Any, names: set[str]) -> None:
+    """Give other names to what is called in the graph as a column is."""
+    for node in graph.node:
+        for ends in (node.input, node.output):
+            for place, name in enumerate(ends):
+                ends[place] = f"{_OWN}{name}" if name in names else name
+    for named in (*graph.initializer, *graph.input, *graph.value_info):
+        named.name = f"{_OWN}{named.name}" if named.name in names else named.name
+
+
+def _put_first(graph: Any, table: _Table, encoder: TableEncoder) -> None:
+    onnx = optional("onnx", _PURPOSE)
+    nodes = [*table.nodes, *graph.graph.node]
+    for whole, parts in ((graph.graph.node, nodes), (graph.graph.input, map(_input, encoder.columns_))):
+        parts = list(parts)
+        del whole[:]
+        whole.extend(parts)
+    graph.graph.initializer.extend(table.constants)
+    versions = {item.domain: item for item in graph.opset_import}
+    if _ML_DOMAIN not in versions:
+        graph.opset_import.append(onnx.helper.make_opsetid(_ML_DOMAIN, _ML_OPSET))
+    else:
+        versions[_ML_DOMAIN].version = max(versions[_ML_DOMAIN].version, _ML_OPSET)
+
+
+def _input(column: Column) -> Any:
+    onnx = optional("onnx", _PURPOSE)
+    kind = onnx.TensorProto.STRING if isinstance(column, Category) else onnx.TensorProto.DOUBLE
+    return onnx.helper.make_tensor_value_info(column.name, kind, [None, 1])
+
+
+class _Table:
+    """Operators and constants in the making; each call gives the name of what an operator puts out."""
+
+    def __init__(self) -> None:
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+        self._onnx = optional("onnx", _PURPOSE)
+
+    def node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
+        output = output or f"{_OWN}{len(self.nodes)}"
+        self.nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
+        return output
+
+    def constant(self, value: Any) -> str:
+        name = f"{_OWN}constant {len(self.constants)}"
+        self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def as_double(self, truth: str) -> str:
+        return self.node("Cast", truth, to=self._onnx.TensorProto.DOUBLE)
+
+    def encoded(self, column: Column) -> str:
+        """The numbers that a column becomes, of shape (rows, their number)."""
+        return self._category(column) if isinstance(column, Category) else self._measured(column)
+
+    def _category(self, column: Category) -> str:
+        count = len(column.categories)
+        missing = count + column.others if column.missing else -1
+        codes = {**dict.fromkeys(MISSING, missing), **{text: code for code, text in enumerate(column.categories)}}
+        code = self.node(
+            "LabelEncoder",
+            column.name,
+            domain=_ML_DOMAIN,
+            keys_strings=list(codes),
+            values_int64s=list(codes.values()),
+            default_int64=count if column.others else -1,
+        )
+        return self.as_double(self.node("Equal", code, self.constant(np.arange(len(column.encoded_names))[np.newaxis])))
+
+    def _measured(self, column: Any) -> str:
+        missing = self.node("Or", self.node("IsNaN", column.name), self.node("IsInf", column.name))
+        filled = self.node("Where", missing, self.constant(np.float64(column.fill)), column.name)
+        cycles = [cycle_days(cycle) for cycle in column.cycles] if isinstance(column, Moment) else []
+        cycles = [24.0] if column.kind == "time" else cycles
+        parts = [filled]
+        for length in cycles:
+            turns = self.node("Div", filled, self.constant(np.float64(length)))
+            # Whole turns are left out, which keeps angles small and exact.
+            part = self.node("Sub", turns, self.node("Floor", turns))
+            angle = self.node("Mul", part, self.constant(np.float64(2.0 * np.pi)))
+            parts += [self.node("Sin", angle), self.node("Cos", angle)]
+        if column.indicator:
+            parts.append(self.as_double(missing))
+        return self.node("Concat", *parts, axis=1)

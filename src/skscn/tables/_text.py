@@ -1,0 +1,86 @@
+"""What a text says: a number, a date, or that there is nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.extras import optional
+
+# Texts that stand for a missing value, in files and in columns.
+MISSING = (
+    *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "<null>", "NULL", "Null", "null"),
+    *("NaN", "nan", "-nan", "-NaN", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
+)
+# How dates are written, beside ISO 8601. Of two that fit every text, the first is taken.
+DATE_FORMATS = tuple(
+    f"{date}{time}"
+    for date in ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y")
+    for time in ("", " %H:%M", " %H:%M:%S")
+)
+_FEW = 20
+# A number by its decimal sign: digits, perhaps in groups of three, with a currency or a percent sign.
+_NUMBER = {
+    ".": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[, ']\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
+    ",": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[. ']\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
+}
+# Texts that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
+_DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
+
+
+def arrow(module: str = "pyarrow") -> Any:
+    """pyarrow, or one of its modules."""
+    return optional(module, "Working on tables")
+
+
+def stripped(texts):
+    """Texts without spaces around them; null where they stand for a missing value."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    trimmed = pc.utf8_trim_whitespace(texts.cast(pa.string()))
+    return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), trimmed)
+
+
+def decimal_sign(texts) -> str:
+    """Which sign the numbers in these texts have before their fraction."""
+    pc = arrow("pyarrow.compute")
+    return "," if pc.any(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py() else "."
+
+
+def numbers(texts, decimal: str):
+    """The numbers that texts say; null where a text says none."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    texts = pc.replace_substring(texts, "\u00a0", " ")
+    fits = pc.and_(pc.match_substring_regex(texts, _NUMBER[decimal]), pc.match_substring_regex(texts, r"\d"))
+    signs = pc.replace_substring_regex(texts, r"[^0-9eE+\-.,]" if decimal == "," else r"[^0-9eE+\-.]", "")
+    if decimal == ",":
+        signs = pc.replace_substring(pc.replace_substring(signs, ".", ""), ",", ".")
+    return pc.if_else(fits, signs, pa.scalar(None, pa.string())).cast(pa.float64())
+
+
+def dates(texts, format: str | None):
+    """The moments that texts say, in a format or, for None, in ISO 8601; null where a text says none."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    if format is not None:
+        return pc.strptime(texts, format=format, unit="us", error_is_null=True)
+    for zone in (None, "UTC"):
+        try:
+            return texts.cast(pa.timestamp("us", zone))
+        except pa.ArrowInvalid:
+            continue
+    return pa.chunked_array([pa.nulls(len(texts), pa.timestamp("us"))])
+
+
+def clock_times(texts):
+    """The times of the day that texts say; ArrowInvalid where one says none."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    # Arrow reads moments, but no times of the day.
+    return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us")).cast(pa.time64("us"))
+
+
+def date_format(texts) -> tuple[bool, str | None]:
+    """Whether all these texts are dates, and the format that they are in; None for ISO 8601."""
+    # A few tell at once that most formats do not fit.
+    few = texts[:_FEW]
+    for format in (None, *DATE_FORMATS):
+        if all(dates(some, format).null_count == some.null_count for some in (few, texts)):
+            return True, format
+    return False, None

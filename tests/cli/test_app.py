@@ -1,0 +1,70 @@
+"""The program as a whole: help, options, errors."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from typer.main import get_command
+
+from skscn import __version__
+from skscn.cli._app import app
+
+COMMANDS = sorted(get_command(app).commands)
+
+
+def test_all_commands_are_there():
+    assert COMMANDS == ["demo", "evaluate", "export", "fit", "inspect", "predict", "report", "reproduce"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_has_an_example(skscn, command):
+    assert f"Example: skscn {command} " in skscn(command, "--help").stdout
+
+
+def test_version(skscn):
+    assert skscn("--version").stdout == f"skscn {__version__}\n"
+
+
+def test_help_imports_nothing_heavy():
+    program = (
+        "import sys; sys.argv = ['skscn', '--help']\n"
+        "from skscn.cli import main\n"
+        "try: main()\n"
+        "finally: print(*{name.partition('.')[0] for name in sys.modules})"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
+    loaded = set(done.stdout.splitlines()[-1].split())
+    assert "typer" in loaded, done.stderr
+    assert not loaded & {"numpy", "scipy", "sklearn", "pyarrow", "joblib"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["fti"], "Did you mean 'fit'"),
+        (["fit", "a.csv", "--taget", "y"], "--target"),
+        (["fit", "a.csv", "--target", "y"], "Missing option '--model'"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--task", "regresion"], "'regression'"),
+        (["predict", "m.scn", "a.csv", "--interval", "90"], "must lie between 0 and 1"),
+        (["predict"], "Missing argument"),
+    ],
+)
+def test_wrong_usage_has_code_2(skscn, arguments, sentence):
+    done = skscn(*arguments, code=2)
+    assert sentence in re.sub(r"[\s│]+", " ", done.stderr)
+
+
+def test_a_traceback_for_those_who_ask(skscn, monkeypatch, tmp_path):
+    monkeypatch.setenv("SKSCN_TRACEBACK", "1")
+    with pytest.raises(ValueError, match="There is no model"):
+        skscn("inspect", tmp_path / "no.scn")
+
+
+def test_no_colour_where_it_is_not_wanted(tmp_path):
+    command = [sys.executable, "-m", "skscn.cli", "inspect", str(tmp_path / "no.scn")]
+    environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 1
+    assert "\x1b" not in done.stderr

@@ -1,0 +1,186 @@
+"""What is done with a model file: predict, evaluate, inspect, export."""
+
+import csv
+import io
+import json
+import re
+import subprocess
+import sys
+
+import numpy as np
+import onnxruntime
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from sklearn.datasets import load_diabetes
+from sklearn.metrics import log_loss, mean_absolute_error, r2_score
+
+from skscn import SCNRegressor
+from skscn.persistence import load_model, save_model
+from skscn.tables import open_table
+
+
+def rows(text):
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def test_intervals_and_columns_to_keep(skscn, houses_model, houses):
+    done = skscn("predict", houses_model, houses, "--interval", 0.9, "--keep", "remark", "--keep", "number")
+    predicted = rows(done.stdout)
+    assert list(predicted[0]) == ["remark", "number", "prediction", "lower", "upper"]
+    assert [row["number"] for row in predicted] == [str(i) for i in range(400)]
+    assert predicted[7]["remark"].startswith("house 7 ")
+    truth = open_table(houses).read()["price"].to_pylist()
+    held = [float(row["lower"]) <= y <= float(row["upper"]) for row, y in zip(predicted, truth, strict=True) if y]
+    assert 0.8 < np.mean(held) < 1
+
+
+def test_probabilities(skscn, iris_model, iris):
+    predicted = rows(skscn("predict", iris_model, iris, "--proba").stdout)
+    classes = ["setosa", "versicolor", "virginica"]
+    for row in predicted:
+        probabilities = [float(row[f"probability of {name}"]) for name in classes]
+        assert sum(probabilities) == pytest.approx(1)
+        assert row["prediction"] == classes[int(np.argmax(probabilities))]
+
+
+@pytest.mark.parametrize("ending", ["csv", "tsv", "parquet"])
+def test_predictions_in_a_file(skscn, iris_model, iris, tmp_path, ending):
+    out = tmp_path / f"p.{ending}"
+    done = skscn("predict", iris_model, iris, "-o", out)
+    assert done.stdout == ""
+    assert "150 predictions" in done.stderr
+    expected = [row["prediction"] for row in rows(skscn("predict", iris_model, iris).stdout)]
+    assert open_table(out).read()["prediction"].to_pylist() == expected
+    assert [path.name for path in tmp_path.iterdir()] == [out.name]
+
+
+def test_a_file_that_fails_half_way_leaves_nothing_behind(skscn, iris_model, iris, tmp_path):
+    broken = tmp_path / "broken.csv"
+    broken.write_text(iris.read_text(encoding="utf-8-sig") + "\r\na;b;c;d;e", encoding="utf-8")
+    done = skscn("predict", iris_model, broken, "-o", tmp_path / "p.csv", code=1)
+    assert "invalid value 'a'" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["broken.csv"]
+
+
+def test_columns_in_another_order_and_other_files(skscn, houses_model, houses, tmp_path):
+    table = open_table(houses).read()
+    other = table.select(table.column_names[::-1]).drop_columns(["price", "remark"])
+    pa.parquet.write_table(other, tmp_path / "other.parquet")
+    assert (
+        skscn("predict", houses_model, tmp_path / "other.parquet").stdout
+        == skscn("predict", houses_model, houses).stdout
+    )
+
+
+def test_a_regression_is_evaluated(skscn, houses_model, houses):
+    facts = json.loads(skscn("evaluate", houses_model, houses, "--json").stdout)
+    table = open_table(houses).read().filter(pa.compute.is_valid(open_table(houses).read()["price"]))
+    y, predictions = table["price"].to_numpy(), load_model(houses_model).predict(table)
+    assert facts["rows"] == 392
+    assert facts["mae"] == pytest.approx(mean_absolute_error(y, predictions))
+    assert facts["r2"] == pytest.approx(r2_score(y, predictions))
+    assert facts["baseline"]["rmse"] == pytest.approx(y.std())
+    done = skscn("evaluate", houses_model, houses)
+    assert "predicting the mean" in done.stdout
+    assert "8 rows without a value of price" in done.stderr
+
+
+def test_classes_are_evaluated(skscn, iris_model, iris):
+    facts = json.loads(skscn("evaluate", iris_model, iris, "--json").stdout)
+    table, model = open_table(iris).read(), load_model(iris_model)
+    y = np.array(table["kind"].to_pylist())
+    assert facts["accuracy"] == pytest.approx(np.mean(model.predict(table) == y))
+    assert facts["log_loss"] == pytest.approx(log_loss(y, model.predict_proba(table)))
+
+
+def test_a_model_is_described(skscn, houses_model, fitted):
+    facts = json.loads(skscn("inspect", houses_model, "--json").stdout)
+    assert facts["nodes"] == fitted["houses"]["nodes"]
+    assert facts["columns"] == {
+        "number": "number", "size": "number", "town": "category", "sold": "date", "garden": "boolean"
+    }  # fmt: skip
+    assert facts["scopes"]["smallest"] <= facts["scopes"]["median"] <= facts["scopes"]["largest"]
+    text = skscn("inspect", houses_model).stdout
+    for part in (
+        "SCNEnsembleRegressor: 2 networks",
+        "price (regression)",
+        "houses.csv, 392 rows",
+        "n_members=2",
+        "skscn 0",
+    ):
+        assert part in text
+
+
+def test_a_model_saved_from_python(skscn, tmp_path):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    model = SCNRegressor(max_nodes=5, random_state=0)
+    X.assign(target=y).to_csv(tmp_path / "all.csv", index=False)
+    for name, rows_given in (("named", X), ("unnamed", X.to_numpy())):
+        path = tmp_path / f"{name}.scn"
+        save_model(model.fit(rows_given, y), path)
+        facts = json.loads(skscn("evaluate", path, tmp_path / "all.csv", "--target", "target", "--json").stdout)
+        assert facts["r2"] == pytest.approx(model.score(rows_given, y))
+        assert "--target" in skscn("evaluate", path, tmp_path / "all.csv", code=1).stderr
+        assert "network of" in skscn("inspect", path).stdout
+    assert len(skscn("predict", tmp_path / "named.scn", tmp_path / "all.csv").stdout.splitlines()) == 443
+    assert "takes 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["predict", "{iris}", "{houses_csv}"], "lacks the columns 'length', 'width'"),
+        (["predict", "{iris}", "{iris_csv}", "--interval", 0.9], "has no intervals"),
+        (["predict", "{houses}", "{houses_csv}", "--proba"], "have no probabilities"),
+        (["predict", "{iris}", "{iris_csv}", "-o", "p.xlsx"], "must end in one of .csv"),
+        (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
+        (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
+        (["predict", "{iris_csv}", "{iris_csv}"], "is no model of skscn"),
+        (["evaluate", "{iris}", "{iris_csv}", "--target", "knid"], "did you mean 'kind'"),
+        (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),
+        (["inspect", "{houses_csv}"], "is no model of skscn"),
+    ],
+)
+def test_what_cannot_be_done_is_one_sentence(skscn, houses_model, iris_model, houses, iris, arguments, sentence):
+    places = {"iris": iris_model, "houses": houses_model, "iris_csv": iris, "houses_csv": houses}
+    done = skscn(*(str(part).format(**places) for part in arguments), code=1)
+    assert re.search(sentence, done.stderr), done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_one_column_that_is_called_otherwise(skscn, iris_model, iris, tmp_path):
+    (tmp_path / "a.csv").write_text(
+        iris.read_text(encoding="utf-8-sig").replace("petal width", "petal_width"), encoding="utf-8"
+    )
+    done = skscn("predict", iris_model, tmp_path / "a.csv", code=1)
+    assert "lacks the column 'petal width'" in done.stderr
+    assert "'petal_width' is there" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["houses", "iris"])
+def test_an_exported_model_takes_columns_and_predicts_the_same(skscn, request, name, tmp_path):
+    model_path, data = request.getfixturevalue(f"{name}_model"), request.getfixturevalue(name)
+    done = skscn("export", model_path, tmp_path / "m.onnx")
+    assert done.stdout == f"{tmp_path / 'm.onnx'}\n"
+    model, table = load_model(model_path), open_table(data).read()
+    inputs = {}
+    for column in model[0].columns_:
+        values = table.column(column.name)
+        is_text = column.kind == "category"
+        given = [value or "" for value in values.to_pylist()] if is_text else column.floats(values)
+        inputs[column.name] = np.array(given, dtype=object if is_text else float)[:, np.newaxis]
+    outputs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, inputs)
+    if name == "houses":
+        np.testing.assert_allclose(outputs[0][:, 0], model.predict(table), rtol=1e-9)
+        assert "days since 1970 began: sold" in done.stderr
+    else:
+        np.testing.assert_array_equal(outputs[0], model.predict(table))
+        np.testing.assert_allclose(outputs[1], model.predict_proba(table), atol=1e-9)
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(iris_model, iris):
+    program = f"{sys.executable} -m skscn.cli predict {iris_model} {iris}"
+    with subprocess.Popen(program.split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == b""

@@ -1,0 +1,303 @@
+import datetime as dt
+import json
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
+
+from skscn.tables import TableEncoder
+from skscn.tables._columns import KINDS
+from skscn.tables._text import DATE_FORMATS
+
+DAYS = [dt.date(2019, 1, 1) + dt.timedelta(days=100 * i) for i in range(8)]
+
+
+@pytest.fixture
+def table():
+    return pa.table(
+        {
+            "size": [1.5, None, 2.5, 9.0, 4.0, 4.0, 1.0, 1.0],
+            "town": ["Rome", "Oslo", " Rome ", None, "Rome", "Bern", "Oslo", "?"],
+            "sold": DAYS,
+            "at": [dt.time(6 * (i % 4), 0) for i in range(8)],
+            "garden": [True, False, True, None, True, True, False, True],
+            "price": ["1,234", "2,500.5", "NA", "12", "$7", "8 %", "1,000,000", "5"],
+            "day": ["31/12/2020", "01/02/2021", "15/03/2021", "16/03/2021", None, "1/1/2021", "2/1/2021", "3/1/2021"],
+            "kind": pa.array([1, 2, 1, 2, 1, 2, 3, 3]).dictionary_encode(),
+            "same": [7] * 8,
+        }
+    )
+
+
+def encoded(table, **parameters):
+    encoder = TableEncoder(**parameters).fit(table)
+    return dict(zip(encoder.get_feature_names_out(), encoder.transform(table).T, strict=True))
+
+
+def test_numbers_keep_their_values_and_missing_ones_get_the_median_and_a_mark(table):
+    columns = encoded(table)
+    np.testing.assert_array_equal(columns["size"], [1.5, 2.5, 2.5, 9, 4, 4, 1, 1])
+    np.testing.assert_array_equal(columns["size is missing"], [0, 1, 0, 0, 0, 0, 0, 0])
+    np.testing.assert_array_equal(columns["price"], [1234, 2500.5, 12, 12, 7, 8, 1e6, 5])
+    np.testing.assert_array_equal(columns["price is missing"], np.arange(8) == 2)
+
+
+def test_categories_are_columns_of_their_own(table):
+    columns = encoded(table)
+    np.testing.assert_array_equal(columns["town = Rome"], [1, 0, 1, 0, 1, 0, 0, 0])
+    np.testing.assert_array_equal(columns["town is missing"], [0, 0, 0, 1, 0, 0, 0, 1])
+    np.testing.assert_array_equal(columns["kind = 3"], [0, 0, 0, 0, 0, 0, 1, 1])
+    assert "town is others" not in columns
+
+
+def test_rare_categories_are_taken_together_and_new_ones_go_there(table):
+    encoder = TableEncoder(max_categories=1).fit(table.select(["town"]))
+    assert list(encoder.get_feature_names_out()) == ["town = Rome", "town is others", "town is missing"]
+    seen = encoder.transform(pa.table({"town": ["Rome", "Bern", "Lima", None]}))
+    np.testing.assert_array_equal(seen, [[1, 0, 0], [0, 1, 0], [0, 1, 0], [0, 0, 1]])
+
+
+def test_a_new_category_is_zero_everywhere_where_all_were_kept(table):
+    encoder = TableEncoder().fit(table.select(["kind"]))
+    np.testing.assert_array_equal(encoder.transform(pa.table({"kind": ["2", "9"]})), [[0, 1, 0], [0, 0, 0]])
+
+
+def test_dates_are_days_and_places_in_their_cycles(table):
+    columns = encoded(table)
+    np.testing.assert_array_equal(columns["sold"], [(day - dt.date(1970, 1, 1)).days for day in DAYS])
+    # One week later everything is where it was.
+    sevenths = columns["sold"] % 7
+    angle = 2 * np.pi * sevenths / 7
+    np.testing.assert_allclose(columns["sold sine of week"], np.sin(angle), atol=1e-9)
+    np.testing.assert_allclose(columns["sold sine of year"] ** 2 + columns["sold cosine of year"] ** 2, 1)
+    assert "sold sine of day" not in columns
+    assert "day sine of year" not in columns, "the dates span less than a year"
+    np.testing.assert_array_equal(columns["at"], [6 * (i % 4) for i in range(8)])
+    np.testing.assert_allclose(columns["at sine of day"], [0, 1, 0, -1] * 2, atol=1e-12)
+
+
+def test_dates_written_with_the_day_first(table):
+    assert encoded(table)["day"][0] == (dt.date(2020, 12, 31) - dt.date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize("format", [None, *DATE_FORMATS])
+def test_every_way_to_write_a_date(format):
+    moments = [dt.datetime(2020, 12, 31, 13, 45), dt.datetime(2021, 2, 28), dt.datetime(2022, 7, 4, 1, 2)]
+    texts = [moment.isoformat() if format is None else moment.strftime(format) for moment in moments]
+    days = [(moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1) for moment in moments]
+    if format and "%H" not in format:
+        days = [math.floor(day) for day in days]
+    np.testing.assert_allclose(encoded(pa.table({"when": texts}))["when"], days, rtol=0, atol=1e-9)
+
+
+def test_times_in_a_zone():
+    zone = dt.timezone(dt.timedelta(hours=2))
+    moments = [dt.datetime(2020, 1, day, 3, tzinfo=zone) for day in (1, 2, 5)]
+    days = encoded(pa.table({"when": pa.array(moments, pa.timestamp("s", "+02:00"))}))["when"]
+    assert days[0] == (dt.datetime(2020, 1, 1, 1) - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1)
+    as_text = encoded(pa.table({"when": [moment.isoformat() for moment in moments]}))["when"]
+    np.testing.assert_array_equal(as_text, days)
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["1,5", "2,25", "1.000,5"], [1.5, 2.25, 1000.5]),
+        (["1,500", "2,250", "7"], [1500, 2250, 7]),
+        (["0,123", "1,500", "7"], [0.123, 1.5, 7]),
+        (["1 500", "-3", "+4e2"], [1500, -3, 400]),
+        (["€ 5", "6 €", "7.5%"], [5, 6, 7.5]),
+        (["12,5 %", "3,125 %", "1 %"], [12.5, 3.125, 1]),
+    ],
+)
+def test_numbers_as_people_write_them(texts, numbers):
+    np.testing.assert_array_equal(encoded(pa.table({"x": texts}))["x"], numbers)
+
+
+def test_a_word_among_numbers_is_a_missing_value_and_stays_one():
+    table = pa.table({"x": [*map(str, range(30)), "unknown", "31"]})
+    encoder = TableEncoder().fit(table)
+    assert any("'unknown'" in note for note in encoder.notes_)
+    np.testing.assert_array_equal(encoder.transform(pa.table({"x": ["unknown", "5"]}))[:, 1], [1, 0])
+    with pytest.raises(ValueError, match="Column 'x' holds 'unkown', where it held numbers"):
+        encoder.transform(pa.table({"x": ["unkown"]}))
+
+
+def test_infinite_values_are_missing():
+    columns = encoded(pa.table({"x": [1.0, math.inf, 2.0, math.nan]}))
+    np.testing.assert_array_equal(columns["x"], [1, 1.5, 2, 1.5])
+    np.testing.assert_array_equal(columns["x is missing"], [0, 1, 0, 1])
+
+
+def test_what_is_left_out_is_said(table):
+    more = {
+        "id": [f"customer {i}" for i in range(8)],
+        "empty": pa.nulls(8),
+        "list": [[1]] * 8,
+    }
+    for name, values in more.items():
+        table = table.append_column(name, pa.array(values))
+    encoder = TableEncoder(max_categories=5).fit(table)
+    assert encoder.left_out_ == ["same", "id", "empty", "list"]
+    for name in encoder.left_out_:
+        assert any(note.startswith("Left out") and name in note for note in encoder.notes_)
+
+
+def test_row_numbers_are_remarked_on():
+    assert "row number: id" in " ".join(TableEncoder().fit(pa.table({"id": [5, 3, 4, 6]})).notes_)
+    assert not TableEncoder().fit(pa.table({"id": [5, 3, 4, 60]})).notes_
+
+
+def test_groups_are_the_encoded_columns_of_each_column(table):
+    encoder = TableEncoder().fit(table)
+    names = encoder.get_feature_names_out()
+    assert sorted(place for places in encoder.groups_.values() for place in places) == list(range(len(names)))
+    for name, places in encoder.groups_.items():
+        assert all(names[place].startswith(name) for place in places)
+
+
+def test_order_and_more_columns_do_not_matter_and_missing_ones_are_named(table):
+    encoder = TableEncoder().fit(table)
+    other = table.select(table.column_names[::-1]).append_column("new", pa.array(range(8)))
+    np.testing.assert_array_equal(encoder.transform(other), encoder.transform(table))
+    encoder.transform(table.drop_columns(["same"]))
+    with pytest.raises(ValueError, match="lacks columns 'town', 'price', which training had"):
+        encoder.transform(table.drop_columns(["town", "price"]))
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "sentence"),
+    [
+        ("size", DAYS, "'size' holds dates, where it held numbers in training"),
+        ("sold", list(range(8)), "'sold' holds numbers, where it held dates"),
+        ("sold", ["soon"] * 8, "'sold' holds text, where it held dates"),
+        ("garden", ["maybe"] * 8, "'garden' holds text, where it held true and false"),
+        ("at", ["noon"] * 8, "'at' holds text, where it held times"),
+        ("town", [[1]] * 8, "'town' holds values of type list"),
+    ],
+)
+def test_another_type_is_a_sentence(table, name, values, sentence):
+    encoder = TableEncoder().fit(table)
+    place = table.column_names.index(name)
+    with pytest.raises(ValueError, match=sentence):
+        encoder.transform(table.set_column(place, name, pa.array(values)))
+
+
+def test_texts_of_a_file_are_encoded_like_the_values_they_stand_for(table):
+    encoder = TableEncoder().fit(table)
+    as_text = {
+        "size": [None if v is None else str(v) for v in table["size"].to_pylist()],
+        "sold": [str(day) for day in DAYS],
+        "at": [str(v) for v in table["at"].to_pylist()],
+        "garden": [None if v is None else str(v).lower() for v in table["garden"].to_pylist()],
+        "kind": [str(v) for v in table["kind"].to_pylist()],
+    }
+    same = pa.table({**{name: table[name] for name in table.column_names}, **as_text})
+    np.testing.assert_array_equal(encoder.transform(same), encoder.transform(table))
+
+
+def test_a_column_without_any_value_is_missing_in_every_row(table):
+    encoder = TableEncoder().fit(table)
+    nothing = pa.table({name: pa.nulls(2) for name in table.column_names})
+    columns = dict(zip(encoder.get_feature_names_out(), encoder.transform(nothing).T, strict=True))
+    for name, values in columns.items():
+        expected = next((column.fill for column in encoder.columns_ if column.name == name), values[0])
+        np.testing.assert_array_equal(values, np.full(2, 1.0 if name.endswith(" is missing") else expected))
+
+
+def test_frames_of_pandas_and_polars(table):
+    expected = TableEncoder().fit_transform(table)
+    frame = table.to_pandas().set_index(pd.Index(range(8, 16)))
+    np.testing.assert_allclose(TableEncoder().fit_transform(frame), expected)
+    # Polars has no categories of numbers.
+    table = table.drop_columns(["kind"])
+    expected = TableEncoder().fit_transform(table)
+    np.testing.assert_allclose(TableEncoder().fit_transform(pl.from_arrow(table)), expected)
+    np.testing.assert_array_equal(TableEncoder().fit_transform([[1, 2.5], [2, 3.5]]), [[1, 2.5], [2, 3.5]])
+
+
+def test_as_a_part_of_scikit_learn(table):
+    encoder = clone(TableEncoder(max_categories=3))
+    assert encoder.max_categories == 3
+    with pytest.raises(NotFittedError):
+        encoder.transform(table)
+    with pytest.raises(ValueError, match="max_categories"):
+        TableEncoder(max_categories=0).fit(table)
+    model = make_pipeline(encoder, LinearRegression()).fit(table, np.arange(8))
+    assert model.predict(table).shape == (8,)
+    assert encoder.n_features_in_ == 9
+    assert encoder.__sklearn_tags__().input_tags.allow_nan
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (pa.table({"x": pa.array([], pa.float64())}), "no rows"),
+        (pa.table({"x": [1, 1]}), "no column to learn from; Left out, with one value in all rows: x"),
+        (pa.Table.from_arrays([pa.array([1, 2])] * 2, ["x", "x"]), "several columns 'x'"),
+        (pd.DataFrame({"x": [1, "a", None]}), "several kinds"),
+        (np.zeros(3), "2 dimensions"),
+    ],
+)
+def test_what_cannot_be_learnt_is_said(table, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        TableEncoder().fit(table)
+
+
+# ---- as JSON
+
+
+def test_an_encoder_comes_back_from_json(table):
+    encoder = TableEncoder().fit(table)
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json(), allow_nan=False)))
+    np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
+    assert again.notes_ == encoder.notes_
+    assert again.groups_ == encoder.groups_
+    assert list(again.get_feature_names_out()) == list(encoder.get_feature_names_out())
+    assert {column.kind for column in again.columns_} == set(KINDS)
+
+
+BAD = [None, True, -1, 1.5, math.inf, math.nan, "x", "", [], ["a", "a"], [1], {}, {"kind": []}, [None], 10**400]
+
+
+def hostile_states(state):
+    """States that differ from a good one in one place."""
+    for key in state:
+        yield {name: value for name, value in state.items() if name != key}
+        yield from ({**state, key: value} for value in BAD)
+    for place, column in enumerate(state["columns"]):
+        for key in column:
+            fewer = {name: value for name, value in column.items() if name != key}
+            for changed in (fewer, {**column, "more": 1}, *({**column, key: value} for value in BAD)):
+                columns = list(state["columns"])
+                columns[place] = changed
+                yield {**state, "columns": columns}
+    yield {**state, "columns": state["columns"] * 2}
+    yield {**state, "left_out": [state["columns"][0]["name"]]}
+    yield from BAD
+
+
+def test_a_hostile_state_raises_a_sentence_or_is_as_good_as_a_real_one(table):
+    state = json.loads(json.dumps(TableEncoder().fit(table).to_json()))
+    refusals = []
+    for changed in hostile_states(state):
+        try:
+            encoder = TableEncoder.from_json(changed)
+        except ValueError as error:
+            refusals.append(str(error))
+            continue
+        # What is taken can be written, and encodes or says why not.
+        assert TableEncoder.from_json(json.loads(json.dumps(encoder.to_json()))).to_json() == encoder.to_json()
+        try:
+            assert encoder.transform(table).shape == (8, len(encoder.get_feature_names_out()))
+        except ValueError as error:
+            refusals.append(str(error))
+    assert len(refusals) > 300
+    assert all((sentence.endswith(".") and "olumn" in sentence) or "encoder" in sentence for sentence in refusals)

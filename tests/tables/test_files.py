@@ -1,0 +1,165 @@
+import datetime as dt
+import gzip
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyarrow import feather, parquet
+
+from skscn.datasets import DataFileError
+from skscn.tables import TableEncoder, open_table
+
+TEXT = "town,size,sold\nRome,1.5,2020-01-02\nSão Paulo,2.25,2020-01-03\n"
+ROWS = {
+    "town": ["Rome", "São Paulo"],
+    "size": [1.5, 2.25],
+    "sold": [dt.date(2020, 1, 2), dt.date(2020, 1, 3)],
+}
+
+
+def write(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.csv", TEXT),
+        ("a.csv", b"\xef\xbb\xbf" + TEXT.encode()),
+        ("a.csv", TEXT.replace("\n", "\r\n")),
+        ("a.csv", TEXT.encode("utf-16")),
+        ("a.csv", TEXT.encode("cp1252")),
+        ("a.csv.gz", gzip.compress(TEXT.encode())),
+        ("a.tsv", TEXT.replace(",", "\t")),
+        ("a.csv", TEXT.replace(",", "\t")),
+        ("a.txt", TEXT.replace(",", "|")),
+        ("a.csv", TEXT.replace(",", ";").replace(".", ",")),
+        ("a.csv", "sep=;\n" + TEXT.replace(",", ";")),
+        ("a.csv", "\n\n" + TEXT),
+        ("a.CSV", TEXT.rstrip()),
+        ("a.csv", TEXT.replace("town", '"town"').replace("Rome", '"Rome"')),
+    ],
+)
+def test_a_text_file_is_read_however_it_is_written(tmp_path, name, content):
+    file = open_table(write(tmp_path / name, content))
+    assert file.names == list(ROWS)
+    assert file.read().to_pydict() == ROWS
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.feather", "a.arrow"])
+def test_files_that_say_what_they_hold(tmp_path, name):
+    table, path = pa.table(ROWS), tmp_path / name
+    if name == "a.parquet":
+        parquet.write_table(table, path)
+    elif name == "a.feather":
+        feather.write_feather(table, path)
+    else:
+        with pa.ipc.new_stream(path, table.schema) as writer:
+            writer.write_table(table)
+    file = open_table(path)
+    assert file.names == list(ROWS)
+    assert file.read().to_pydict() == file.head(list(ROWS)).to_pydict() == ROWS
+    assert pa.concat_tables(file.batches({"size": None})).to_pydict() == {"size": ROWS["size"]}
+
+
+def test_a_keel_file_with_categories(tmp_path):
+    header = "@relation r\n@attribute a real[0,1]\n@attribute code {1, 2}\n@inputs a\n@outputs code\n"
+    table = open_table(write(tmp_path / "r.dat", f"{header}@data\n0.5, 1\n<null>, 2\n")).read()
+    assert table.column("a").to_pylist() == [0.5, None]
+    assert pa.types.is_string(table.schema.field("code").type)
+
+
+def test_missing_values_delimiters_in_quotes_and_lines_within_values(tmp_path):
+    text = 'a,b,c\n?,"x, y",1\nNA,"two\nlines",\n3,-,2\n'
+    table = open_table(write(tmp_path / "a.csv", text)).read()
+    assert table.to_pydict() == {"a": [None, None, 3], "b": ["x, y", "two\nlines", None], "c": [1, None, 2]}
+
+
+def test_batches_encode_to_what_the_whole_table_does(tmp_path):
+    rng = np.random.default_rng(0)
+    n_rows = 60_000
+    table = pa.table(
+        {
+            "x": rng.normal(size=n_rows),
+            "town": rng.choice(["Rome", "Oslo"], n_rows),
+            "yes": rng.random(n_rows) < 0.5,
+            "sold": pa.array(np.datetime64("2020-01-01T00:00", "s") + rng.integers(0, 10**8, n_rows)),
+            "price": [f"{price:,}" for price in rng.integers(0, 10**6, n_rows)],
+        }
+    )
+    pa.csv.write_csv(table, tmp_path / "a.csv")
+    parquet.write_table(table, tmp_path / "a.parquet")
+    encoder = TableEncoder().fit(table)
+    expected = encoder.transform(table)
+    for name in ("a.csv", "a.parquet"):
+        batches = [encoder.transform(batch) for batch in open_table(tmp_path / name).batches(encoder.read_types)]
+        assert len(batches) > 1
+        np.testing.assert_array_equal(np.concatenate(batches), expected)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("a.csv", "", "is empty"),
+        ("a.csv", " \n\n", "is empty"),
+        ("a.csv", "a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
+        ("a.csv", "a,b,a\n1,2,3\n", "several columns 'a'; rename all but one"),
+        ("a.xlsx", "PK", "save the table as CSV"),
+        ("a", "a,b\n1,2\n", "save the table as CSV"),
+        ("a.csv.gz", "a,b\n", "cannot be decompressed"),
+        ("a.parquet", "a,b\n", "cannot be read"),
+        ("a.arrow", "a,b\n", "cannot be read"),
+        ("a.dat", "@attribute a date\n", "not a real, integer or nominal attribute"),
+    ],
+)
+def test_what_cannot_be_read_is_one_sentence(tmp_path, name, content, sentence):
+    path = write(tmp_path / name, content)
+    with pytest.raises(ValueError, match=sentence) as refusal:
+        open_table(path).read()
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_value_that_is_not_of_its_type_is_named_with_its_column(tmp_path):
+    path = write(tmp_path / "a.csv", "a,b\n1,2\n3,four\n")
+    with pytest.raises(DataFileError, match="column 'b', CSV conversion error to double: invalid value 'four'"):
+        list(open_table(path).batches({"b": pa.float64()}))
+
+
+def test_a_folder_is_the_table_of_its_files(tmp_path):
+    write(tmp_path / "2.csv", "town,size\nOslo,2.5\n")
+    write(tmp_path / "1.csv", "size,town\n1,Rome\n")
+    write(tmp_path / "_done", "")
+    folder = open_table(tmp_path)
+    assert folder.read().to_pydict() == {"size": [1, 2.5], "town": ["Rome", "Oslo"]}
+    assert [table["size"].to_pylist() for table in folder.batches({"size": pa.float64()})] == [[1], [2.5]]
+    assert folder.head(["size"]).num_rows == 1
+    write(tmp_path / "3.csv", "town,size\nOslo,large\n")
+    with pytest.raises(DataFileError, match="different types in one column"):
+        open_table(tmp_path).read()
+    write(tmp_path / "3.csv", "town,sizes\nOslo,2\n")
+    with pytest.raises(DataFileError, match="3.csv has the columns town, sizes"):
+        open_table(tmp_path)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(DataFileError, match="holds no files"):
+        open_table(tmp_path / "empty")
+
+
+def test_what_was_meant(tmp_path):
+    write(tmp_path / "houses.csv", TEXT)
+    with pytest.raises(DataFileError, match="did you mean .*houses.csv"):
+        open_table(tmp_path / "house.csv")
+    with pytest.raises(ValueError, match="no column 'Twon'; did you mean 'town'"):
+        open_table(tmp_path / "houses.csv").find("Twon")
+    with pytest.raises(ValueError, match="seems to hold values; put a line of names above it"):
+        open_table(write(tmp_path / "values.csv", "1,2.5\n3,4\n")).find("y")
+
+
+def test_bytes_that_are_not_utf8_far_down(tmp_path):
+    path = write(tmp_path / "a.csv", b"a,b\n" + b"1,x\n" * 100_000 + b"1,\xe9\n")
+    with pytest.raises(DataFileError, match="not UTF-8 throughout"):
+        open_table(path).read()
+
+
+def test_names_that_are_not_there_get_one(tmp_path):
+    assert open_table(write(tmp_path / "a.csv", ",a\n0,1\n")).names == ["column 1", "a"]

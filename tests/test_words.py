@@ -1,0 +1,27 @@
+import pytest
+
+from skscn.words import listed, nearest, not_found, printable, refuse_twins
+
+
+def test_the_last_of_many_names_are_counted():
+    assert listed("abc") == "a, b, c"
+    assert listed(map(str, range(25))).endswith("18, 19 and 5 more")
+
+
+def test_what_may_have_been_meant_whatever_the_case():
+    assert nearest("PRISE", ["Price", "size"]) == "Price"
+    assert nearest("town", ["Price", "size"]) is None
+    assert not_found("column", "prize", ["price"]) == (
+        "There is no column 'prize'; did you mean 'price'? The columns are price."
+    )
+    assert not_found("column", "x", ["price"]) == "There is no column 'x'; the columns are price."
+
+
+def test_a_name_cannot_steer_a_terminal():
+    assert printable("a\x1b[31mb\x9bc\td\né") == "a [31mb c d\né"
+
+
+def test_two_columns_of_one_name():
+    refuse_twins(["a", "A"])
+    with pytest.raises(ValueError, match="several columns 'a'"):
+        refuse_twins(["a", "b", "a"])
