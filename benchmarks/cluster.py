@@ -118,7 +118,7 @@ def killed_workers(fits, kills):
     X, y = problem(40_000)
     expected = SCNRegressor(**FAULTY).fit(X, y).network_
     rng, same, died = np.random.default_rng(kills), 0, 0
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
         started = time.perf_counter()
         SCNRegressor(**FAULTY).fit(*collections(X, y, 4))
         duration = time.perf_counter() - started
@@ -159,7 +159,7 @@ from skscn import SCNRegressor
 if __name__ == "__main__":
     from distributed import Client, LocalCluster
     X, y = problem(40_000)
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster):
+    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster):
         print("begin", flush=True)
         model = SCNRegressor(checkpoint=sys.argv[1], **FAULTY).fit(*collections(X, y, 4))
     np.save(sys.argv[2], model.network_.output_weights)
@@ -195,9 +195,8 @@ def killed_programs(fits):
             run(fit).wait()
             same += np.array_equal(np.load(result), expected)
             print(f"\r{fit + 1} of {fits}", end="", file=sys.stderr, flush=True)
-    print(
-        f"\r{same} of {fits} programs killed and run again, {begun} with a checkpoint, ended with the undisturbed network"
-    )
+    killed = f"{fits} programs killed, {begun} with a checkpoint, and run again"
+    print(f"\r{same} of {killed} ended with the undisturbed network")
 
 
 STUDIES = {"traffic": traffic, "faults": faults}

@@ -67,6 +67,34 @@ class Slopes:
         return Slopes(self.projections + other.projections, self.squares + other.squares)
 
 
+@dataclass(frozen=True)
+class SampledSums:
+    """Row sums over some of the rows, with what tells how much they say.
+
+    Attributes
+    ----------
+    sums : Sums
+    residual_square : float
+        Σ_q ‖e_q‖² on these rows.
+    weight, square : float
+        Σ p and Σ p²; p = 1 without weights.
+    """
+
+    sums: Sums
+    residual_square: float
+    weight: float
+    square: float
+
+    def __add__(self, other: "SampledSums") -> "SampledSums":
+        """The sums over two sets of rows together."""
+        return SampledSums(
+            self.sums + other.sums,
+            self.residual_square + other.residual_square,
+            self.weight + other.weight,
+            self.square + other.square,
+        )
+
+
 def weakening(contraction: float, node: int) -> float:
     """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
     return (1.0 - contraction) / (node + 1)

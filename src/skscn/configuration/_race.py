@@ -7,7 +7,6 @@ candidate that is the best on all rows is hardly ever dropped, and near the nois
 
 import numpy as np
 
-from skscn import kernels
 from skscn.activations import Activation
 from skscn.rows import Rows
 
@@ -38,19 +37,8 @@ def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: 
 
     Beside them, how many rows of equal weight say as much as these.
     """
-    sample = rows.sample(numbers, basis=False)
-    sums = kernels.candidate_sums(
-        kernels.Inputs(kernels.with_one(sample.X), None),
-        sample.residual,
-        sample.roots,
-        weights,
-        biases,
-        rows.activation,
-        complete=False,
-        precision=enough_precision(rows.activation),
-    )
-    explained = (sums.projections**2).sum(axis=0)
-    possible = sums.squares * (sample.residual**2).sum()
+    found = rows.sampled_sums(numbers, weights, biases, precision=enough_precision(rows.activation))
+    explained = (found.sums.projections**2).sum(axis=0)
+    possible = found.sums.squares * found.residual_square
     correlations = np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))
-    p = np.ones(len(numbers)) if sample.roots is None else sample.roots**2
-    return correlations, float(p.sum() ** 2 / (p**2).sum())
+    return correlations, found.weight**2 / found.square

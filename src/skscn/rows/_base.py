@@ -8,7 +8,7 @@ from typing import Protocol
 import numpy as np
 
 from skscn.activations import Activation
-from skscn.supervision import Slopes, Sums
+from skscn.supervision import SampledSums, Slopes, Sums
 
 
 @dataclass(frozen=True)
@@ -89,6 +89,12 @@ class Rows(Protocol):
         """
         ...
 
+    def sampled_sums(
+        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
+    ) -> SampledSums:
+        """Row sums of T candidates on the named rows."""
+        ...
+
     def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
         ...
@@ -109,8 +115,8 @@ class Rows(Protocol):
         """
         ...
 
-    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
-        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them, to search on a few."""
         ...
 
     def rotate(self, rotation: np.ndarray) -> None:

@@ -13,6 +13,7 @@ from skscn.rows._base import Sample
 from skscn.rows._shard import Shard, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows._stretches import stretches, total
+from skscn.supervision import SampledSums
 
 
 class LocalRows(StretchedRows):
@@ -60,10 +61,15 @@ class LocalRows(StretchedRows):
         self._executor = None
         super().__exit__(*exception)
 
-    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
-        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
-        some = self.storage.gather(rows, self.basis_size if basis else 0)
-        return Sample.of(*some, self._shard.roots_of(rows))
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them, to search on a few."""
+        return Sample.of(*self._shard.gathered(rows, self.basis_size))
+
+    def sampled_sums(
+        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
+    ) -> SampledSums:
+        """Row sums of T candidates on the named rows."""
+        return self._shard.sampled_sums(rows, weights, biases, precision)
 
     def _sum(self, method: str, *arguments) -> Any:
         kernel, count = getattr(self._shard, method), len(self._stretches)

@@ -10,7 +10,7 @@ import numpy as np
 from skscn import kernels
 from skscn.activations import IDENTITY, Activation
 from skscn.kernels import Inputs
-from skscn.supervision import Slopes, Sums
+from skscn.supervision import SampledSums, Slopes, Sums
 
 # Basis vectors that are allocated and multiplied with at a time.
 PANEL = 16
@@ -81,6 +81,10 @@ class Shard:
         """√p of some rows."""
         return None if self.roots is None else self.roots[rows]
 
+    def gathered(self, rows: np.ndarray, size: int) -> tuple:
+        """The named rows: scaled inputs, residual, basis (size, n), and √p."""
+        return *self.storage.gather(rows, size), self.roots_of(rows)
+
     def prepare(self, method: str, *arguments) -> None:
         """Make room for what a method will write; to be called once before it is done on all stretches."""
         if method == "begin":
@@ -110,6 +114,23 @@ class Shard:
             complete=complete,
             precision=precision,
         )
+
+    def sampled_sums(self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, precision: type) -> SampledSums:
+        """Row sums of candidates on the named rows."""
+        x, residual, _ = self.storage.gather(rows, 0)
+        roots = self.roots_of(rows)
+        sums = kernels.candidate_sums(
+            Inputs(kernels.with_one(x), None),
+            residual,
+            roots,
+            weights,
+            biases,
+            self.activation,
+            complete=False,
+            precision=precision,
+        )
+        p = np.ones(len(rows)) if roots is None else roots**2
+        return SampledSums(sums, float((residual**2).sum()), float(p.sum()), float((p**2).sum()))
 
     def slopes(self, rows: slice, weight: np.ndarray, bias: float) -> Slopes:
         """How the row sums of one candidate change."""

@@ -15,7 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn.activations import Activation
 from skscn.rows._base import Columns, Rows, Sample
-from skscn.supervision import Slopes, Sums
+from skscn.supervision import SampledSums, Slopes, Sums
 
 # What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
 _ORTHOGONAL = 1e-13
@@ -48,8 +48,8 @@ class StretchedRows(Rows):
         """Do a method of a shard on all stretches, and add up what it returns."""
 
     @abstractmethod
-    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
-        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them, to search on a few."""
 
     def __enter__(self) -> Self:
         # With more threads BLAS adds up in another order, here and in the search.
@@ -70,6 +70,12 @@ class StretchedRows(Rows):
     ) -> Sums:
         """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
         return self._sum("sums", weights, biases, complete, precision)
+
+    @abstractmethod
+    def sampled_sums(
+        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
+    ) -> SampledSums:
+        """Row sums of T candidates on the named rows."""
 
     def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import pairwise
+from operator import add
 from threading import Lock
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -32,6 +34,7 @@ from skscn.rows._stretches import Nodes, added, stretch_length
 from skscn.rows.memory import memory_storage
 from skscn.rows.sources import as_block
 from skscn.scaling import InputScaling, Scaling
+from skscn.supervision import SampledSums
 
 # Shares that are added up by one task.
 _FAN_IN = 16
@@ -373,14 +376,12 @@ class StatefulPart:
             self._note(request)
         return added({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
 
-    def sample(self, rows: np.ndarray, request: Request) -> tuple | None:
-        """Some rows, named by their numbers in this part, with residual, basis and √p; None as above."""
+    def answer_for(self, rows: np.ndarray, request: Request) -> Any:
+        """What a method makes of some rows, named by their numbers in this part; None as above."""
         with self._lock, single_threaded():
             if not self._follow(request):
                 return None
-            assert self._shard is not None
-            (size,) = request.call.arguments
-            return *self._shard.storage.gather(rows, size), self._shard.roots_of(rows)
+            return getattr(self._shard, request.call.method)(rows, *request.call.arguments)
 
     @property
     def _length(self) -> int:
@@ -519,10 +520,10 @@ class DaskRows(StretchedRows):
             self._opened = () if method == "take_out" else self._opened
         return result
 
-    def sample(self, rows: np.ndarray, *, basis: bool = True) -> Sample:
-        """The named rows as the driver needs them to search on a few; with an empty basis if it is not wanted."""
-        call = Call("gather", (self.basis_size if basis else 0,))
-        order, found = self._asked(lambda request: self._sampled(rows, request), call)
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The named rows as the driver needs them, to search on a few."""
+        call = Call("gathered", (self.basis_size,))
+        order, found = self._asked(partial(self._answers_for, rows), call)
         X, residual, vectors, roots = zip(*found, strict=True)
         return Sample.of(
             np.concatenate(X)[order],
@@ -530,6 +531,14 @@ class DaskRows(StretchedRows):
             np.concatenate(vectors, axis=1)[:, order],
             None if roots[0] is None else np.concatenate(roots)[order],
         )
+
+    def sampled_sums(
+        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
+    ) -> SampledSums:
+        """Row sums of T candidates on the named rows."""
+        call = Call("sampled_sums", (weights, biases, precision))
+        _, found = self._asked(partial(self._answers_for, rows), call)
+        return reduce(add, found)
 
     def _asked(self, ask: Callable[[Request], Any], call: Call) -> Any:
         """The answer of all parts; with the log for those that have lost their state."""
@@ -547,8 +556,8 @@ class DaskRows(StretchedRows):
             shares = [_task(_merged)(group, self._count) for group in groups]
         return computed(shares)[0]
 
-    def _sampled(self, rows: np.ndarray, request: Request) -> tuple | None:
-        order, found = self._parts.of_rows(StatefulPart.sample, rows, _carried(request))
+    def _answers_for(self, rows: np.ndarray, request: Request) -> tuple | None:
+        order, found = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
         return None if any(some is None for some in found) else (order, found)
 
 

@@ -1,4 +1,8 @@
-"""Networks grown on a cluster are those grown in memory, bit for bit."""
+"""Networks grown on a cluster are those grown in memory, bit for bit; workers that die cost time only."""
+
+import os
+import pickle
+import signal
 
 import dask
 import dask.array as da
@@ -7,9 +11,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skscn import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn import ACTIVATIONS, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.configuration.polished import Polished
 from skscn.output_weights import ALGORITHMS
-from skscn.scaling import SCALINGS
+from skscn.rows.dask import Call, Part, Request, Settings, StatefulPart
+from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 RNG = np.random.default_rng(3)
 N = 5000
@@ -182,3 +188,76 @@ def test_too_many_rows_to_hold_out_by_their_numbers(here, monkeypatch):
     monkeypatch.setattr("skscn.estimators._dask_data._FEW_ROWS", 1000)
     with pytest.raises(ValueError, match='use early_stopping="gcv"'):
         SCNRegressor(early_stopping=True).fit(cut(X), cut(Y))
+
+
+# ---- faults
+
+
+class Killing(Polished):
+    """The default search, during which a worker dies before some of the nodes."""
+
+    def __init__(self, client, nodes):
+        super().__init__((1.0, 50.0))
+        self.client, self.nodes, self.killed = client, nodes, []
+
+    def propose(self, rows, node, rng, count):
+        if node in self.nodes:
+            workers = self.client.run(os.getpid)
+            victim = next(address for address in workers if address not in self.killed)
+            self.killed.append(victim)
+            os.kill(workers[victim], signal.SIGKILL)
+        yield from super().propose(rows, node, rng, count)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_workers_that_die_one_after_the_other(client, algorithm):
+    client.wait_for_workers(2, timeout=60)
+    parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 6, "random_state": 0}
+    search = Killing(client, nodes={3, 5})
+    found = SCNRegressor(configuration=search, **parameters).fit(cut(X), cut(Y))
+    assert len(search.killed) == 2
+    same(SCNRegressor(configuration=Polished((1.0, 50.0)), **parameters).fit(X, Y), found)
+
+
+def part_of_rows():
+    targets = Y[:300, np.newaxis]
+    scalings = scale_inputs("minmax", X[:300]), scale_targets("minmax", targets)
+    settings = Settings(ACTIVATIONS["sigmoid"], *scalings, 300)
+    return StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+
+
+def asked(done, call, opened=(), log=None):
+    return Request(done, 1, opened, call, log)
+
+
+def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_happened():
+    targets = Y[:300, np.newaxis]
+    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+    begin = Call("begin", (0, np.ones((4, 1)), np.zeros(1), False))
+    deflate = Call("deflate", (0, np.zeros((0, 1))))
+    take_out = Call("take_out", (0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True))
+    squares = Call("residual_squares", ())
+    part.answer(asked(0, begin))
+    part.answer(asked(0, deflate, (begin,)))
+    moved = pickle.loads(pickle.dumps(part))
+    expected = part.answer(asked(0, take_out, (begin, deflate)))
+    # Without state, but at the very beginning of the log: what is open is opened again.
+    assert moved.answer(asked(0, take_out, (begin, deflate))) == expected
+    log = (begin, deflate, take_out)
+    again = pickle.loads(pickle.dumps(moved))
+    assert again.answer(asked(3, squares)) is None
+    assert again.answer_for(np.arange(3), asked(3, Call("gathered", (1,)))) is None
+    assert again.answer(asked(3, squares, (), log)) == part.answer(asked(3, squares))
+    # A task that is done twice.
+    assert again.answer(asked(0, take_out, (begin, deflate), ())) == expected
+
+
+def test_a_call_that_fails_leaves_no_state_behind():
+    targets = Y[:300, np.newaxis]
+    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+    before = part.answer(asked(0, Call("residual_squares", ())))
+    with pytest.raises(ValueError, match="matmul"):
+        part.answer(asked(0, Call("begin", (0, np.ones((9, 1)), np.zeros(1), False))))
+    assert part.answer(asked(0, Call("residual_squares", ()))) == before
