@@ -18,7 +18,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-PUBLIC = ("skscn", "skscn.configuration", "skscn.datasets", "skscn.output_weights", "skscn.plot", "skscn.rows")
+MODULES = "configuration", "datasets", "onnx", "output_weights", "plot", "rows"
+PUBLIC = ["skscn", *(f"skscn.{module}" for module in MODULES)]
 PROGRAMS = ("./run", "skscn", "pip", "python", "marimo")
 
 # What is run for a command of the README.
@@ -37,6 +38,7 @@ NOT_RUN = {
     "./run docs": "takes as long as all tests; .ci/run runs it",
     "python run demo": "./run demo, on Windows",
     "pip install .": "changes the environment that the tests run in",
+    'pip install "scikit-scn[onnx]"': "changes the environment that the tests run in",
 }
 
 
