@@ -15,7 +15,7 @@ import matplotlib.pyplot as plt
 
 from skscn import IRVFLRegressor, SCNRegressor
 from skscn.datasets import make_db1
-from skscn.plot import FitDisplay
+from skscn.plot import ConvergenceDisplay, FitDisplay, ScopeDisplay
 
 db1 = make_db1(random_state=0)
 model = SCNRegressor(random_state=0).fit(db1.data, db1.target)
@@ -40,13 +40,7 @@ axes[0].legend()
 # ``history_`` has one row for each step. Errors are those of the target scaled to [0, 1]. The scope says how steep the
 # nodes were that won: steep ones for the spikes, gentle ones for the hill.
 
-history = model.history_
-figure, (errors, scopes) = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
-errors.semilogy(history["nodes"], history["train_rmse"], label="training rows")
-errors.semilogy(history["nodes"], history["validation_rmse"], label="rows held out")
-errors.axvline(model.n_nodes_, color="0.6", linestyle=":", label="nodes kept")
-errors.set(xlabel="nodes", ylabel="RMSE")
-errors.legend()
-scopes.semilogy(history["nodes"], history["scope"], ".")
-scopes.set(xlabel="nodes", ylabel="scope λ of the node")
+figure, (errors, scopes) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+ConvergenceDisplay.from_estimator(model, ax=errors)
+ScopeDisplay.from_estimator(model, ax=scopes)
 plt.show()
