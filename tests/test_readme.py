@@ -13,12 +13,14 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = "configuration", "datasets", "onnx", "output_weights", "plot", "report", "rows"
+MODULES = "configuration", "datasets", "onnx", "output_weights", "plot", "report", "rows", "tables"
 PUBLIC = ["skscn", *(f"skscn.{module}" for module in MODULES)]
 PROGRAMS = ("./run", "skscn", "pip", "python", "marimo")
 
@@ -29,16 +31,31 @@ SMALL = {
         "skscn reproduce table1 figure3 --trials 1 --jobs 1 --out results"
     ),
     "./run skscn reproduce table1 --method SC-III": "skscn reproduce table1 --method SC-III --trials 1 --jobs 1",
+    "skscn fit": "skscn fit --help",
+    "skscn fit --help": "skscn fit --help",
     "skscn reproduce": "skscn reproduce --help",
     "./run bench accuracy": "benchmarks/accuracy.py --sets iris --methods SCN --splits 1 --out accuracy",
     "./run bench speed": "benchmarks/speed.py --quick --parts a --out speed",
+}
+# Commands about tables in files, one after the other in one folder.
+TABLES = {
+    "skscn fit houses.csv --target price --model houses.scn": (
+        "skscn fit houses.csv --target price --model houses.scn --cv 0 --set n_members=2 --jobs 1"
+    ),
+    "skscn predict houses.scn new.csv -o predicted.csv --interval 0.9": None,
+    "skscn evaluate houses.scn sold.csv": None,
+    "skscn inspect houses.scn": None,
+    "skscn report houses.scn sold.csv -o report.html": None,
+    "skscn export houses.scn houses.onnx": None,
 }
 NOT_RUN = {
     "./run test": "this is it",
     "./run docs": "takes as long as all tests; .ci/run runs it",
     "python run demo": "./run demo, on Windows",
     "pip install .": "changes the environment that the tests run in",
+    'pip install ".[cli,plot,onnx]"': "changes the environment that the tests run in",
     'pip install "scikit-scn[onnx]"': "changes the environment that the tests run in",
+    "skscn --install-completion": "changes the user's shell",
 }
 
 
@@ -66,6 +83,23 @@ def arguments(command):
     return [sys.executable, str(ROOT / program), *rest]
 
 
+def run(command, folder):
+    done = subprocess.run(arguments(command), cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def houses(n_rows, seed):
+    """Houses with a price: numbers, texts, dates, truth values and gaps."""
+    rng = np.random.default_rng(seed)
+    size, district = rng.uniform(40, 200, n_rows), rng.choice(["north", "south", "old town"], n_rows)
+    price = size * (2 + (district == "old town")) + rng.normal(0, 10, n_rows)
+    size[rng.random(n_rows) < 0.05] = np.nan
+    built = pd.Timestamp("1960-01-01") + pd.to_timedelta(rng.integers(0, 18000, n_rows), unit="D")
+    garden = rng.random(n_rows) < 0.5
+    return pd.DataFrame({"size": size, "district": district, "built": built, "garden": garden, "price": price})
+
+
 def test_commands_are_found_wherever_they_are():
     text = "Say `skscn a --b c`, not `skscn.b`:\n\n    ./run x   # so\n"
     text += "\n```sh\n$ pip install .\n```\n\n```python\npip x\n```\n"
@@ -73,14 +107,26 @@ def test_commands_are_found_wherever_they_are():
 
 
 def test_every_command_of_the_readme_is_known_here():
-    assert set(commands(README)) == {*SMALL, *(set(NOT_RUN) & set(commands(README)))}, "add it to SMALL, or NOT_RUN"
+    known = {*SMALL, *TABLES, *(set(NOT_RUN) & set(commands(README)))}
+    assert set(commands(README)) == known, "add it to SMALL, TABLES or NOT_RUN"
 
 
 @pytest.mark.parametrize("command", SMALL)
 def test_command_of_the_readme(command, tmp_path):
-    done = subprocess.run(arguments(SMALL[command]), cwd=tmp_path, capture_output=True, text=True, encoding="utf-8")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout
+    assert run(SMALL[command], tmp_path).stdout
+
+
+def test_commands_about_tables(tmp_path):
+    houses(200, seed=0).to_csv(tmp_path / "houses.csv", index=False)
+    houses(50, seed=1).to_csv(tmp_path / "sold.csv", index=False)
+    houses(20, seed=2).drop(columns="price").to_csv(tmp_path / "new.csv", index=False)
+    for command, small in TABLES.items():
+        run(small or command, tmp_path)
+    predicted = pd.read_csv(tmp_path / "predicted.csv")
+    assert len(predicted) == 20
+    assert (predicted["lower"] < predicted["upper"]).all()
+    assert (tmp_path / "report.html").stat().st_size > 0
+    assert (tmp_path / "houses.onnx").stat().st_size > 0
 
 
 @pytest.mark.parametrize("command", [command for command in commands(README) if command.startswith("./run ")])
