@@ -36,6 +36,17 @@ class Activation:
         b_g, the largest absolute value of g.
     folded : Folded or None
         g with constant factors taken out, which products with weights take up for nothing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import Activation, SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> softsign = Activation("softsign", lambda z: np.divide(z, 1 + np.abs(z), out=z), bound=1.0)
+    >>> db1 = make_db1(random_state=0)
+    >>> model = SCNRegressor(activation=softsign, max_nodes=30, random_state=0).fit(db1.data, db1.target)
+    >>> model.score(db1.test_data, db1.test_target) > 0.9
+    True
     """
 
     name: str

@@ -69,6 +69,24 @@ def grow(
     """Grow a network from the nodes that ``output_weights`` already has; return why it ended.
 
     Draws depend on the seed and the number of nodes only, so a network continues as if it had never been interrupted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn.activations import ACTIVATIONS
+    >>> from skscn.configuration import Ladder
+    >>> from skscn.growth import grow
+    >>> from skscn.output_weights import LeastSquares
+    >>> from skscn.rows import MemoryRows
+    >>> from skscn.scaling import scale_inputs
+    >>> X = np.linspace(0, 1, 100)[:, np.newaxis]
+    >>> rows = MemoryRows(X, np.sin(9 * X), activation=ACTIVATIONS["tanh"], scaling=scale_inputs(None, X))
+    >>> rule = LeastSquares(n_outputs=1)
+    >>> with rows:
+    ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, nodes_per_step=1, seed=0)
+    ...     errors = [step.train_rmse for step in steps]
+    >>> bool(np.all(np.diff(errors) < 0)), errors[-1] < 0.1
+    (True, True)
     """
     while True:
         if rows.rmse <= tol:

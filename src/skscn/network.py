@@ -82,6 +82,22 @@ class Network:
         Whether predictions are one-dimensional, as the training target was.
     single_precision : bool
         Whether the training target fits in float32, so that float32 rows may have float32 predictions.
+
+    Examples
+    --------
+    The formula by hand, with the paper's search, which has no linear part:
+
+    >>> import numpy as np
+    >>> from skscn import SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> db1 = make_db1(random_state=0)
+    >>> model = SCNRegressor(configuration="ladder", max_nodes=5, random_state=0).fit(db1.data, db1.target)
+    >>> network = model.network_
+    >>> x = network.inputs.transform(db1.test_data)
+    >>> h = 1 / (1 + np.exp(-(x @ network.weights + network.biases)))
+    >>> f = network.outputs.inverse_transform(h @ network.output_weights)[:, 0]
+    >>> np.allclose(f, network.predict(db1.test_data))
+    True
     """
 
     weights: np.ndarray

@@ -105,6 +105,17 @@ def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: in
 
     A candidate whose ξ_{L,q} are all ≥ 0 fulfils the supervisory inequality for node L = ``node``; adding it brings
     ‖e_q‖² down to at most (r + μ_L)‖e_q‖² for every output q.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn.supervision import Sums, admissible, slack
+    >>> e, H = np.array([3.0, 4.0]), np.array([[1.0, 1.0], [0.0, 1.0]])
+    >>> slacks = slack(Sums(e[np.newaxis] @ H, (H**2).sum(axis=0)), np.array([25.0]), contraction=0.5, node=1)
+    >>> slacks
+    array([[ 2.75, 18.25]])
+    >>> admissible(slacks)
+    array([ True,  True])
     """
     score = np.zeros_like(sums.projections)
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
@@ -126,7 +137,7 @@ def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
 def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
     """Whether each candidate is more than almost zero on the rows, relative to the activation's bound.
 
-    Where |g| has no known bound, the largest of the candidates takes its place.
+    Where no bound is known, the largest of the candidates takes its place.
     """
     unit = bound**2 * weight if np.isfinite(bound) else sums.squares.max(initial=0.0)
     return (sums.squares > 0.0) & (sums.squares >= SMALLEST_MEAN_SQUARE * unit)

@@ -143,7 +143,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
         Returns
         -------
-        H : ndarray of shape (n_samples, n_nodes_)
+        H : ndarray of shape (n_samples, n_nodes)
         """
         X = self._validated(X)
         return self.network_.hidden(X)

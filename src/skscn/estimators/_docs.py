@@ -46,7 +46,7 @@ _PARAMETERS = {
     "patience": ("int", "Iterations without progress before a node is done."),
     "activation": (
         '{"sigmoid", "tanh", "gaussian", "sine", "cosine", "relu"}, Activation or callable',
-        "g. A function of an array that returns an array of the same shape can be passed.",
+        "g, by name, or a function of an array that returns an array of the same shape.",
     ),
     "scaling": (
         '{"minmax", "robust", "standard", "quantile", "auto"} or None',

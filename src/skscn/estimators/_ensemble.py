@@ -295,8 +295,9 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         """Predict an interval for the target of each row.
 
         The interval is the prediction ± q·s(x). The local scale s(x) is the size of the residual that small networks
-        have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of
-        |out-of-bag residual|/s over the training rows at rank ⌈(n + 1)·coverage⌉. The more coverage, the wider.
+        have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of the
+        absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
+        wider.
 
         Were the residuals those of one fixed model on new rows, the interval would hold the target with at least this
         probability, on average over rows like the training rows, whatever their distribution (split conformal

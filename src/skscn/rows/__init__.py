@@ -5,6 +5,8 @@ from collections.abc import Callable
 import numpy as np
 
 from skscn.rows._base import Columns, Rows, Sample
+from skscn.rows._local import LocalRows
+from skscn.rows._shard import Gathered, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
 from skscn.rows.memory import MemoryRows
@@ -24,10 +26,13 @@ __all__ = [
     "ChunkRows",
     "Chunks",
     "Columns",
+    "Gathered",
+    "LocalRows",
     "MemoryRows",
     "Rows",
     "Sample",
     "ScratchInputs",
+    "Storage",
     "StretchedRows",
     "open_rows",
     "opened",

@@ -1,0 +1,69 @@
+"""
+Parts of your own
+=================
+
+Four things vary independently: activation, search (configuration), output weights, and where rows live. Here are an
+activation and a search that are not in the package; every guarantee holds for them too, because whether a node enters
+is decided in one place.
+"""
+
+# %%
+# An activation
+# -------------
+# A plain function is enough. As an :class:`~skscn.Activation` it can bring its derivative, which lets the search polish
+# nodes, and its bound, which lets the guards judge how small is too small.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+from skscn import Activation, SCNRegressor
+from skscn.configuration import Configuration, Proposal
+from skscn.datasets import make_db1
+from skscn.plot import FitDisplay
+from skscn.supervision import ranked, slack
+
+bump = Activation(
+    "bump",
+    value=lambda z: np.divide(1.0, 1.0 + z * z, out=z),
+    derivative=lambda z: -2.0 * z / (1.0 + z * z) ** 2,
+    bound=1.0,
+)
+db1 = make_db1(random_state=0)
+own_activation = SCNRegressor(activation=bump, max_nodes=25, random_state=0).fit(db1.data, db1.target)
+
+# %%
+# A search
+# --------
+# A strategy proposes short lists of candidates, best first. This one puts nodes where the error is: it draws rows with
+# a probability that grows with their squared residual, and lets the transitions pass through them.
+
+
+class WhereTheErrorIs(Configuration):
+    """Transitions through rows of large residual, in all scopes at once."""
+
+    def propose(self, rows, node, rng, count):
+        """The admissible candidates of one pool."""
+        some = rows.sample(rng.choice(rows.n_rows, min(rows.n_rows, 2000), replace=False), basis=False)
+        share = (some.residual**2).sum(axis=1)
+        through = some.X[rng.choice(len(share), self.max_candidates, p=share / share.sum())]
+        scopes = rng.choice(self.scopes, self.max_candidates)
+        weights = rng.uniform(-1, 1, (rows.n_features, self.max_candidates)) * scopes
+        biases = -np.einsum("ij,ji->i", through, weights)
+        sums = rows.sums(weights, biases)
+        best = ranked(slack(sums, rows.residual_squares, self.contractions[-1], node), sums.squares > 0)[: 8 * count]
+        yield Proposal(weights[:, best], biases[best], scopes[best], self.contractions, self.max_candidates)
+
+
+search = WhereTheErrorIs(scopes=(1, 5, 15, 30, 50, 100, 150, 200))
+own_search = SCNRegressor(configuration=search, max_nodes=25, random_state=0).fit(db1.data, db1.target)
+ladder = SCNRegressor(configuration="ladder", max_nodes=25, random_state=0).fit(db1.data, db1.target)
+
+# %%
+figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharey=True, layout="constrained")
+models = {"the paper's search": ladder, "own search": own_search, "own activation": own_activation}
+for ax, (title, model) in zip(axes, models.items(), strict=True):
+    score = model.score(db1.test_data, db1.test_target)
+    print(f"{title:20} R² {score:.4f} with {model.n_nodes_} nodes")
+    FitDisplay.from_estimator(model, db1.test_data, db1.test_target, ax=ax, title=f"{title}: R² {score:.3f}")
+axes[0].legend()
+plt.show()

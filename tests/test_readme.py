@@ -1,0 +1,152 @@
+"""What README.md and the pages of docs/ tell people to type works, and every public name is in the API reference.
+
+Python snippets are run, all of a page in one go. Commands of the README are found in its code, and each is run as it
+stands or, where it would take long, with the smallest sizes; a new command needs an entry here.
+"""
+
+import ast
+import re
+import runpy
+import shlex
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+ROOT = Path(__file__).parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+MODULES = "configuration", "datasets", "onnx", "output_weights", "plot", "report", "rows", "tables"
+PUBLIC = ["skscn", *(f"skscn.{module}" for module in MODULES)]
+PROGRAMS = ("./run", "skscn", "pip", "python", "marimo")
+
+# What is run for a command of the README.
+SMALL = {
+    "./run demo": "skscn demo",
+    "./run skscn reproduce all --trials 100 --out results": (
+        "skscn reproduce table1 figure3 --trials 1 --jobs 1 --out results"
+    ),
+    "./run skscn reproduce table1 --method SC-III": "skscn reproduce table1 --method SC-III --trials 1 --jobs 1",
+    "skscn fit": "skscn fit --help",
+    "skscn fit --help": "skscn fit --help",
+    "skscn reproduce": "skscn reproduce --help",
+    "./run bench accuracy": "benchmarks/accuracy.py --sets iris --methods SCN --splits 1 --out accuracy",
+    "./run bench speed": "benchmarks/speed.py --quick --parts a --out speed",
+}
+# Commands about tables in files, one after the other in one folder.
+TABLES = {
+    "skscn fit houses.csv --target price --model houses.scn": (
+        "skscn fit houses.csv --target price --model houses.scn --cv 0 --set n_members=2 --jobs 1"
+    ),
+    "skscn predict houses.scn new.csv -o predicted.csv --interval 0.9": None,
+    "skscn evaluate houses.scn sold.csv": None,
+    "skscn inspect houses.scn": None,
+    "skscn report houses.scn sold.csv -o report.html": None,
+    "skscn export houses.scn houses.onnx": None,
+}
+NOT_RUN = {
+    "./run test": "this is it",
+    "./run docs": "takes as long as all tests; .ci/run runs it",
+    "python run demo": "./run demo, on Windows",
+    "pip install .": "changes the environment that the tests run in",
+    'pip install ".[cli,plot,onnx]"': "changes the environment that the tests run in",
+    'pip install "scikit-scn[onnx]"': "changes the environment that the tests run in",
+    "skscn --install-completion": "changes the user's shell",
+}
+
+
+def snippets(page):
+    """The Python code of a page."""
+    return re.findall(r"^```python\n(.*?)^```$", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def commands(text):
+    """Shell commands in blocks and within lines, without their comments."""
+    fences = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    shell = [block for language, block in fences.findall(text) if language in ("", "sh", "bash", "console")]
+    rest = fences.sub("", text)
+    lines = [line for block in shell for line in block.splitlines()]
+    lines += re.findall(r"^ {4}(\S.*)$", rest, re.MULTILINE) + re.findall(r"`([^`\n]+)`", rest)
+    stripped = (re.sub(r"\s+#.*", "", line).removeprefix("$ ").strip() for line in lines)
+    return list(dict.fromkeys(line for line in stripped if line.split(" ")[0] in PROGRAMS and " " in line))
+
+
+def arguments(command):
+    """A command as this Python runs it."""
+    program, *rest = shlex.split(command)
+    if program == "skscn":
+        return [sys.executable, "-m", "skscn.cli", *rest]
+    return [sys.executable, str(ROOT / program), *rest]
+
+
+def run(command, folder):
+    done = subprocess.run(arguments(command), cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def houses(n_rows, seed):
+    """Houses with a price: numbers, texts, dates, truth values and gaps."""
+    rng = np.random.default_rng(seed)
+    size, district = rng.uniform(40, 200, n_rows), rng.choice(["north", "south", "old town"], n_rows)
+    price = size * (2 + (district == "old town")) + rng.normal(0, 10, n_rows)
+    size[rng.random(n_rows) < 0.05] = np.nan
+    built = pd.Timestamp("1960-01-01") + pd.to_timedelta(rng.integers(0, 18000, n_rows), unit="D")
+    garden = rng.random(n_rows) < 0.5
+    return pd.DataFrame({"size": size, "district": district, "built": built, "garden": garden, "price": price})
+
+
+def test_commands_are_found_wherever_they_are():
+    text = "Say `skscn a --b c`, not `skscn.b`:\n\n    ./run x   # so\n"
+    text += "\n```sh\n$ pip install .\n```\n\n```python\npip x\n```\n"
+    assert commands(text) == ["pip install .", "./run x", "skscn a --b c"]
+
+
+def test_every_command_of_the_readme_is_known_here():
+    known = {*SMALL, *TABLES, *(set(NOT_RUN) & set(commands(README)))}
+    assert set(commands(README)) == known, "add it to SMALL, TABLES or NOT_RUN"
+
+
+@pytest.mark.parametrize("command", SMALL)
+def test_command_of_the_readme(command, tmp_path):
+    assert run(SMALL[command], tmp_path).stdout
+
+
+def test_commands_about_tables(tmp_path):
+    houses(200, seed=0).to_csv(tmp_path / "houses.csv", index=False)
+    houses(50, seed=1).to_csv(tmp_path / "sold.csv", index=False)
+    houses(20, seed=2).drop(columns="price").to_csv(tmp_path / "new.csv", index=False)
+    for command, small in TABLES.items():
+        run(small or command, tmp_path)
+    predicted = pd.read_csv(tmp_path / "predicted.csv")
+    assert len(predicted) == 20
+    assert (predicted["lower"] < predicted["upper"]).all()
+    assert (tmp_path / "report.html").stat().st_size > 0
+    assert (tmp_path / "houses.onnx").stat().st_size > 0
+
+
+@pytest.mark.parametrize("command", [command for command in commands(README) if command.startswith("./run ")])
+def test_run_knows_the_command(command):
+    known = runpy.run_path(str(ROOT / "run"))["COMMANDS"]
+    _, name, *rest = command.split()
+    assert name in known or (name == "bench" and (ROOT / "benchmarks" / f"{rest[0]}.py").exists())
+    assert f"./run {name}" in ast.get_docstring(ast.parse((ROOT / "run").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.stem)
+def test_snippets_of_a_page(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    program = "\n".join(snippets(page))
+    exec(compile(program, page.name, "exec"), {"__name__": "__main__"})
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_class_and_function_is_in_the_api_reference(module):
+    public = import_module(module)
+    names = [name for name in public.__all__ if callable(getattr(public, name))]
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    assert [name for name in names if not re.search(rf"^   {name}$", page, re.MULTILINE)] == []
