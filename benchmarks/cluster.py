@@ -1,7 +1,9 @@
 """Growing a network on a Dask cluster: what crosses the network, and what happens when workers or the driver die.
 
-usage: ./run bench cluster [traffic] [faults] [--fits 20]
+usage: ./run bench cluster [networks] [traffic] [faults] [--data DIR] [--nodes 15] [--fits 20]
 
+networks  whether the networks of a cluster are those of rows in memory, for all algorithms, on the tables of
+          ./run bench accuracy with 2000 rows or more; DIR is the folder of that benchmark
 traffic   bytes that the driver receives and sends for each node, by rows, nodes, candidates, outputs and partitions
 faults    fits during which workers, or the whole program, are killed at a random moment; how many end with the network
           of an undisturbed fit, bit for bit
@@ -19,10 +21,17 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
+from accuracy import DATA_VARIABLE, load_sets
 
-from skscn import SCNRegressor
+from skscn import SCNClassifier, SCNRegressor
+from skscn.configuration.ladder import Ladder
+from skscn.configuration.polished import Polished
+from skscn.output_weights import ALGORITHMS
 
+CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+SCOPES = (1.0, 5.0, 15.0, 30.0, 50.0)
 FAULTY = {"max_nodes": 25, "random_state": 0}
+PARTS = ("weights", "biases", "output_weights")
 
 
 def problem(n_rows, outputs=1, seed=0):
@@ -37,6 +46,33 @@ def collections(X, y, partitions):
 
     size = -(-len(X) // partitions)
     return da.from_array(X, chunks=(size, -1)), da.from_array(y, chunks=(size, *y.shape[1:]))
+
+
+# ---- networks
+
+
+def networks(options):
+    from distributed import Client, LocalCluster
+
+    sets = [data for task in ("regression", "classification") for data in load_sets(task, options.data)]
+    with LocalCluster(**CLUSTER) as cluster, Client(cluster):
+        for data in (data for data in sets if len(data.X) >= 2000):
+            estimator = SCNRegressor if data.task == "regression" else SCNClassifier
+            for algorithm in ALGORITHMS:
+                one, other = (estimator(algorithm=algorithm, max_nodes=options.nodes, random_state=0) for _ in range(2))
+                one.fit(data.X, data.y)
+                other.fit(*collections(data.X, data.y, 3))
+                predict = "predict" if data.task == "regression" else "predict_proba"
+                difference = np.abs(getattr(one, predict)(data.X) - getattr(other, predict)(data.X)).max()
+                nodes = "the same" if same(one.network_, other.network_) else "OTHER"
+                print(
+                    f"{data.name:22s} {algorithm:7s} {nodes} {one.n_nodes_} nodes, predictions to {difference:.0e}",
+                    flush=True,
+                )
+
+
+def same(one, other):
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in PARTS)
 
 
 # ---- traffic
@@ -66,39 +102,52 @@ def counted(totals):
         tcp.from_frames, tcp.to_frames = read, write
 
 
-def traffic_of_a_node(n_rows, nodes, partitions, outputs=1, **parameters):
-    """Bytes received and sent for one node, when the network has so many: of a fit with some more, less one without."""
-    found = []
-    for max_nodes in (nodes, nodes + 10):
-        model = SCNRegressor(max_nodes=max_nodes, tol=0, early_stopping=False, random_state=0, **parameters)
-        totals = [0, 0]
-        with counted(totals):
-            model.fit(*collections(*problem(n_rows, outputs), partitions))
-        found.append((model.n_nodes_, *totals))
-    (before, *start), (after, *end) = found
-    return [(b - a) / (after - before) for a, b in zip(start, end, strict=True)]
+def watching(search, totals, seen):
+    """A search that notes, before every node, how many bytes have crossed so far."""
+
+    class Watching(search):
+        def propose(self, rows, node, rng, count):
+            seen[node] = tuple(totals)
+            return super().propose(rows, node, rng, count)
+
+    return Watching
+
+
+def traffic_of_a_node(n_rows, nodes, partitions, outputs=1, search=Polished, max_candidates=200):
+    """Bytes received and sent for one node: the mean of ten, when the network has so many."""
+    totals, seen = [0, 0], {}
+    configuration = watching(search, totals, seen)(SCOPES, max_candidates=max_candidates)
+    model = SCNRegressor(
+        max_nodes=nodes + 11,
+        tol=0,
+        direct_link=False,
+        early_stopping=False,
+        configuration=configuration,
+        random_state=0,
+    )
+    with counted(totals):
+        model.fit(*collections(*problem(n_rows, outputs), partitions))
+    return [(after - before) / 10 for before, after in zip(seen[nodes + 1], seen[nodes + 11], strict=True)]
 
 
 def traffic(options):
     from distributed import Client
     from distributed.deploy.subprocess import SubprocessCluster
 
-    paper = {"configuration": "ladder"}
     cases = {
         "20,000 rows": (20_000, 20, 4),
         "200,000 rows": (200_000, 20, 4),
         "200,000 rows, 80 nodes": (200_000, 80, 4),
         "200,000 rows, 3 outputs": (200_000, 20, 4, 3),
         "200,000 rows, 12 partitions": (200_000, 20, 12),
-        "paper's search, 20,000 rows": (20_000, 20, 4, 1, paper),
-        "paper's search, 200,000 rows": (200_000, 20, 4, 1, paper),
-        "paper's search, T_max = 800": (20_000, 20, 4, 1, {**paper, "max_candidates": 800}),
+        "paper's search, 20,000 rows": (20_000, 20, 4, 1, Ladder),
+        "paper's search, 200,000 rows": (200_000, 20, 4, 1, Ladder),
+        "paper's search, T_max = 800": (200_000, 20, 4, 1, Ladder, 800),
     }
     with SubprocessCluster(n_workers=2, worker_kwargs={"nthreads": 1}) as cluster, Client(cluster):
         print(f"{'':32s}  kB received  kB sent, for one node")
-        for name, (n_rows, nodes, partitions, *rest) in cases.items():
-            outputs, parameters = (*rest, *(1, {})[len(rest) :])
-            received, sent = traffic_of_a_node(n_rows, nodes, partitions, outputs, **parameters)
+        for name, case in cases.items():
+            received, sent = traffic_of_a_node(*case)
             print(f"{name:32s}  {received / 1e3:11.1f}  {sent / 1e3:7.1f}", flush=True)
 
 
@@ -117,24 +166,23 @@ def killed_workers(fits, kills):
 
     X, y = problem(40_000)
     expected = SCNRegressor(**FAULTY).fit(X, y).network_
-    rng, same, died = np.random.default_rng(kills), 0, 0
-    with LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster, Client(cluster) as client:
-        started = time.perf_counter()
-        SCNRegressor(**FAULTY).fit(*collections(X, y, 4))
-        duration = time.perf_counter() - started
-        for fit in range(fits):
-            moments = np.sort(rng.uniform(0.0, duration, kills))
-            victims = threading.Thread(target=kill_workers, args=(client, moments))
+    rng, equal, duration = np.random.default_rng(kills), 0, None
+    for fit in range(fits):
+        with (
+            LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+            Client(cluster) as client,
+        ):
+            if duration is None:
+                started = time.perf_counter()
+                SCNRegressor(**FAULTY).fit(*collections(X, y, 4))
+                duration = time.perf_counter() - started
+            victims = threading.Thread(target=kill_workers, args=(client, np.sort(rng.uniform(0.0, duration, kills))))
             victims.start()
             found = SCNRegressor(**FAULTY).fit(*collections(X, y, 4)).network_
             victims.join()
-            died += kills
-            same += all(
-                np.array_equal(getattr(found, name), getattr(expected, name)) for name in ("weights", "output_weights")
-            )
-            client.wait_for_workers(2, timeout=60)
-            print(f"\r{fit + 1} of {fits}", end="", file=sys.stderr, flush=True)
-    print(f"\r{same} of {fits} fits, with {died} workers killed ({kills} in each), ended with the undisturbed network")
+        equal += same(found, expected)
+        print(f"\r{fit + 1} of {fits}, {equal} the same", end="", file=sys.stderr, flush=True)
+    print(f"\r{equal} of {fits} fits with {kills} workers killed in each ended with the undisturbed network")
 
 
 def kill_workers(client, moments):
@@ -168,7 +216,7 @@ if __name__ == "__main__":
 
 def killed_programs(fits):
     """Kill the driver at a random moment, then run it again with the same checkpoint."""
-    rng, same, begun = np.random.default_rng(3), 0, 0
+    rng, equal, begun = np.random.default_rng(3), 0, 0
     with tempfile.TemporaryDirectory() as folder:
         program, result = Path(folder) / "program.py", Path(folder) / "result.npy"
         program.write_text(PROGRAM.format(folder=str(Path(__file__).parent)))
@@ -193,18 +241,21 @@ def killed_programs(fits):
             begun += (Path(folder) / f"{fit}.ckpt").exists()
             result.unlink(missing_ok=True)
             run(fit).wait()
-            same += np.array_equal(np.load(result), expected)
+            equal += np.array_equal(np.load(result), expected)
             print(f"\r{fit + 1} of {fits}", end="", file=sys.stderr, flush=True)
     killed = f"{fits} programs killed, {begun} with a checkpoint, and run again"
-    print(f"\r{same} of {killed} ended with the undisturbed network")
+    print(f"\r{equal} of {killed} ended with the undisturbed network")
 
 
-STUDIES = {"traffic": traffic, "faults": faults}
+STUDIES = {"networks": networks, "traffic": traffic, "faults": faults}
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("studies", nargs="*", metavar="study", help="traffic, faults; both by default")
+    parser.add_argument("studies", nargs="*", metavar="study", help="networks, traffic, faults; all by default")
+    folder = os.environ.get(DATA_VARIABLE)
+    parser.add_argument("--data", type=Path, default=Path(folder) if folder else None)
+    parser.add_argument("--nodes", type=int, default=15, help="nodes of the networks that are compared")
     parser.add_argument("--fits", type=int, default=20, help="fits for each kind of fault")
     options = parser.parse_args()
     unknown = set(options.studies) - set(STUDIES)

@@ -17,6 +17,8 @@ from skscn.output_weights import ALGORITHMS
 from skscn.rows.dask import Call, Part, Request, Settings, StatefulPart
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
+# One cluster for all of them.
+pytestmark = pytest.mark.xdist_group("dask")
 RNG = np.random.default_rng(3)
 N = 5000
 X = RNG.normal(size=(N, 4)) * [1.0, 10.0, 0.1, 3.0]
