@@ -30,7 +30,7 @@ def write(path, content):
         ("a.csv", TEXT.replace("\n", "\r\n")),
         ("a.csv", TEXT.encode("utf-16")),
         ("a.csv", TEXT.encode("cp1252")),
-        ("a.csv.gz", gzip.compress(TEXT.encode())),
+        ("a.csv.gz", gzip.compress(TEXT.encode(), mtime=0)),
         ("a.tsv", TEXT.replace(",", "\t")),
         ("a.csv", TEXT.replace(",", "\t")),
         ("a.txt", TEXT.replace(",", "|")),

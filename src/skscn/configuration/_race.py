@@ -10,8 +10,8 @@ import numpy as np
 from skscn.activations import Activation
 from skscn.rows import Rows
 
-# Rows of the first round, the factor by which they grow, and the largest share of all rows that a round is worth.
-_FIRST, _FACTOR, _SHARE = 4096, 4, 1 / 8
+# Rows of the first round, the factor by which they grow, and of the last: as many, or this share of all rows.
+_FIRST, _FACTOR, _LAST, _SHARE = 4096, 4, 65536, 1 / 8
 # How far behind, in units of 1/√n, is too far.
 _BEHIND = 3.0
 
@@ -19,7 +19,7 @@ _BEHIND = 3.0
 def survivors(rows: Rows, weights: np.ndarray, biases: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """The candidates worth scoring on all rows, in the order in which they were drawn."""
     running, size = np.arange(len(biases)), _FIRST
-    while size <= _SHARE * rows.n_rows and len(running) > 1:
+    while size <= min(_LAST, _SHARE * rows.n_rows) and len(running) > 1:
         numbers = rng.integers(0, rows.n_rows, size)
         correlations, counted = _correlations(rows, weights[:, running], biases[running], numbers)
         running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(counted)]

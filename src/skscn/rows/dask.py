@@ -95,25 +95,23 @@ class Parts:
         return Parts([_task(function)(*pair, *arguments) for pair in pairs])
 
     def of_rows(self, function: Callable, rows: np.ndarray, *arguments) -> tuple[np.ndarray, list]:
-        """What a function makes of values and the named rows in them, brought to the driver.
+        """Tasks of what a function makes of values and the named rows in them.
 
-        Before it the order in which what was found stands for the rows as they were named.
+        Before them the order in which what they find stands for the rows as they were named.
         """
         owners = np.searchsorted(self.starts, rows, side="right") - 1
         # No rows are asked of the first value, so that there is an answer of the right shape.
         places = {owner: np.flatnonzero(owners == owner) for owner in np.unique(owners)} or {0: rows}
-        found = computed(
-            [
-                _task(function)(self.values[owner], rows[place] - self.starts[owner], *arguments)
-                for owner, place in places.items()
-            ]
-        )
-        return np.argsort(np.concatenate(list(places.values())), kind="stable"), found
+        tasks = [
+            _task(function)(self.values[owner], rows[place] - self.starts[owner], *arguments)
+            for owner, place in places.items()
+        ]
+        return np.argsort(np.concatenate(list(places.values())), kind="stable"), tasks
 
     def take(self, rows: np.ndarray) -> Part:
         """The named rows, in their order, brought to the driver."""
-        order, parts = self.of_rows(Part.take, rows)
-        return _joined(parts).take(order)
+        order, tasks = self.of_rows(Part.take, rows)
+        return _joined(computed(tasks)).take(order)
 
     def kept(self, rows: np.ndarray) -> Parts:
         """The named rows, rising, left on the workers."""
@@ -523,7 +521,7 @@ class DaskRows(StretchedRows):
     def sample(self, rows: np.ndarray) -> Sample:
         """The named rows as the driver needs them, to search on a few."""
         call = Call("gathered", (self.basis_size,))
-        order, found = self._asked(partial(self._answers_for, rows), call)
+        order, found = self._asked(partial(self._sampled, rows), call)
         X, residual, vectors, roots = zip(*found, strict=True)
         return Sample.of(
             np.concatenate(X)[order],
@@ -537,8 +535,7 @@ class DaskRows(StretchedRows):
     ) -> SampledSums:
         """Row sums of T candidates on the named rows."""
         call = Call("sampled_sums", (weights, biases, precision))
-        _, found = self._asked(partial(self._answers_for, rows), call)
-        return reduce(add, found)
+        return self._asked(partial(self._sampled_shares, rows), call)
 
     def _asked(self, ask: Callable[[Request], Any], call: Call) -> Any:
         """The answer of all parts; with the log for those that have lost their state."""
@@ -551,14 +548,29 @@ class DaskRows(StretchedRows):
     def _shares(self, request: Request) -> Nodes | None:
         carried = _carried(request)
         shares = [_task(StatefulPart.answer)(part, carried) for part in self._parts.values]
-        while len(shares) > 1:
-            groups = [shares[start : start + _FAN_IN] for start in range(0, len(shares), _FAN_IN)]
-            shares = [_task(_merged)(group, self._count) for group in groups]
-        return computed(shares)[0]
+        return _reduced(shares, partial(_merged, count=self._count))
 
-    def _answers_for(self, rows: np.ndarray, request: Request) -> tuple | None:
-        order, found = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
+    def _sampled(self, rows: np.ndarray, request: Request) -> tuple | None:
+        order, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
+        found = computed(tasks)
         return None if any(some is None for some in found) else (order, found)
+
+    def _sampled_shares(self, rows: np.ndarray, request: Request) -> SampledSums | None:
+        _, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
+        return _reduced(tasks, _in_order)
+
+
+def _reduced(shares: list, combine: Callable) -> Any:
+    """Combine shares on the workers, some at a time, until one is left, and bring that to the driver."""
+    while len(shares) > 1:
+        groups = [shares[start : start + _FAN_IN] for start in range(0, len(shares), _FAN_IN)]
+        shares = [_task(combine)(group) for group in groups]
+    return computed(shares)[0]
+
+
+def _in_order(shares: Sequence) -> Any:
+    """The sum of shares; None if one is missing."""
+    return None if any(share is None for share in shares) else reduce(add, shares)
 
 
 def _carried(request: Request):
