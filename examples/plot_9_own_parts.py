@@ -43,7 +43,7 @@ class WhereTheErrorIs(Configuration):
 
     def propose(self, rows, node, rng, count):
         """The admissible candidates of one pool."""
-        some = rows.sample(rng.choice(rows.n_rows, min(rows.n_rows, 2000), replace=False), basis=False)
+        some = rows.sample(rng.choice(rows.n_rows, min(rows.n_rows, 2000), replace=False))
         share = (some.residual**2).sum(axis=1)
         through = some.X[rng.choice(len(share), self.max_candidates, p=share / share.sum())]
         scopes = rng.choice(self.scopes, self.max_candidates)

@@ -38,6 +38,9 @@ from skscn.supervision import SampledSums
 
 # Shares that are added up by one task.
 _FAN_IN = 16
+# What tasks are called that should run where their part is: Dask takes tasks of this name for too short to be worth
+# moving, and a part that is moved leaves its state behind.
+_AT_HOME = "rechunk-split"
 
 
 def is_dask(value) -> bool:
@@ -103,7 +106,7 @@ class Parts:
         # No rows are asked of the first value, so that there is an answer of the right shape.
         places = {owner: np.flatnonzero(owners == owner) for owner in np.unique(owners)} or {0: rows}
         tasks = [
-            _task(function)(self.values[owner], rows[place] - self.starts[owner], *arguments)
+            _at_home(function, self.values[owner], rows[place] - self.starts[owner], *arguments)
             for owner, place in places.items()
         ]
         return np.argsort(np.concatenate(list(places.values())), kind="stable"), tasks
@@ -156,6 +159,15 @@ def _length(part) -> int:
 def _task(function: Callable) -> Callable:
     dask = optional("dask", "Training on Dask collections")
     return dask.delayed(function, pure=False)
+
+
+def _at_home(function: Callable, value, *arguments):
+    """A task that runs where a value is, as long as that is there.
+
+    What it is given travels within it: a value of its own, on some worker, would draw the task there. It is a group of
+    its own: Dask spreads large groups over all workers.
+    """
+    return _task(function)(value, *arguments, dask_key_name=(f"{_AT_HOME}-{uuid4().hex}", 0))
 
 
 def persisted(values: Sequence) -> list:
@@ -358,6 +370,10 @@ class StatefulPart:
         self._shard: Shard | None = None
         self._done, self._open = 0, (0, 0)
 
+    def __sizeof__(self) -> int:
+        """Of its rows; Dask weighs by it whether a part may be moved."""
+        return sum(values.nbytes for values in self.part if values is not None)
+
     def __getstate__(self) -> dict:
         return {"part": self.part, "settings": self.settings, "first": self.first}
 
@@ -546,17 +562,16 @@ class DaskRows(StretchedRows):
         return answer
 
     def _shares(self, request: Request) -> Nodes | None:
-        carried = _carried(request)
-        shares = [_task(StatefulPart.answer)(part, carried) for part in self._parts.values]
+        shares = [_at_home(StatefulPart.answer, part, request) for part in self._parts.values]
         return _reduced(shares, partial(_merged, count=self._count))
 
     def _sampled(self, rows: np.ndarray, request: Request) -> tuple | None:
-        order, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
+        order, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, request)
         found = computed(tasks)
         return None if any(some is None for some in found) else (order, found)
 
     def _sampled_shares(self, rows: np.ndarray, request: Request) -> SampledSums | None:
-        _, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, _carried(request))
+        _, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, request)
         return _reduced(tasks, _in_order)
 
 
@@ -571,8 +586,3 @@ def _reduced(shares: list, combine: Callable) -> Any:
 def _in_order(shares: Sequence) -> Any:
     """The sum of shares; None if one is missing."""
     return None if any(share is None for share in shares) else reduce(add, shares)
-
-
-def _carried(request: Request):
-    """A request as one value that tasks depend on, so that it is not sent once for each of them."""
-    return optional("dask", "").delayed(request, name=f"skscn-request-{uuid4().hex}", traverse=False)
