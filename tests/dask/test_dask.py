@@ -7,11 +7,19 @@ import signal
 import dask
 import dask.array as da
 import dask.dataframe as dd
+import joblib
 import numpy as np
 import pandas as pd
 import pytest
 
-from skscn import ACTIVATIONS, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn import (
+    ACTIVATIONS,
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNEnsembleRegressor,
+    SCNRegressor,
+)
 from skscn.configuration.polished import Polished
 from skscn.output_weights import ALGORITHMS
 from skscn.rows.dask import Call, Part, Request, Settings, StatefulPart
@@ -263,3 +271,20 @@ def test_a_call_that_fails_leaves_no_state_behind():
     with pytest.raises(ValueError, match="matmul"):
         part.answer(asked(0, Call("begin", (0, np.ones((9, 1)), np.zeros(1), False))))
     assert part.answer(asked(0, Call("residual_squares", ()))) == before
+
+
+def test_members_of_an_ensemble_are_grown_over_the_cluster(client):
+    parameters = {"estimator": SCNRegressor(max_nodes=5), "n_members": 4, "random_state": 0}
+    here = SCNEnsembleRegressor(**parameters).fit(X[:500], Y[:500])
+    with joblib.parallel_config(backend="dask"):
+        there = SCNEnsembleRegressor(**parameters).fit(X[:500], Y[:500])
+    np.testing.assert_allclose(there.predict(X), here.predict(X), atol=1e-8)
+    lower, upper = there.predict_interval(cut(X), coverage=0.8)
+    assert isinstance(lower, da.Array)
+    expected = there.predict_interval(X, coverage=0.8)
+    np.testing.assert_allclose(np.stack([lower.compute(), upper.compute()]), np.stack(expected), atol=1e-9)
+
+
+def test_ensembles_say_what_to_do_with_collections():
+    with pytest.raises(TypeError, match='joblib.parallel_config\\(backend="dask"\\)'):
+        SCNEnsembleRegressor().fit(cut(X), cut(Y))
