@@ -22,7 +22,8 @@ from skscn import (
 )
 from skscn.configuration.polished import Polished
 from skscn.output_weights import ALGORITHMS
-from skscn.rows.dask import Call, Part, Request, Settings, StatefulPart
+from skscn.rows._parts import Part
+from skscn.rows.dask import Call, Request, Settings, StatefulPart
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # One cluster for all of them.

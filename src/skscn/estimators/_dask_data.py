@@ -20,7 +20,9 @@ from skscn.estimators._data import (
     labels_of,
     largest_weight,
 )
-from skscn.rows.dask import Collections, DaskRows, Part, Parts
+from skscn.rows._collections import Collections
+from skscn.rows._parts import Part, Parts
+from skscn.rows.dask import DaskRows
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling
 

@@ -6,7 +6,8 @@ from functools import partial, wraps
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.rows.dask import is_dask, mapped
+from skscn.rows import is_dask
+from skscn.rows._collections import mapped
 
 
 def lazily(method: Callable) -> Callable:

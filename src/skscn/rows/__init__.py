@@ -6,6 +6,7 @@ import numpy as np
 
 from skscn.rows._base import Columns, Rows, Sample
 from skscn.rows._local import LocalRows
+from skscn.rows._parts import is_dask
 from skscn.rows._shard import Gathered, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
@@ -34,6 +35,7 @@ __all__ = [
     "ScratchInputs",
     "Storage",
     "StretchedRows",
+    "is_dask",
     "open_rows",
     "opened",
 ]

@@ -1,0 +1,169 @@
+"""Values on the workers of a Dask cluster, one for each partition; nothing here knows what a fit is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+import numpy as np
+
+from skscn.extras import optional
+from skscn.rows._stretches import stretch_length
+
+# Shares that are added up by one task.
+_FAN_IN = 16
+# What tasks are called that should run where their part is: Dask takes tasks of this name for too short to be worth
+# moving, and a part that is moved leaves its state behind.
+_AT_HOME = "rechunk-split"
+
+
+def is_dask(value) -> bool:
+    """Whether this is a Dask collection; dask is not imported to find out."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
+
+
+class Part(NamedTuple):
+    """Some rows: inputs, targets (n, m), weights, and the numbers of the rows in what the user gave."""
+
+    X: np.ndarray
+    targets: np.ndarray
+    sample_weight: np.ndarray | None
+    numbers: np.ndarray
+
+    def take(self, rows: np.ndarray | slice) -> Part:
+        """Some of them."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        return Part(self.X[rows], self.targets[rows], weights, self.numbers[rows])
+
+
+class Parts:
+    """Values on the workers, one for each partition, with the number of rows in each.
+
+    Parameters
+    ----------
+    values : sequence of Delayed
+    """
+
+    def __init__(self, values: Sequence, lengths: Sequence[int] | np.ndarray | None = None):
+        self.values = persisted(values)
+        self.lengths = np.array(self.map(_length) if lengths is None else lengths, dtype=np.int64)
+        self.starts = np.concatenate([[0], np.cumsum(self.lengths)])
+
+    @property
+    def n_rows(self) -> int:
+        """N."""
+        return int(self.starts[-1])
+
+    def map(self, function: Callable, *arguments) -> list:
+        """What a function makes of each value, brought to the driver; let it be small."""
+        return computed([task(function)(value, *arguments) for value in self.values])
+
+    def changed(self, function: Callable, *arguments) -> Parts:
+        """What a function makes of each value, left on the workers."""
+        return Parts([task(function)(value, *arguments) for value in self.values])
+
+    def map_with_starts(self, function: Callable) -> list:
+        """As :meth:`map`, of each value and the number of its first row."""
+        return computed([task(function)(*pair) for pair in zip(self.values, self.starts.tolist(), strict=False)])
+
+    def changed_with_starts(self, function: Callable, *arguments) -> Parts:
+        """As :meth:`changed`, of each value and the number of its first row."""
+        pairs = zip(self.values, self.starts.tolist(), strict=False)
+        return Parts([task(function)(*pair, *arguments) for pair in pairs])
+
+    def of_rows(self, function: Callable, rows: np.ndarray, *arguments) -> tuple[np.ndarray, list]:
+        """Tasks of what a function makes of values and the named rows in them.
+
+        Before them the order in which what they find stands for the rows as they were named.
+        """
+        owners = np.searchsorted(self.starts, rows, side="right") - 1
+        # No rows are asked of the first value, so that there is an answer of the right shape.
+        places = {owner: np.flatnonzero(owners == owner) for owner in np.unique(owners)} or {0: rows}
+        tasks = [
+            at_home(function, self.values[owner], rows[place] - self.starts[owner], *arguments)
+            for owner, place in places.items()
+        ]
+        return np.argsort(np.concatenate(list(places.values())), kind="stable"), tasks
+
+    def take(self, rows: np.ndarray) -> Part:
+        """The named rows, in their order, brought to the driver."""
+        order, tasks = self.of_rows(Part.take, rows)
+        return _joined(computed(tasks)).take(order)
+
+    def kept(self, rows: np.ndarray) -> Parts:
+        """The named rows, rising, left on the workers."""
+        cuts = np.searchsorted(rows, self.starts)
+        chosen = [rows[a:b] - start for a, b, start in zip(cuts, cuts[1:], self.starts, strict=False)]
+        values = [task(Part.take)(value, local) for value, local in zip(self.values, chosen, strict=True)]
+        return Parts(values, [len(local) for local in chosen])
+
+    def aligned(self) -> tuple[list, list[int]]:
+        """Parts of whole stretches, left on the workers, and the number of the first stretch of each.
+
+        A stretch that two partitions share goes to one of them; a partition without a stretch of its own goes empty.
+        """
+        length = stretch_length(self.n_rows)
+        count = -(-self.n_rows // length)
+        bounds = np.unique(np.concatenate([[0], np.rint(self.starts[1:-1] / length).astype(int), [count]]))
+        values = []
+        for first, last in pairwise(bounds):
+            values.append(self._rows_between(first * length, min(last * length, self.n_rows)))
+        return values, [int(first) for first in bounds[:-1]]
+
+    def _rows_between(self, start: int, stop: int):
+        pieces = []
+        for value, begin, end in zip(self.values, self.starts, self.starts[1:], strict=False):
+            low, high = max(start, begin), min(stop, end)
+            if low < high:
+                whole = low == begin and high == end
+                pieces.append(value if whole else task(Part.take)(value, slice(int(low - begin), int(high - begin))))
+        return pieces[0] if len(pieces) == 1 else task(_joined)(pieces)
+
+
+def _joined(parts: Sequence[Part]) -> Part:
+    X, targets, weights, numbers = zip(*parts, strict=True)
+    joined_weights = None if weights[0] is None else np.concatenate(weights)
+    return Part(np.concatenate(X), np.concatenate(targets), joined_weights, np.concatenate(numbers))
+
+
+def _length(part) -> int:
+    return len(part.X)
+
+
+def _dask() -> ModuleType:
+    return optional("dask", "Training on Dask collections")
+
+
+def task(function: Callable) -> Callable:
+    """A function whose calls are tasks."""
+    return _dask().delayed(function, pure=False)
+
+
+def at_home(function: Callable, value, *arguments):
+    """A task that runs where a value is, as long as that is there.
+
+    What it is given travels within it: a value of its own, on some worker, would draw the task there. It is a group of
+    its own: Dask spreads large groups over all workers.
+    """
+    return task(function)(value, *arguments, dask_key_name=(f"{_AT_HOME}-{uuid4().hex}", 0))
+
+
+def persisted(values: Sequence) -> list:
+    """Begin to compute values that stay on the workers; what is lost there is computed again."""
+    return list(_dask().persist(*values))
+
+
+def computed(values: Sequence) -> list:
+    """Values brought to the driver."""
+    return list(_dask().compute(*values))
+
+
+def reduced(shares: list, combine: Callable) -> Any:
+    """Combine shares on the workers, some at a time, until one is left, and bring that to the driver."""
+    while len(shares) > 1:
+        groups = [shares[start : start + _FAN_IN] for start in range(0, len(shares), _FAN_IN)]
+        shares = [task(combine)(group) for group in groups]
+    return computed(shares)[0]
