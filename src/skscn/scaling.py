@@ -237,11 +237,16 @@ def _double(column: np.ndarray) -> np.ndarray:
 def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
     """As :func:`weighted_quantiles`, of one column; without weights the rows need not be sorted."""
     if weights is None:
-        places = np.maximum(np.ceil(shares * len(column)).astype(int) - 1, 0)
+        places = np.maximum(np.ceil(wanted_weight(shares, len(column))).astype(int) - 1, 0)
         return np.partition(column, np.unique(places))[places]
     order = np.argsort(column, kind="stable")
     below = np.cumsum(weights[order])
-    return column[order][np.minimum(np.searchsorted(below, shares * below[-1]), len(column) - 1)]
+    return column[order][np.minimum(np.searchsorted(below, wanted_weight(shares, below[-1])), len(column) - 1)]
+
+
+def wanted_weight(shares: np.ndarray, total: float) -> np.ndarray:
+    """The weight at which a quantile is reached: a little less than its share, so rounding does not decide ties."""
+    return shares * total * (1.0 - 2.0**-30)
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
@@ -252,7 +257,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     order = np.argsort(values, axis=0, kind="stable")
     ordered = np.take_along_axis(values, order, axis=0)
     below = np.cumsum(np.ones_like(order, dtype=np.float64) if weights is None else weights[order], axis=0)
-    place = (below < shares * below[-1]).sum(axis=0)
+    place = (below < wanted_weight(shares, below[-1])).sum(axis=0)
     return np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0]
 
 

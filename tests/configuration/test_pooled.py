@@ -18,9 +18,9 @@ def grown(activation="sigmoid", weights=None, nodes=6):
     rows = MemoryRows(
         X, T, activation=ACTIVATIONS[activation], scaling=scale_inputs("minmax", X), sample_weight=weights
     )
-    rule = LeastSquares(2)
+    rule, rng = LeastSquares(2), np.random.default_rng(7)
     for _ in range(nodes):
-        rule.append(rows, RNG.uniform(-5, 5, (3, 1)), RNG.uniform(-5, 5, 1))
+        rule.append(rows, rng.uniform(-5, 5, (3, 1)), rng.uniform(-5, 5, 1))
     return rows
 
 

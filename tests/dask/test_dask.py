@@ -106,6 +106,42 @@ def test_weights_that_are_no_counts(here, weights):
     np.testing.assert_allclose(other.predict(X), one.predict(X), atol=1e-8)
 
 
+def test_ties_of_weights_and_what_weight_is_enough_are_not_decided_by_rounding(here):
+    rng = np.random.default_rng(58)
+    for size in (100, 200):
+        x, weights = rng.uniform(size=(size, 3)), rng.permutation(np.repeat([0.5, 1.0], size // 2)) * 0.6
+        y, chunks = np.sin(5 * x[:, 0]), (size // 4,) * 4
+        one, other = (SCNRegressor(max_nodes=2, max_candidates=20, random_state=0) for _ in range(2))
+        same(one.fit(x, y, weights), other.fit(cut(x, chunks), cut(y, chunks), cut(weights, chunks)))
+
+
+def test_a_class_without_weight_is_no_class(here):
+    weights = (LABELS != "low").astype(float)
+    one, other = (SCNClassifier(max_nodes=3, random_state=0) for _ in range(2))
+    same(one.fit(X, LABELS, weights), other.fit(cut(X), cut(LABELS), cut(weights)))
+    assert other.classes_.tolist() == ["high", "middle"]
+
+
+def test_many_classes_are_no_reason_to_warn(here):
+    labels = np.arange(N) % 30
+    assert len(SCNClassifier(max_nodes=1, random_state=0).fit(cut(X), cut(labels)).classes_) == 30
+
+
+def test_frames_of_float32_and_booleans(here):
+    frame = pd.DataFrame(X.astype(np.float32), columns=list("abcd")).assign(e=Y > 0)
+    one, other = (SCNRegressor(max_nodes=3, random_state=0) for _ in range(2))
+    same(one.fit(frame, Y), other.fit(dd.from_pandas(frame.assign(y=Y), npartitions=2), "y"))
+
+
+def test_lazy_predictions_are_those_of_the_model_as_it_was(here):
+    model = SCNRegressor(max_nodes=3, random_state=0).fit(X, Y)
+    expected, lazy = model.predict(X), model.predict(cut(X))
+    model.fit(X, 100 + Y)
+    np.testing.assert_allclose(lazy.compute(), expected, atol=1e-9)
+    with pytest.raises(ValueError, match="takes rows of 4 inputs"):
+        model.predict(cut(X)[:, :2])
+
+
 def test_frames_with_the_target_in_them(here):
     frame = pd.DataFrame(X, columns=list("abcd")).assign(y=Y, p=P)
     parts = dd.from_pandas(frame, npartitions=3)
@@ -164,6 +200,10 @@ def text():
     return dd.from_pandas(frame, npartitions=2), "y"
 
 
+def doubled():
+    return dd.from_pandas(pd.DataFrame(X, columns=list("abca")), npartitions=2)
+
+
 def missing():
     x = X.copy()
     x[4321, 2] = np.nan
@@ -180,9 +220,10 @@ def missing():
         (lambda: (cut(X), "price"), "There is no column 'price' in X; a Dask array has none"),
         (lambda: (cut(X)[:0], cut(Y)[:0]), "There are no rows"),
         (lambda: (cut(X)[:, 0], cut(Y)), "X must have 2 dimensions"),
+        (lambda: (doubled(), cut(Y)), "The columns of X must have different names"),
         (lambda: (cut(X), cut(LABELS)), "The target holds values of type <U6, not numbers; use a classifier"),
     ],
-    ids=["text", "missing", "mixed", "lengths", "name", "empty", "vector", "labels"],
+    ids=["text", "missing", "mixed", "lengths", "name", "empty", "vector", "doubled", "labels"],
 )
 def test_what_cannot_be_fitted_says_what_to_do(here, rows, message):
     with pytest.raises((ValueError, TypeError), match=message):
@@ -196,7 +237,7 @@ def test_partitions_that_do_not_match(here):
 
 
 def test_too_many_rows_to_hold_out_by_their_numbers(here, monkeypatch):
-    monkeypatch.setattr("skscn.estimators._dask_data._FEW_ROWS", 1000)
+    monkeypatch.setattr("skscn.estimators._dask_data.MANY_ROWS", 1000)
     with pytest.raises(ValueError, match='use early_stopping="gcv"'):
         SCNRegressor(early_stopping=True).fit(cut(X), cut(Y))
 
@@ -260,8 +301,10 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
     assert again.answer(asked(3, squares)) is None
     assert again.answer_for(np.arange(3), asked(3, Call("gathered", (1,)))) is None
     assert again.answer(asked(3, squares, (), log)) == part.answer(asked(3, squares))
-    # A task that is done twice.
+    # A task that is done twice, or again because another part had lost its state.
     assert again.answer(asked(0, take_out, (begin, deflate), ())) == expected
+    assert part.answer(asked(0, take_out, (begin, deflate), ())) == expected
+    assert part.answer(asked(3, squares)) == again.answer(asked(3, squares))
 
 
 def test_a_call_that_fails_leaves_no_state_behind():

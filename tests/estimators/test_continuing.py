@@ -204,3 +204,22 @@ if hasattr(sklearn, "callback") or tuple(map(int, sklearn.__version__.split(".")
         scores = log["r2"][-6:]
         assert scores.is_monotonic_increasing
         assert scores.iloc[-1] > 0.5
+
+
+def test_short_steps_at_the_end_are_grown_again():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 3))
+    Y = np.column_stack([np.sin(5 * X[:, 0]), X[:, 1] * X[:, 2]])
+    parameters = {
+        "configuration": "pooled",
+        "nodes_per_step": 3,
+        "max_candidates": 40,
+        "early_stopping": False,
+        "tol": 0,
+    }
+    for seed in range(6):
+        whole = SCNRegressor(max_nodes=14, random_state=seed, **parameters).fit(X, Y)
+        for first in (2, 4, 7):
+            model = SCNRegressor(max_nodes=first, warm_start=True, random_state=seed, **parameters).fit(X, Y)
+            model.set_params(max_nodes=14).fit(X, Y)
+            np.testing.assert_array_equal(model.network_.weights, whole.network_.weights)

@@ -131,7 +131,7 @@ def draw_by_data(
     active[rng.integers(0, d, count), np.arange(count)] = True
     weights = rng.uniform(-1.0, 1.0, (d, count)) * active * drawn
     shares = rng.random(count)
-    if len(X) <= _FEW_ROWS:
+    if (len(X) if weights_of_rows is None else np.rint(weights_of_rows.sum())) <= _FEW_ROWS:
         return Candidates(weights, -weighted_quantiles(X @ weights, weights_of_rows, shares), drawn)
     total = np.cumsum(np.ones(len(X)) if weights_of_rows is None else weights_of_rows)
     through = X[np.searchsorted(total, shares * total[-1])]

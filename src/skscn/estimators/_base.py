@@ -103,7 +103,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """
         asked = self._setting("early_stopping")
         if asked and self.early_stopping == "auto":
-            return "validation" if _ENOUGH_TO_HOLD_OUT <= data.weight <= MANY_ROWS else "gcv"
+            # Weights of mean 1 add up to the number of rows but for rounding.
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= MANY_ROWS else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 
     def _watch(self, criterion: str | None, held_out: ArrayData, parts: Parts) -> Watch | None:

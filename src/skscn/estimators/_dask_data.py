@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from skscn.activations import Activation
+from skscn.estimators._base import MANY_ROWS
 from skscn.estimators._data import (
     ArrayData,
     TrainingData,
@@ -24,10 +24,8 @@ from skscn.rows._collections import Collections
 from skscn.rows._parts import Part, Parts
 from skscn.rows.dask import DaskRows
 from skscn.rows.sources import Block
-from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling
+from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
-# Of so many rows labels may be brought to the driver, and rows may be held out by their numbers.
-_FEW_ROWS = 100_000
 # Into how many steps a range of numbers is cut in one search for quantiles: after 8 of them a float64 is found.
 _STEPS = 256
 
@@ -64,8 +62,10 @@ class DaskData(TrainingData):
     @classmethod
     def classification(cls, collections: Collections) -> DaskData:
         """Rows with indicators of their classes as targets."""
-        classes = np.unique(np.concatenate(collections.blocks.map(_classes_in)))
-        check_classification_targets(classes)
+        largest = _largest_weight(collections.blocks)
+        classes = np.unique(np.concatenate(collections.blocks.map(_classes_in, largest)))
+        # As if there were several rows of each, for which scikit-learn does not ask whether they are classes at all.
+        check_classification_targets(np.tile(classes, 3))
         parts = _prepared(collections, partial(_indicated, classes=classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
         return cls(parts, (parts.n_rows, collections.n_features), n_outputs, classes, len(classes) == 2, True)
@@ -83,7 +83,7 @@ class DaskData(TrainingData):
     @property
     def weight(self) -> float:
         """The sum of the weights; the number of rows without them."""
-        return float(sum(self.parts.map(_total_weight))) if self._weighted else float(self.shape[0])
+        return float(self.parts.total(_total_weight)) if self._weighted else float(self.shape[0])
 
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
@@ -91,7 +91,7 @@ class DaskData(TrainingData):
         return None if self.classes is None else np.concatenate(self.parts.map(_labels))
 
     def _check_few(self) -> None:
-        if self.shape[0] > _FEW_ROWS:
+        if self.shape[0] > MANY_ROWS:
             raise ValueError(
                 f"Rows are held out by their numbers, which for {self.shape[0]} rows are too many for the driver; use "
                 'early_stopping="gcv", which needs no rows of its own, or "auto", which does so by itself.'
@@ -152,11 +152,16 @@ def _prepared(collections: Collections, make_targets) -> Parts:
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
     dtype = np.result_type(*types)
-    largest, counted = 1.0, None
-    if weighted[0]:
-        largest = largest_weight([some for some in blocks.map(_weight_range) if some is not None])
-        counted = reduce(add, blocks.map(_weight_count, largest))
-    return blocks.changed_with_starts(_part, make_targets, dtype, largest, counted)
+    largest = _largest_weight(blocks)
+    counted = blocks.total(_weight_count, largest) if weighted[0] else None
+    parts = blocks.changed_with_starts(_part, make_targets, dtype, largest, counted)
+    # The parts hold all that is needed of them.
+    blocks.values.clear()
+    return parts
+
+
+def _largest_weight(blocks: Parts) -> float:
+    return largest_weight([some for some in blocks.map(_weight_range) if some is not None])
 
 
 def _kind(part: Part | Block) -> tuple[np.dtype, bool]:
@@ -167,10 +172,10 @@ def _target_kind(block: Block) -> tuple[tuple, np.dtype]:
     return block.y.shape[1:], block.y.dtype
 
 
-def _classes_in(block: Block) -> np.ndarray:
+def _classes_in(block: Block, largest: float) -> np.ndarray:
     if block.y.ndim != 1 and block.y.shape[1:] != (1,):
         raise ValueError(f"y must have one column of classes, not the shape {block.y.shape}.")
-    return np.unique(block.y)
+    return np.unique(block.y.reshape(-1)[_weights(block) / largest > 0.0])
 
 
 def _weights(part: Part | Block) -> np.ndarray:
@@ -191,7 +196,10 @@ def _part(block: Block, start: int, make_targets, dtype: np.dtype, largest: floa
     numbers = np.arange(start, start + len(X))
     if counted is None:
         return Part(X, targets, None, numbers)
-    part = Part(X, targets, _weights(block), numbers).take(np.flatnonzero(_weights(block) / largest))
+    counts = _weights(block) / largest > 0.0
+    if not counts.all():
+        X, targets, numbers = X[counts], targets[counts], numbers[counts]
+    part = Part(X, targets, _weights(block)[counts], numbers)
     return part._replace(sample_weight=counted.scaled(_weights(part), largest))
 
 
@@ -235,9 +243,9 @@ class _Statistics:
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance."""
-        total = sum(self.parts.map(_total_weight))
-        mean = np.sum(self.parts.map(_moment, self.values_of, 0.0, 1), axis=0) / total
-        return mean, np.sum(self.parts.map(_moment, self.values_of, mean, 2), axis=0) / total
+        total = self.parts.total(_total_weight)
+        mean = self.parts.total(_moment, self.values_of, 0.0, 1) / total
+        return mean, self.parts.total(_moment, self.values_of, mean, 2) / total
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """The smallest value below or at which lies each share of the weight: a search of the order of all numbers.
@@ -246,13 +254,13 @@ class _Statistics:
         the weights below its cuts come to the driver.
         """
         ordered = self.parts.changed(_ordered, self.values_of)
-        total = sum(ordered.map(_ordered_weight))
+        total = ordered.total(_ordered_weight)
         low, high = (_order(bound) for bound in self.range())
-        wanted = (shares * total)[:, np.newaxis]
+        wanted = wanted_weight(shares, total)[:, np.newaxis]
         lows, highs = np.tile(low, (len(shares), 1)), np.tile(high, (len(shares), 1))
         while (lows < highs).any():
             cuts = _cuts(lows, highs)
-            below = np.sum(ordered.map(_below, cuts), axis=0)
+            below = ordered.total(_below, cuts)
             # The first cut at or below which the share lies, and the one before it.
             first = (below < wanted).sum(axis=0)
             begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])

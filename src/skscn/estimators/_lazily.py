@@ -18,6 +18,8 @@ def lazily(method: Callable) -> Callable:
         if not is_dask(X):
             return method(self, X, *arguments, **named)
         check_is_fitted(self)
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has shape {X.shape}, but the model takes rows of {self.n_features_in_} inputs.")
         few = np.zeros((1, self.n_features_in_))
         if getattr(self, "feature_names_in_", None) is not None and hasattr(X, "_meta_nonempty"):
             few = X._meta_nonempty

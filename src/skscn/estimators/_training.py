@@ -111,11 +111,11 @@ class Training:
     def resume(self, weights: np.ndarray, biases: np.ndarray, history: np.ndarray, nodes_per_step: int) -> None:
         """Take earlier nodes in again, in their order, as if they had just been found.
 
-        A last step that was cut short by max_nodes is left out: it is grown again, to its full length.
+        Last steps that were cut short, perhaps by max_nodes, are left out: they are grown again, to their full length.
         """
         history = history[history["nodes"] <= len(biases)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
-        if history.size and history["nodes"][-1] - starts[-1] < nodes_per_step:
+        while history.size and history["nodes"][-1] - starts[len(history) - 1] < nodes_per_step:
             history = history[:-1]
         for start, row in zip(starts, history, strict=False):
             nodes = slice(start, row["nodes"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -31,6 +32,10 @@ def read_collections(X, y, sample_weight=None) -> Collections:
     sample_weight : Dask array or series; or the name of its column in X; or None
     """
     columns = list(getattr(X, "columns", ()))
+    if len(X.shape) != 2 or not (columns or np.isfinite(X.shape[1])):
+        raise ValueError(f"X must have 2 dimensions, rows by a known number of columns; its shape is {X.shape}.")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"The columns of X must have different names; they are {columns}.")
     targets = [y] if isinstance(y, str) else list(y) if isinstance(y, list | tuple) else []
     weights = [sample_weight] if isinstance(sample_weight, str) else []
     inputs = [name for name in columns if name not in {*targets, *weights}]
@@ -111,7 +116,8 @@ def mapped(function: Callable, model, X, few):
     several = isinstance(sample, tuple)
     samples = sample if several else (sample,)
     empty = tuple(values[:0] for values in samples)
-    carried = dask.delayed(model, name=f"skscn-model-{uuid4().hex}", traverse=False)
+    # As it is now, whatever becomes of it before the predictions are computed.
+    carried = dask.delayed(copy(model), name=f"skscn-model-{uuid4().hex}", traverse=False)
     pieces = _pieces(X, X, "X")
     lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
     made = [task(_made)(function, carried, piece, empty) for piece in pieces]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from types import ModuleType
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -61,6 +63,10 @@ class Parts:
         """What a function makes of each value, brought to the driver; let it be small."""
         return computed([task(function)(value, *arguments) for value in self.values])
 
+    def total(self, function: Callable, *arguments) -> Any:
+        """The sum of what a function makes of the values, added up on the workers in their order."""
+        return reduced([task(function)(value, *arguments) for value in self.values], in_order)
+
     def changed(self, function: Callable, *arguments) -> Parts:
         """What a function makes of each value, left on the workers."""
         return Parts([task(function)(value, *arguments) for value in self.values])
@@ -115,7 +121,9 @@ class Parts:
 
     def _rows_between(self, start: int, stop: int):
         pieces = []
-        for value, begin, end in zip(self.values, self.starts, self.starts[1:], strict=False):
+        first, last = np.searchsorted(self.starts, start, side="right") - 1, np.searchsorted(self.starts, stop)
+        for place in range(first, last):
+            value, begin, end = self.values[place], self.starts[place], self.starts[place + 1]
             low, high = max(start, begin), min(stop, end)
             if low < high:
                 whole = low == begin and high == end
@@ -167,3 +175,8 @@ def reduced(shares: list, combine: Callable) -> Any:
         groups = [shares[start : start + _FAN_IN] for start in range(0, len(shares), _FAN_IN)]
         shares = [task(combine)(group) for group in groups]
     return computed(shares)[0]
+
+
+def in_order(shares: Sequence) -> Any:
+    """The sum of shares; None if one is missing."""
+    return None if any(share is None for share in shares) else reduce(add, shares)

@@ -15,8 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial, reduce
-from operator import add
+from functools import partial
 from threading import Lock
 from typing import Any
 
@@ -25,7 +24,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn.activations import Activation
 from skscn.rows._base import Sample
-from skscn.rows._parts import Part, Parts, at_home, computed, reduced, task
+from skscn.rows._parts import Part, Parts, at_home, computed, in_order, reduced, task
 from skscn.rows._shard import Shard
 from skscn.rows._stretched import StretchedRows
 from skscn.rows._stretches import Nodes, added, stretch_length
@@ -93,6 +92,7 @@ class StatefulPart:
         self._lock = Lock()
         self._shard: Shard | None = None
         self._done, self._open = 0, (0, 0)
+        self._last: tuple[tuple[int, str], Nodes] | None = None
 
     def __sizeof__(self) -> int:
         """Of its rows; Dask weighs by it whether a part may be moved."""
@@ -108,11 +108,16 @@ class StatefulPart:
     def answer(self, request: Request) -> Nodes | None:
         """Give this part's share of a sum; None if it would need the log to know."""
         with self._lock, single_threaded():
+            # Asked again, because another part had lost its state.
+            if self._last is not None and self._last[0] == (request.done, request.call.method):
+                return self._last[1]
             if not self._follow(request):
                 return None
             found = self._do(request.call)
             self._note(request)
-        return added({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
+            share = added({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
+            self._last = ((request.done, request.call.method), share) if self._done > request.done else None
+        return share
 
     def answer_for(self, rows: np.ndarray, request: Request) -> Any:
         """What a method makes of some rows, named by their numbers in this part; None as above."""
@@ -148,7 +153,7 @@ class StatefulPart:
         residual = settings.outputs.transform(part.targets)
         if part.sample_weight is not None:
             residual *= np.sqrt(part.sample_weight)[:, np.newaxis]
-        storage = memory_storage(part.X, settings.inputs, residual)
+        storage = memory_storage(part.X, settings.inputs, residual, settings.n_rows)
         self._shard = Shard(storage, settings.activation, part.sample_weight)
         self._done, self._open = 0, (0, 0)
 
@@ -166,12 +171,12 @@ class StatefulPart:
     def _note(self, request: Request) -> None:
         if request.call.method in ("begin", "deflate"):
             self._open = (request.opening, len(request.opened) + 1)
-        else:
-            self._done += LOGGED.get(request.call.method, lambda opened: 0)(len(request.opened))
+        self._done += len(_logged(request.opened, request.call))
 
 
-# Calls that the log keeps, and how many entries there are with what they were opened by.
-LOGGED: dict[str, Callable[[int], int]] = {"take_out": lambda opened: opened + 1, "rotate": lambda opened: 1}
+def _logged(opened: tuple[Call, ...], call: Call) -> list[Call]:
+    """What a call adds to the log: what changes residual or basis, with what opened the columns that it takes."""
+    return {"take_out": [*opened, call], "rotate": [call]}.get(call.method, [])
 
 
 class _Threads:
@@ -253,9 +258,10 @@ class DaskRows(StretchedRows):
         (result,) = self._asked(self._shares, call).values()
         if method in ("begin", "deflate"):
             self._opened = (*self._opened, call)
-        elif method in LOGGED:
-            self._log += [*self._opened, call] if method == "take_out" else [call]
-            self._opened = () if method == "take_out" else self._opened
+        elif logged := _logged(self._opened, call):
+            self._log += logged
+            # Columns that are still open were made orthogonal to another basis.
+            self._opened = ()
         return result
 
     def sample(self, rows: np.ndarray) -> Sample:
@@ -296,9 +302,4 @@ class DaskRows(StretchedRows):
 
     def _sampled_shares(self, rows: np.ndarray, request: Request) -> SampledSums | None:
         _, tasks = self._parts.of_rows(StatefulPart.answer_for, rows, request)
-        return reduced(tasks, _in_order)
-
-
-def _in_order(shares: Sequence) -> Any:
-    """The sum of shares; None if one is missing."""
-    return None if any(share is None for share in shares) else reduce(add, shares)
+        return reduced(tasks, in_order)

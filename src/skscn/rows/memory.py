@@ -43,7 +43,7 @@ class MemoryRows(LocalRows):
     ):
         residual = targets.copy() if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
         super().__init__(
-            memory_storage(X, scaling, residual),
+            memory_storage(X, scaling, residual, X.shape[0]),
             (*X.shape, targets.shape[1]),
             activation=activation,
             sample_weight=sample_weight,
@@ -51,16 +51,18 @@ class MemoryRows(LocalRows):
         )
 
 
-def memory_storage(X, scaling: InputScaling, residual: np.ndarray) -> Storage:
-    """Arrays: inputs as given, and the first residual, which becomes the storage's own."""
-    return _MemoryStorage(X, scaling, residual)
+def memory_storage(X, scaling: InputScaling, residual: np.ndarray, n_rows: int) -> Storage:
+    """Arrays: inputs as given, and the first residual, which becomes the storage's own.
+
+    They may be a part of ``n_rows`` rows; where those are few, their inputs are kept scaled.
+    """
+    is_small = n_rows * X.shape[1] <= _SMALL and not sparse.issparse(X)
+    return _MemoryStorage(X, scaling, residual, with_one(scaled(X, scaling)) if is_small else None)
 
 
 class _MemoryStorage(Storage):
-    def __init__(self, X, scaling: InputScaling, residual: np.ndarray):
-        self._X, self._scaling = X, scaling
-        is_small = X.shape[0] * X.shape[1] <= _SMALL and not sparse.issparse(X)
-        self._scaled = with_one(scaled(X, scaling)) if is_small else None
+    def __init__(self, X, scaling: InputScaling, residual: np.ndarray, scaled_inputs: np.ndarray | None):
+        self._X, self._scaling, self._scaled = X, scaling, scaled_inputs
         self._residual = residual
         self._columns = np.empty((0, len(residual)))
         self._panels: list[np.ndarray] = []

@@ -338,7 +338,8 @@ def _inputs(X, names: np.ndarray | None) -> np.ndarray:
 
 
 def _joined(columns: list[np.ndarray], names: np.ndarray | None) -> np.ndarray:
-    single = all(column.dtype == np.float32 for column in columns)
+    types = [column.dtype for column in columns]
+    single = bool(types) and all(t.kind in "biuf" for t in types) and np.result_type(*types) == np.float32
     joined = np.empty((len(columns[0]) if columns else 0, len(columns)), dtype=np.float32 if single else np.float64)
     for j, column in enumerate(columns):
         joined[:, j] = _numbers(column, _label(j, names))
@@ -374,7 +375,8 @@ def _is_missing(y: np.ndarray) -> bool:
     if y.dtype.kind == "f":
         return not np.isfinite(y).all()
     return y.dtype.kind == "O" and any(
-        value is None or (isinstance(value, float) and not np.isfinite(value)) for value in y.flat
+        value is None or type(value).__name__ == "NAType" or (isinstance(value, float) and not np.isfinite(value))
+        for value in y.flat
     )
 
 
