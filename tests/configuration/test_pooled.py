@@ -107,7 +107,7 @@ def test_selected_candidates_are_the_best_beside_those_before_them():
 @pytest.mark.usefixtures("few_rows", "double")
 def test_the_gradient_of_the_polished_score(activation, weights):
     search, _ = searched(grown(activation, weights))
-    points, step, settings = RNG.normal(size=(3, 4)), 1e-6, (1e-3, 0.5)
+    points, step, settings = np.random.default_rng(1).normal(size=(3, 4)), 1e-6, (1e-3, 0.5)
     _, gradients = search._loss(points, *settings)
     for k in range(4):
         moved = step * np.eye(4)[k]

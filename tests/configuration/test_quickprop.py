@@ -19,7 +19,7 @@ def make(activation="sigmoid", weights=P):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
 def test_the_gradient_is_that_of_the_score(activation, weights):
-    rows, point, step = make(activation, weights), RNG.normal(size=4), 1e-6
+    rows, point, step = make(activation, weights), np.random.default_rng(1).normal(size=4), 1e-6
     score, gradient = _objective(rows, point)
     h = ACTIVATIONS[activation].value(scale_inputs("minmax", X).transform(X) @ point[:3] + point[3])
     p = np.ones(150) if weights is None else weights
@@ -45,7 +45,9 @@ def fahlman(d, s, p, eps, mu=1.75):
 
 
 def test_the_step_is_fahlmans():
-    d, s, p = RNG.normal(size=(3, 500)) * RNG.choice([0.0, 1.0], p=[0.1, 0.9], size=(3, 500))
+    d, s, p = np.random.default_rng(1).normal(size=(3, 500)) * np.random.default_rng(1).choice(
+        [0.0, 1.0], p=[0.1, 0.9], size=(3, 500)
+    )
     truth = [fahlman(*values, eps=0.05) for values in zip(d, s, p, strict=True)]
     np.testing.assert_allclose(_quickprop_step(d, s, p, 0.05), truth, rtol=1e-12)
 

@@ -94,7 +94,7 @@ def test_impossible_weights_are_refused(weights):
 
 
 def test_more_columns_than_rows():
-    wide = RNG.normal(size=(10, 200))
+    wide = np.random.default_rng(1).normal(size=(10, 200))
     model = SCNRegressor(max_nodes=30, random_state=0).fit(wide, y[:10])
     assert model.n_nodes_ <= 10
     assert np.isfinite(model.predict(wide)).all()

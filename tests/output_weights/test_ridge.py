@@ -46,9 +46,9 @@ def test_alpha_by_cross_validation_has_the_lowest_score_of_all():
 
 
 def test_without_noise_nothing_is_regularised_and_without_signal_much_is():
-    exact = H @ RNG.normal(size=(24, 1))
+    exact = H @ np.random.default_rng(1).normal(size=(24, 1))
     assert cross_validated(R, Q.T @ exact, LINEAR, 1e-20, 80.0) < 1e-6
-    noise = RNG.normal(size=(80, 1))
+    noise = np.random.default_rng(2).normal(size=(80, 1))
     rest = ((noise - Q @ (Q.T @ noise)) ** 2).sum()
     assert cross_validated(R, Q.T @ noise, LINEAR, rest, 80.0) > 0.1
 

@@ -71,7 +71,7 @@ def test_whatever_the_settings(settings, opened_as):
 
 
 def test_weights_and_several_outputs():
-    weights = RNG.integers(0, 3, size=9000).astype(float)
+    weights = np.random.default_rng(1).integers(0, 3, size=9000).astype(float)
     targets = np.column_stack([Y, Y**2])
     in_memory = SCNRegressor(**SMALL).fit(X, targets, sample_weight=weights)
     chunks = Chunks(X, targets, sample_weight=weights, memory_limit=LITTLE)
@@ -122,7 +122,7 @@ def test_scaling_column_by_column(name):
 
 
 def test_rows_by_number():
-    numbers = RNG.permutation(9000)
+    numbers = np.random.default_rng(1).permutation(9000)
     with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
         np.testing.assert_array_equal(rows.X[numbers[:100]], X[numbers[:100]])
         moved = rows.X[numbers]

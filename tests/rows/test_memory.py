@@ -92,7 +92,7 @@ def test_rotating_the_basis_keeps_what_it_spans():
     for j in range(7):
         append(rows, [j])
     before = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
-    rotation = np.linalg.qr(RNG.normal(size=(7, 5)))[0]
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(7, 5)))[0]
     rows.rotate(rotation)
     np.testing.assert_allclose(
         np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size)), rotation.T @ before, atol=1e-14

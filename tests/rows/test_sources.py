@@ -209,7 +209,7 @@ def test_chunks_of_files_can_be_pickled(tmp_path):
 def test_a_folder_of_parquet_takes_the_memory_of_a_few_blocks(rows_in_group, tmp_path):
     rows, columns = 40_000, 20
     for name in ("a", "b", "c"):
-        table = pa.table({f"x{i}": RNG.random(rows) for i in range(columns)})
+        table = pa.table({f"x{i}": np.random.default_rng(i).random(rows) for i in range(columns)})
         # Dictionaries would be as large as the columns: no value is there twice.
         pa.parquet.write_table(
             table,
