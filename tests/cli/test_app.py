@@ -49,6 +49,10 @@ def test_help_imports_nothing_heavy():
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--task", "regresion"], "'regression'"),
         (["predict", "m.scn", "a.csv", "--interval", "90"], "must lie between 0 and 1"),
         (["predict"], "Missing argument"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--cv", "1"], "must be 0 or at least 2"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "maxnodes=3"], "did you mean 'max_nodes'"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "max_nodes"], "takes name=value"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "random_state=3"], "use --seed"),
     ],
 )
 def test_wrong_usage_has_code_2(skscn, arguments, sentence):

@@ -137,7 +137,7 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
         (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
         (["predict", "{iris_csv}", "{iris_csv}"], "is no model of skscn"),
-        (["evaluate", "{iris}", "{iris_csv}", "--target", "knid"], "did you mean 'kind'"),
+        (["evaluate", "{iris}", "{iris_csv}", "--target", "width"], "predicts 'kind', not 'width'"),
         (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),
         (["inspect", "{houses_csv}"], "is no model of skscn"),
     ],

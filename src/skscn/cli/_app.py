@@ -18,8 +18,8 @@ class _Commands(TyperGroup):
     def invoke(self, ctx):
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt:
-            typer.echo("Interrupted.", err=True)
+        except KeyboardInterrupt as interrupt:
+            typer.echo(f"Interrupted{f': {interrupt}' if interrupt.args else ''}.", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:
             # Whoever read our output has seen enough.
@@ -131,10 +131,12 @@ def fit(
 
     Numbers, texts, dates, truth values and missing values are handled; notes say how.
 
-    Ctrl-C keeps what has grown, says so, and exits with 130.
+    Ctrl-C keeps what has grown, beside MODEL if that exists already, says so, and exits with 130.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
+    if cv == 1:
+        raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
     from skscn.cli._fit import Request, run_fit
     from skscn.cli._voice import Voice
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from sklearn.pipeline import make_pipeline
 
 from skscn.cli._models import open_model
+from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
 from skscn.onnx import to_onnx
 from skscn.tables import TableEncoder
@@ -16,6 +17,7 @@ from skscn.words import listed
 
 def run_export(model_path: Path, out: Path, voice: Voice) -> None:
     """Write the model as a graph that takes the columns of a table."""
+    check_output(out, [model_path], [".onnx"])
     model = open_model(model_path)
     if isinstance(model.encoder, TableEncoder):
         to_onnx(make_pipeline(model.encoder, model.estimator), out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,10 +15,11 @@ import typer
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from skscn.cli._growth import growing
+from skscn.cli._growth import Growth, growing
+from skscn.cli._outputs import check_output
 from skscn.cli._scores import Validated
 from skscn.cli._settings import parse_settings
-from skscn.cli._testing import Rows, cross_validate, split
+from skscn.cli._testing import Folds, Rows, cross_validate, split
 from skscn.cli._voice import Voice, count, size
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.persistence import save_model
@@ -75,6 +77,7 @@ class Fitted:
     target: Target
     n_rows: int
     interrupted: bool
+    path: Path
     tests_interrupted: bool = False
     validated: Validated | None = None
 
@@ -82,21 +85,30 @@ class Fitted:
 def run_fit(request: Request, voice: Voice) -> None:
     """Fit, save, test and tell."""
     started = time.perf_counter()
+    settings = _settings(request)
+    check_output(request.model, [request.data])
+    try:
+        fitted = _fit(settings, request, voice)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("no model was written") from None
+    _save(fitted, request)
+    voice.result(*_summary(fitted, time.perf_counter() - started))
+    voice.notes(_limited(fitted.estimator))
+    if fitted.interrupted or fitted.tests_interrupted:
+        holds = "what had grown" if fitted.interrupted else "the whole model; only tests were cut short"
+        kept = f"; {request.model} is as it was" if fitted.path != request.model else ""
+        voice.note(f"Interrupted: {fitted.path} holds {holds}{kept}.")
+        raise typer.Exit(130)
+
+
+def _fit(settings: Settings, request: Request, voice: Voice) -> Fitted:
     file = open_table(request.data)
-    inputs, settings = _inputs(file, request), _settings(request)
-    _check_folder(request.model)
+    inputs = _inputs(file, request)
     voice.notes(file.notes)
     limit = default_memory_limit() if request.memory_limit is None else request.memory_limit
     if file.size <= _SHARE_OF_TABLE * limit:
-        fitted = _fit_in_memory(file, inputs, settings, request, voice)
-    else:
-        fitted = _fit_from_disk(file, inputs, settings, request, limit, voice)
-    _save(fitted, request)
-    voice.result(*_summary(fitted, request, time.perf_counter() - started))
-    if fitted.interrupted or fitted.tests_interrupted:
-        holds = "what had grown" if fitted.interrupted else "the whole model; only tests were cut short"
-        voice.note(f"Interrupted: {request.model} holds {holds}.")
-        raise typer.Exit(130)
+        return _fit_in_memory(file, inputs, settings, request, voice)
+    return _fit_from_disk(file, inputs, settings, request, limit, voice)
 
 
 def _inputs(file: TableFile, request: Request) -> list[str]:
@@ -112,14 +124,6 @@ def _inputs(file: TableFile, request: Request) -> list[str]:
             f"{file.path.name} has no column to learn {request.target!r} from; its columns are {listed(file.names)}."
         )
     return inputs
-
-
-def _check_folder(path: Path) -> None:
-    """Say so before the work, if the model cannot be written."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder; give the name of the model file, for example {path / 'model.scn'}.")
-    if not path.parent.is_dir():
-        raise ValueError(f"There is no folder {path.parent} for the model; create it first.")
 
 
 # ---- in memory
@@ -142,14 +146,26 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     with growing(voice.errors, request.jobs if ensemble else 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
-        fitted = Fitted(encoder, estimator, target, len(rows.y), growth.interrupted)
+        path = _place(request.model, growth.interrupted)
+        fitted = Fitted(encoder, estimator, target, len(rows.y), growth.interrupted, path)
         _save(fitted, request)
         if not growth.interrupted:
             every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
             folds = split(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part)
-            fitted.validated = cross_validate(encoder, estimator, rows, folds, growth)
-            fitted.tests_interrupted = growth.interrupted
+            _test(fitted, rows, folds, growth)
     return fitted
+
+
+def _place(path: Path, interrupted: bool) -> Path:
+    """Where to write: a model that was cut short does not replace another, it goes beside it."""
+    return path.with_name(f"{path.stem}.partial{path.suffix}") if interrupted and path.exists() else path
+
+
+def _test(fitted: Fitted, rows: Rows, folds: Folds, growth: Growth) -> None:
+    """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
+    with suppress(KeyboardInterrupt):
+        fitted.validated = cross_validate(fitted.encoder, fitted.estimator, rows, folds, growth)
+    fitted.tests_interrupted = growth.interrupted
 
 
 def _apart(request: Request) -> list[str]:
@@ -247,7 +263,8 @@ def _fit_from_disk(
         growth.begin("Growing", estimator)
         estimator.fit(chunks)
     voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
-    return Fitted(encoder, estimator, target, chunks.n_rows or 0, growth.interrupted)
+    path = _place(request.model, growth.interrupted)
+    return Fitted(encoder, estimator, target, chunks.n_rows or 0, growth.interrupted, path)
 
 
 def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str | None) -> Iterator[tuple]:
@@ -274,7 +291,7 @@ def _save(fitted: Fitted, request: Request) -> None:
         "interrupted": fitted.interrupted,
         "tested": fitted.validated.facts() if fitted.validated else None,
     }
-    save_model(pipeline, request.model, notes=notes)
+    save_model(pipeline, fitted.path, notes=notes)
 
 
 def networks(estimator) -> list:
@@ -291,10 +308,19 @@ def describe_networks(estimator) -> str:
     return f"{len(nodes)} networks of {min(nodes)} to {max(nodes)} nodes"
 
 
-def _summary(fitted: Fitted, request: Request, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+def _limited(estimator) -> list[str]:
+    """What to say where the limit on nodes has ended growth, in at least half of the networks."""
+    ended = [network for network in networks(estimator) if network.stop_reason_ == "max_nodes"]
+    if 2 * len(ended) < len(networks(estimator)):
+        return []
+    most = ended[0].max_nodes
+    return [f"Growth ended at max_nodes={most}; more nodes may be better: --set max_nodes={2 * most}."]
+
+
+def _summary(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
     target, validated = fitted.target, fitted.validated
     facts = {
-        "model": str(request.model),
+        "model": str(fitted.path),
         "target": target.name,
         "task": target.task,
         "rows": fitted.n_rows,
@@ -308,7 +334,7 @@ def _summary(fitted: Fitted, request: Request, seconds: float) -> tuple[dict[str
     }
     time_taken = f"{seconds:.1f} s{' with tests' if validated else ''}"
     lines = [
-        ("Model", f"{request.model} ({size(request.model.stat().st_size)}), {describe_networks(fitted.estimator)}"),
+        ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
         ("Trained on", f"{count(fitted.n_rows, 'row')}, {_described(fitted.encoder)}, {time_taken}"),
         *(validated.lines() if validated else []),
     ]

@@ -103,7 +103,7 @@ class Model:
         elif name is None:
             raise ValueError(f"{self.path.name} does not say what it predicts; name the target's column with --target.")
         elif self.target is not None:
-            target = Target(name, self.target.kind, self.target.decimal)
+            raise ValueError(f"{self.path.name} predicts {self.target.name!r}, not {name!r}; leave --target out.")
         else:
             target = Target(name, self._kind())
         file.find(target.name)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, count, write_bytes
 from skscn.files import replacing
 from skscn.tables import open_table
@@ -26,8 +27,8 @@ def run_predict(
     model_path: Path, data: Path, out: Path | None, coverage: float | None, proba: bool, keep: list[str], voice: Voice
 ) -> None:
     """Predict the target of every row."""
-    if out is not None and out.suffix.lower() not in _ENDINGS:
-        raise ValueError(f"{out.name} must end in one of {', '.join(_ENDINGS)}.")
+    if out is not None:
+        check_output(out, [model_path, data], _ENDINGS)
     model, file = open_model(model_path), open_table(data)
     _check_options(model, coverage, proba)
     encoder = model.columns(file, without=tuple(keep))

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from skscn.cli._models import encoded_batches, open_model
+from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
 from skscn.tables import open_table
 
@@ -18,6 +19,7 @@ def run_report(
     model_path: Path, data: Path, out: Path, target_name: str | None, title: str | None, voice: Voice
 ) -> None:
     """Write the page."""
+    check_output(out, [model_path, data], [".html", ".htm"])
     from skscn.report import write_report
 
     model, file = open_model(model_path), open_table(data)

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from typing import Any
 
+import typer
+
 from skscn.words import not_found
 
 # Parameters that have an option of their own, or no use here.
@@ -20,19 +22,23 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def parse_settings(texts: Iterable[str], known: Iterable[str]) -> dict[str, Any]:
-    """The values of "name=value" texts, by name; ValueError for names that are not known."""
+    """The values of "name=value" texts, by name; wrong usage for names that are not known."""
     names = sorted(set(known) - set(_ELSEWHERE))
     settings = {}
     for text in texts:
         name, sign, value = (part.strip() for part in text.partition("="))
         if not sign:
-            raise ValueError(f"--set takes name=value, for example max_nodes=200; got {text!r}.")
+            raise _wrong(f"takes name=value, for example max_nodes=200; got {text!r}.")
         if name in _ELSEWHERE:
-            raise ValueError(f"{name} cannot be set here; {_ELSEWHERE[name]}.")
+            raise _wrong(f"{name} cannot be set here; {_ELSEWHERE[name]}.")
         if name not in names:
-            raise ValueError(not_found("parameter", name, names))
+            raise _wrong(not_found("parameter", name, names))
         settings[name] = _value(value)
     return settings
+
+
+def _wrong(sentence: str) -> typer.BadParameter:
+    return typer.BadParameter(sentence, param_hint="--set")
 
 
 def _value(text: str) -> Any:

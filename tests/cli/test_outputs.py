@@ -1,0 +1,71 @@
+"""Where the commands may write: never over what they read, and never after work that is lost."""
+
+import os
+import re
+import shutil
+
+import pytest
+
+from skscn.cli._fit import _place
+from skscn.cli._outputs import check_output
+
+
+@pytest.fixture
+def here(houses, houses_model, tmp_path, monkeypatch):
+    shutil.copy(houses, tmp_path / "a.csv")
+    shutil.copy(houses_model, tmp_path / "m.scn")
+    shutil.copy(houses_model, tmp_path / "m.onnx")
+    shutil.copy(houses_model, tmp_path / "m.html")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "fit a.csv -t price -m a.csv",
+        "fit a.csv -t price -m ./../{folder}/a.csv",
+        "fit . -t price -m a.csv",
+        "predict m.scn a.csv -o a.csv",
+        "report m.html a.csv -o m.html",
+        "export m.onnx m.onnx",
+    ],
+)
+def test_what_is_read_is_not_written_over(skscn, here, command):
+    before = {path.name: path.read_bytes() for path in here.iterdir()}
+    done = skscn(*command.format(folder=here.name).split(), code=1)
+    assert re.search(r"is what is read; writing to it would destroy it", done.stderr)
+    assert done.stderr.count("\n") == 1
+    assert {path.name: path.read_bytes() for path in here.iterdir()} == before
+
+
+def test_another_name_of_the_same_file(here):
+    os.link("a.csv", "b.csv")
+    with pytest.raises(ValueError, match="would destroy it"):
+        check_output(here / "b.csv", [here / "a.csv"])
+    check_output(here / "m.scn", [here / "a.csv", here / "none.csv"])
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("fit none.csv -t y -m nodir/m.scn", "There is no folder nodir; make it first."),
+        ("predict none.scn none.csv -o nodir/p.csv", "There is no folder nodir; make it first."),
+        ("report none.scn none.csv -o nodir/r.html", "There is no folder nodir; make it first."),
+        ("export none.scn nodir/m.onnx", "There is no folder nodir; make it first."),
+        ("predict none.scn none.csv -o p.xlsx", "p.xlsx must end in one of .csv, .tsv, .parquet."),
+        ("report none.scn none.csv -o r.txt", "r.txt must end in one of .html, .htm."),
+        ("export none.scn m.txt", "m.txt must end in .onnx."),
+        ("fit none.csv -t y -m .", ". is a folder; give the name of the file to write."),
+    ],
+)
+def test_a_place_that_will_not_do_is_the_first_thing_said(skscn, here, command, sentence):
+    assert skscn(*command.split(), code=1).stderr == f"Error: {sentence}\n"
+
+
+def test_what_was_cut_short_goes_beside_a_model(tmp_path):
+    path = tmp_path / "m.scn"
+    assert _place(path, True) == path
+    path.touch()
+    assert _place(path, True) == tmp_path / "m.partial.scn"
+    assert _place(path, False) == path
