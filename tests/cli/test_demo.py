@@ -22,6 +22,13 @@ def test_the_demo_prints_errors_beside_the_papers_and_writes_a_picture(tmp_path)
         assert f"{TABLE1[method, 'test', 50].mean:.4f}".removeprefix("0") in done.stdout
 
 
+def test_without_matplotlib_it_says_so_at_once(skscn, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.setattr("skscn.cli._demo.make_db1", None)
+    done = skscn("demo", "--out", tmp_path / "curves.png", code=1)
+    assert done.stderr == 'Error: The demo needs matplotlib: pip install "scikit-scn[plot]"\n'
+
+
 def test_no_arguments_show_help(tmp_path):
     done = run(cwd=tmp_path)
     assert "demo" in done.stdout + done.stderr

@@ -50,7 +50,7 @@ def test_results_are_on_stdout_and_notes_on_stderr(skscn, iris, tmp_path):
     assert "2-fold cross-validation" in done.stdout
     assert "predicting the most frequent class" in done.stdout
     assert "separated by semicolons, with decimal commas" in done.stderr
-    assert "classification (kind holds 3 different texts)" in done.stderr
+    assert "classification (holds 3 different texts)" in done.stderr
     assert "SCNEnsembleClassifier: the most accurate" in done.stderr
 
 
@@ -210,7 +210,7 @@ if sys.platform != "win32":
             (["--estimator", "ensemble", "--set", "n_members=2000"], "networks of"),
         ],
     )
-    def test_ctrl_c_keeps_what_has_grown(tmp_path, options, said):
+    def test_ctrl_c_keeps_what_has_grown(skscn, tmp_path, options, said):
         rng = np.random.default_rng(0)
         path = tmp_path / "noise.csv"
         write(tmp_path / "m.scn", "finished")
@@ -239,5 +239,6 @@ if sys.platform != "win32":
         assert (tmp_path / "m.scn").read_text() == "finished"
         assert "m.scn is as it was" in errors
         assert describe_model(tmp_path / "m.partial.scn")["notes"]["interrupted"]
+        assert "Ctrl-C" in skscn("inspect", tmp_path / "m.partial.scn").stdout
         model = load_model(tmp_path / "m.partial.scn")
         assert np.isfinite(model.predict(open_table(path).read())).all()

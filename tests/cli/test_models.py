@@ -14,8 +14,10 @@ import pyarrow.parquet
 import pytest
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss, mean_absolute_error, r2_score
+from typer.testing import CliRunner
 
 from skscn import SCNRegressor
+from skscn.cli._app import app
 from skscn.persistence import load_model, save_model
 from skscn.tables import open_table
 
@@ -59,7 +61,7 @@ def test_a_file_that_fails_half_way_leaves_nothing_behind(skscn, iris_model, iri
     broken = tmp_path / "broken.csv"
     broken.write_text(iris.read_text(encoding="utf-8-sig") + "\r\na;b;c;d;e", encoding="utf-8")
     done = skscn("predict", iris_model, broken, "-o", tmp_path / "p.csv", code=1)
-    assert "invalid value 'a'" in done.stderr
+    assert "column 'length', row 152 of the file: 'a' is no number" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["broken.csv"]
 
 
@@ -136,10 +138,10 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         (["predict", "{iris}", "{iris_csv}", "-o", "p.xlsx"], "must end in one of .csv"),
         (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
         (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
-        (["predict", "{iris_csv}", "{iris_csv}"], "is no model of skscn"),
+        (["predict", "{iris_csv}", "{iris_csv}"], "is not a model file of skscn"),
         (["evaluate", "{iris}", "{iris_csv}", "--target", "width"], "predicts 'kind', not 'width'"),
         (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),
-        (["inspect", "{houses_csv}"], "is no model of skscn"),
+        (["inspect", "{houses_csv}"], "is not a model file of skscn"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(skscn, houses_model, iris_model, houses, iris, arguments, sentence):
@@ -184,3 +186,32 @@ def test_a_reader_that_has_seen_enough_is_no_error(iris_model, iris):
     with subprocess.Popen(program.split(), stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         process.stdout.close()
         assert process.stderr.read() == b""
+        assert process.wait() == 141
+
+
+def test_a_table_from_standard_input(skscn, houses_model, houses):
+    arguments = ["predict", str(houses_model), "-"]
+    done = CliRunner().invoke(app, arguments, input=houses.read_bytes(), catch_exceptions=False)
+    assert done.stdout == skscn("predict", houses_model, houses).stdout
+    nothing = CliRunner().invoke(app, arguments, input=b"", catch_exceptions=False)
+    assert nothing.exit_code == 1
+    assert "standard input.csv is empty" in nothing.stderr
+
+
+def test_texts_that_training_did_not_have_are_said(skscn, houses_model, houses, tmp_path):
+    path = tmp_path / "new.csv"
+    path.write_text(houses.read_text(encoding="utf-8").replace(",Rome,", ",Paris,"), encoding="utf-8")
+    n_rows = path.read_text(encoding="utf-8").count("Paris")
+    said = f"- town: a text that training did not have in {n_rows} rows, for example 'Paris'.\n"
+    assert skscn("predict", houses_model, path).stderr == said
+    assert skscn("predict", houses_model, path, "--quiet").stderr == ""
+    assert skscn("predict", houses_model, houses).stderr == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"PK", bytes(range(256)), (2).to_bytes(8, "little") + b"{}" + bytes(9)])
+def test_what_is_no_model_is_said_without_talk_of_formats(skscn, tmp_path, content):
+    path = tmp_path / "m.scn"
+    path.write_bytes(content)
+    sentence = f"Error: {path} is not a model file of skscn (made by skscn fit), or it is damaged.\n"
+    assert skscn("inspect", path, code=1).stderr == sentence
+    assert "is not a model file" in skscn("inspect", tmp_path, code=1).stderr

@@ -177,7 +177,7 @@ def test_order_and_more_columns_do_not_matter_and_missing_ones_are_named(table):
     [
         ("size", DAYS, "'size' holds dates, where it held numbers in training"),
         ("sold", list(range(8)), "'sold' holds numbers, where it held dates"),
-        ("sold", ["soon"] * 8, "'sold' holds text, where it held dates"),
+        ("sold", ["soon"] * 8, "'sold' holds 'soon', where it held dates"),
         ("garden", ["maybe"] * 8, "'garden' holds text, where it held true and false"),
         ("at", ["noon"] * 8, "'at' holds text, where it held times"),
         ("town", [[1]] * 8, "'town' holds values of type list"),

@@ -122,8 +122,10 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, name, content, sentence):
 
 def test_a_value_that_is_not_of_its_type_is_named_with_its_column(tmp_path):
     path = write(tmp_path / "a.csv", "a,b\n1,2\n3,four\n")
-    with pytest.raises(DataFileError, match="column 'b', CSV conversion error to double: invalid value 'four'"):
+    with pytest.raises(DataFileError, match="column 'b', row 3 of the file: 'four' is no number"):
         list(open_table(path).batches({"b": pa.float64()}))
+    with pytest.raises(DataFileError, match="column 'b', row 2 of the file: '2' is no date"):
+        list(open_table(path).batches({"b": pa.timestamp("us")}))
 
 
 def test_a_folder_is_the_table_of_its_files(tmp_path):
@@ -149,6 +151,11 @@ def test_what_was_meant(tmp_path):
     write(tmp_path / "houses.csv", TEXT)
     with pytest.raises(DataFileError, match="did you mean .*houses.csv"):
         open_table(tmp_path / "house.csv")
+    with pytest.raises(DataFileError, match="did you mean .*houses.csv"):
+        open_table(tmp_path / "Houses")
+    for name in ("new.csv", "h.csv", "houses.scn"):
+        with pytest.raises(DataFileError, match=rf"There is no file .*{name}\.$"):
+            open_table(tmp_path / name)
     with pytest.raises(ValueError, match="no column 'Twon'; did you mean 'town'"):
         open_table(tmp_path / "houses.csv").find("Twon")
     with pytest.raises(ValueError, match="seems to hold values; put a line of names above it"):

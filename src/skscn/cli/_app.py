@@ -1,6 +1,7 @@
 """The commands; each imports what it needs when it runs, so that help comes at once."""
 
 import os
+import sys
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,10 @@ from skscn.words import printable
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are a sentence on standard error: 1 for what the user can mend, 130 for Ctrl-C."""
+    """Commands whose errors are a sentence on standard error: 1 for what the user can mend, 130 for Ctrl-C.
+
+    Where the reader of standard output has gone, they end without a word, with 141 as programs do that SIGPIPE ends.
+    """
 
     def invoke(self, ctx):
         try:
@@ -22,8 +26,9 @@ class _Commands(TyperGroup):
             typer.echo(f"Interrupted{f': {interrupt}' if interrupt.args else ''}.", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:
-            # Whoever read our output has seen enough.
-            raise
+            # Whoever read our output has seen enough; what is still to be flushed goes nowhere.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(141) from None
         except (ValueError, OSError, ImportError) as error:
             if os.environ.get("SKSCN_TRACEBACK"):
                 raise
@@ -174,6 +179,8 @@ def predict(
     quiet: Quiet = False,
 ) -> None:
     """Predict every row of a table, some rows at a time, so that it need not fit in memory.
+
+    DATA may be - for CSV from standard input.
 
     Example: skscn predict houses.scn new.csv -o predicted.csv --interval 0.9
     """

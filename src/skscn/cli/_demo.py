@@ -12,6 +12,7 @@ from skscn.datasets import make_db1
 from skscn.estimators._regressor import NetworkRegressor
 from skscn.experiments.figures import PANELS, draw_approximations, grow_panel
 from skscn.experiments.paper import TABLE1
+from skscn.extras import optional
 
 _STAGES = (25, 50)
 # Rows of Table 1 -> panel.
@@ -20,6 +21,7 @@ _ROWS = {"IRVFL": "IRVFL, λ = 1", "SC-I": "SC-I", "SC-II": "SC-II, K = 15", "SC
 
 def run_demo(out: Path, seed: int) -> None:
     """Grow the six networks, print errors beside the paper's, and write the picture to ``out``."""
+    optional("matplotlib.figure", "The demo")
     db1 = make_db1(random_state=seed)
     models = _grow(db1, seed)
     console = Console()

@@ -42,11 +42,13 @@ def _columns(model: Model) -> dict[str, str] | None:
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
     notes, columns = model.notes, _columns(model)
-    reasons = sorted({network.stop_reason_ for network in networks(model.estimator)})
+    reasons = {network.stop_reason_ for network in networks(model.estimator)}
+    if notes.get("interrupted"):
+        reasons = reasons - {"callback"} | {"Ctrl-C"}
     lines = [
         ("File", f"{model.path} ({size(description['bytes'])})"),
         ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),
-        ("Stopped by", listed(reasons) + (" (interrupted)" if notes.get("interrupted") else "")),
+        ("Stopped by", listed(sorted(reasons))),
     ]
     if len(scopes):
         lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+import shutil
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,8 @@ from skscn.cli._models import Model, encoded_batches, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, count, write_bytes
 from skscn.files import replacing
-from skscn.tables import open_table
+from skscn.tables import TableEncoder, TableFile, open_table
+from skscn.tables._columns import Category
 from skscn.tables._text import arrow
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -29,19 +33,56 @@ def run_predict(
     """Predict the target of every row."""
     if out is not None:
         check_output(out, [model_path, data], _ENDINGS)
-    model, file = open_model(model_path), open_table(data)
+    model = open_model(model_path)
     _check_options(model, coverage, proba)
-    encoder = model.columns(file, without=tuple(keep))
-    kept = {file.find(name): arrow().string() for name in keep}
-    n_rows = 0
-    with _writer(out) as write:
+    unseen, n_rows = _Unseen(), 0
+    with _opened(data) as file, _writer(out) as write:
+        encoder = model.columns(file, without=tuple(keep))
+        kept = {file.find(name): arrow().string() for name in keep}
         for X, table in encoded_batches(model, file, encoder, kept):
             write(_predicted(model, X, table.select(keep), coverage, proba))
+            unseen.add(encoder, table)
             n_rows += len(X)
         if not n_rows:
-            raise ValueError(f"{data.name} has no rows to predict.")
+            raise ValueError(f"{file.path.name} has no rows to predict.")
+    voice.notes(unseen.notes())
     if out is not None:
         voice.note(f"{count(n_rows, 'prediction')} in {out}.")
+
+
+@contextmanager
+def _opened(data: Path) -> Iterator[TableFile]:
+    """The table; what comes from standard input is kept in a file meanwhile, since its beginning is read twice."""
+    if str(data) != "-":
+        yield open_table(data)
+        return
+    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "standard input.csv"
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield open_table(path)
+
+
+class _Unseen:
+    """Texts that training did not have: by column, in how many rows there are some, and the first one."""
+
+    def __init__(self) -> None:
+        self._found: dict[str, tuple[int, str]] = {}
+
+    def add(self, encoder, table) -> None:
+        """Look at some rows more."""
+        for column in encoder.columns_ if isinstance(encoder, TableEncoder) else []:
+            texts = column.unseen(table.column(column.name)) if isinstance(column, Category) else None
+            if texts:
+                rows, first = self._found.get(column.name, (0, texts[0].as_py()))
+                self._found[column.name] = rows + len(texts), first
+
+    def notes(self) -> list[str]:
+        """What was found, a sentence for each column."""
+        return [
+            f"{name}: a text that training did not have in {count(rows, 'row')}, for example {first!r}."
+            for name, (rows, first) in self._found.items()
+        ]
 
 
 def _check_options(model: Model, coverage: float | None, proba: bool) -> None:

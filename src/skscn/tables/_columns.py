@@ -58,6 +58,12 @@ class Column(ABC):
             "give it as it was then."
         )
 
+    def _wrong(self, example: str, expected: str) -> ValueError:
+        return ValueError(
+            f"Column {self.name!r} holds {example!r}, where it held {expected} in training; mend those values, or "
+            "leave them empty."
+        )
+
 
 @dataclass(frozen=True)
 class _Measured(Column):
@@ -123,11 +129,7 @@ class Number(_Measured):
         read = numbers(texts, self.decimal or ".")
         wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
         if pc.any(wrong).as_py():
-            example = texts.filter(wrong)[0].as_py()
-            raise ValueError(
-                f"Column {self.name!r} holds {example!r}, where it held numbers in training; mend those values, or "
-                "leave them empty."
-            )
+            raise self._wrong(texts.filter(wrong)[0].as_py(), "numbers")
         return as_numpy(read)
 
 
@@ -176,7 +178,7 @@ class Moment(_Measured):
             texts = stripped(values)
             values = dates(texts, self.format)
             if values.null_count > texts.null_count:
-                raise self._unlike(texts, "dates")
+                raise self._wrong(texts.filter(values.is_null()).drop_null()[0].as_py(), "dates")
         return microseconds(values, self._unlike) / _DAY
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
@@ -244,6 +246,13 @@ class Category(Column):
         if self.missing:
             encoded[:, -1] = missing
         return encoded
+
+    def unseen(self, values):
+        """The texts that training did not have; none where it had rare ones, which are not kept by name."""
+        pa, pc = arrow(), arrow("pyarrow.compute")
+        texts = self._texts(values).drop_null()
+        new = pc.invert(pc.is_in(texts, value_set=pa.array(self.categories, pa.string())))
+        return texts.slice(0, 0) if self.others else texts.filter(new)
 
     def _texts(self, values):
         pa = arrow()

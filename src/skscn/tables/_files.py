@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import gzip
 import io
 import re
@@ -17,7 +18,7 @@ from skscn.datasets import DataFileError
 from skscn.datasets._keel import read_keel_header
 from skscn.rows.sources import ROW_LABELS, read_parquet
 from skscn.tables._text import MISSING, arrow
-from skscn.words import listed, nearest, not_found, refuse_twins
+from skscn.words import listed, not_found, refuse_twins
 
 _TEXT_FILES = (".csv", ".tsv", ".txt", ".dat", ".data")
 _OTHER_FILES = (".parquet", ".arrow", ".feather")
@@ -31,8 +32,12 @@ _HEAD_ROWS = 2**17
 _SAMPLE_ROWS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_NAMES = {";": "semicolons", "\t": "tabs", "|": "bars"}
+# What a value of a type of Arrow is, in words.
+_VALUES = {"double": "number", "bool": "truth value", "timestamp": "date", "time64": "time of the day"}
 # How much larger a compressed text file is when it is read.
 _COMPRESSION = 6
+# From this ratio of common letters on, one name may have been meant for the other.
+_ALIKE = 0.75
 _FRACTION = {sign: re.compile(rf"\s*[-+]?\d+[{sign}]\d+\s*") for sign in ".,"}
 
 
@@ -122,8 +127,15 @@ def open_table(path: str | Path) -> TableFile:
 def near_file(path: Path) -> str:
     """The end of a sentence about a file that is not there: one nearby that may have been meant."""
     folder = path.parent
-    near = nearest(path.name, (file.name for file in folder.iterdir())) if folder.is_dir() else None
-    return f"; did you mean {folder / near}?" if near else "."
+    names = [file.name for file in folder.iterdir() if _is_near(file, path)] if folder.is_dir() else []
+    near = difflib.get_close_matches(path.name, names, n=1, cutoff=0.0)
+    return f"; did you mean {folder / near[0]}?" if near else "."
+
+
+def _is_near(file: Path, path: Path) -> bool:
+    """Whether both the name and the ending, if there is one, are nearly the same."""
+    parts = [(file.stem, path.stem), *([(file.suffix, path.suffix)] if path.suffix else [])]
+    return all(difflib.SequenceMatcher(None, a.casefold(), b.casefold()).ratio() >= _ALIKE for a, b in parts)
 
 
 # ---- text
@@ -177,13 +189,21 @@ class _TextFile(TableFile):
         return table
 
     def batches(self, types: Mapping[str, Any]) -> Iterator:
-        pa = arrow()
-        with (
-            self._readable(),
-            arrow("pyarrow.csv").open_csv(self._stream(), **self._options(list(types), dict(types))) as reader,
-        ):
+        with self._readable():
+            try:
+                yield from self._batches(types)
+            except arrow().ArrowInvalid:
+                # Without threads rows are counted: the same error, met again, says in which one it is.
+                for _ in self._batches(types, use_threads=False):
+                    pass
+                raise
+
+    def _batches(self, types: Mapping[str, Any], use_threads: bool = True) -> Iterator:
+        options = self._options(list(types), dict(types))
+        options["read_options"].use_threads = use_threads
+        with arrow("pyarrow.csv").open_csv(self._stream(), **options) as reader:
             for batch in reader:
-                yield pa.Table.from_batches([batch])
+                yield arrow().Table.from_batches([batch])
 
     def head(self, columns: list[str]):
         options = self._options(columns, self._dialect.types)
@@ -230,11 +250,18 @@ class _Readable:
     def _in_words(self, message: str) -> str:
         message = message.strip().splitlines()[0][:200]
         message = message.removeprefix("CSV parse error: ")
-        return re.sub(r"In CSV column #(\d+): ", self._column, message).rstrip(".") + "."
+        message = re.sub(r"In CSV column #(\d+): ", self._column, message)
+        message = re.sub(r"Row #(\d+): ", r"row \1 of the file: ", message)
+        message = re.sub(r"CSV conversion error to (\w+).*?: invalid value (.*)", _no_value, message)
+        return message.rstrip(".") + "."
 
     def _column(self, match: re.Match) -> str:
         place = int(match.group(1))
         return f"column {self._names[place]!r}, " if place < len(self._names) else ""
+
+
+def _no_value(match: re.Match) -> str:
+    return f"{match.group(2)} is no {_VALUES.get(match.group(1), match.group(1))}"
 
 
 def _find_dialect(path: Path, ending: str, sample: bytes) -> _Dialect:

@@ -104,7 +104,7 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
         return _learn_text(name, _texts(name, column), task)
     if types.is_boolean(type):
         target = Target(name, "number" if task == "regression" else "boolean")
-        return target, _reason(name, task, "holds true and false")
+        return target, _reason(task, "holds true and false")
     if is_number(type):
         return _learn_number(name, column, task)
     raise ValueError(
@@ -112,8 +112,8 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
     )
 
 
-def _reason(name: str, task: str, holds: str) -> str:
-    return f"{name} {holds}" if task == "auto" else "as asked"
+def _reason(task: str, holds: str) -> str:
+    return holds if task == "auto" else "as asked"
 
 
 def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
@@ -128,10 +128,10 @@ def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
             "classification takes texts."
         )
     if are_numbers and task != "classification" and len(distinct) > _MOST_WHOLE_CLASSES:
-        return Target(name, "number", decimal), _reason(name, task, "holds numbers")
+        return Target(name, "number", decimal), _reason(task, "holds numbers")
     if task == "regression":
         return Target(name, "number", decimal), "as asked"
-    return Target(name, "text"), _reason(name, task, f"holds {len(distinct)} different texts")
+    return Target(name, "text"), _reason(task, f"holds {len(distinct)} different texts")
 
 
 def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
@@ -145,8 +145,8 @@ def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
                 f"The target {name!r} holds fractions such as {distinct[distinct != np.round(distinct)][0]:g}, which "
                 "are no classes; choose regression."
             )
-        return Target(name, "whole"), _reason(name, task, f"holds {len(distinct)} different whole numbers")
-    return Target(name, "number"), _reason(name, task, "holds numbers")
+        return Target(name, "whole"), _reason(task, f"holds {len(distinct)} different whole numbers")
+    return Target(name, "number"), _reason(task, "holds numbers")
 
 
 def _texts(name: str, column):
