@@ -310,7 +310,12 @@ def describe_networks(estimator) -> str:
 
 def _limited(estimator) -> list[str]:
     """What to say where the limit on nodes has ended growth, in at least half of the networks."""
-    ended = [network for network in networks(estimator) if network.stop_reason_ == "max_nodes"]
+    # Where early stopping threw most nodes away, it is not more of them that are wanted.
+    ended = [
+        network
+        for network in networks(estimator)
+        if network.stop_reason_ == "max_nodes" and 2 * network.n_nodes_ > network.max_nodes
+    ]
     if 2 * len(ended) < len(networks(estimator)):
         return []
     most = ended[0].max_nodes
