@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 from skscn import (
     IRVFLRegressor,
@@ -13,8 +15,10 @@ from skscn import (
     SCNEnsembleClassifier,
     SCNEnsembleRegressor,
     SCNRegressor,
+    save_model,
 )
 from skscn.report import write_report
+from skscn.tables import TableEncoder
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" $\\frac{1}$ {{ 7 * 6 }} 名前"
 FEW = {"max_nodes": 3, "early_stopping": True, "validation_fraction": 0.2, "random_state": 0}
@@ -139,6 +143,76 @@ def test_how_to_use_the_model(page):
     assert "load_model('my models/a.scn')" in page.text
     assert "skscn predict 'my models/a.scn' 'new rows.csv' -o predictions.csv" in page.text
     assert "skscn export 'my models/a.scn' 'my models/a.onnx'" in page.text
+
+
+@pytest.fixture(scope="module")
+def orders():
+    """A table of all kinds of columns, with missing values, and how long orders took."""
+    rng = np.random.default_rng(0)
+    n = 260
+    minutes = rng.integers(0, 300 * 1440, n)
+    table = pd.DataFrame(
+        {
+            "ordered at": pd.Timestamp("2025-01-01") + pd.to_timedelta(minutes, "min"),
+            "city": rng.choice(["Brno", "Praha"], n),
+            "km": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(1.0, 9.0, n).round(2)),
+            "express": rng.random(n) < 0.5,
+        }
+    )
+    table["minutes"] = 3.0 * table["km"].fillna(5.0) + 5.0 * (table["city"] == "Praha") + rng.normal(size=n)
+    return table
+
+
+@pytest.fixture(scope="module")
+def of_orders(orders):
+    """A pipeline as ``skscn fit`` makes them."""
+    member = SCNRegressor(max_nodes=6, early_stopping=True, validation_fraction=0.2)
+    ensemble = SCNEnsembleRegressor(member, n_members=3, random_state=0)
+    return make_pipeline(TableEncoder(), ensemble).fit(orders.drop(columns="minutes"), orders["minutes"])
+
+
+@pytest.fixture(scope="module")
+def orders_page(of_orders, orders, report):
+    X = of_orders[0].transform(orders)
+    y = orders["minutes"].to_numpy()
+    return report(of_orders[-1], X, y, encoder=of_orders[0], target_name="minutes", data_name="orders.csv")
+
+
+def run_printed(page, folder, monkeypatch):
+    """What the code on a page computes."""
+    (code,) = [text for text in page.words if text.startswith(("from skscn import load", "import pandas"))]
+    monkeypatch.chdir(folder)
+    found = {}
+    exec(code, found)
+    return found
+
+
+def test_the_printed_code_runs_on_a_table(of_orders, orders, orders_page, tmp_path, monkeypatch):
+    save_model(of_orders, tmp_path / "model.scn")
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    found = run_printed(orders_page, tmp_path, monkeypatch)
+    np.testing.assert_allclose(found["predictions"], of_orders.predict(orders))
+    assert (found["lower"] < found["upper"]).all()
+
+
+@pytest.mark.parametrize("estimator", [REGRESSORS[-1], CLASSIFIERS[0]], ids=name)
+@pytest.mark.parametrize("named", [True, False])
+def test_the_printed_code_runs_on_rows(estimator, named, diabetes, report, tmp_path, monkeypatch):
+    X, y = diabetes[0][:200], diabetes[1][:200]
+    y = (y > y.median()).rename("ill") if isinstance(estimator, SCNClassifier) else y
+    rows = X if named else X.to_numpy()
+    model = clone(estimator).fit(rows, y)
+    page = report(model, rows, y, feature_names=list(X), data_name="rows.csv")
+    save_model(model, tmp_path / "model.scn")
+    X.assign(target=y).to_csv(tmp_path / "rows.csv", index=False)
+    found = run_printed(page, tmp_path, monkeypatch)
+    np.testing.assert_array_equal(found["predictions"], model.predict(rows))
+    assert ("probabilities" in found) == isinstance(estimator, SCNClassifier)
+
+
+def test_the_target_has_its_name(orders_page):
+    assert "predictions of minutes are off by" in orders_page.text
+    assert "the target" not in orders_page.text.replace("the target scaled", "")
 
 
 def test_columns_of_one_input_are_shuffled_and_set_together(report):
