@@ -18,6 +18,7 @@ from skscn import (
     save_model,
 )
 from skscn.report import write_report
+from skscn.report._words import number
 from skscn.tables import TableEncoder
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" $\\frac{1}$ {{ 7 * 6 }} 名前"
@@ -208,6 +209,23 @@ def test_the_printed_code_runs_on_rows(estimator, named, diabetes, report, tmp_p
     found = run_printed(page, tmp_path, monkeypatch)
     np.testing.assert_array_equal(found["predictions"], model.predict(rows))
     assert ("probabilities" in found) == isinstance(estimator, SCNClassifier)
+
+
+def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (150, 2))
+    y = np.sin(2.0 * X[:, 0]) + rng.normal(0.0, 0.5, 150)
+    network = SCNRegressor(max_nodes=30, early_stopping=True, n_iter_no_change=8, random_state=0).fit(X, y)
+    history, kept = network.history_, network.history_["nodes"] <= network.n_nodes_
+    assert 0 < kept.sum() < len(history)
+    page = report(network, X, y)
+    last = history[kept][-1]
+    assert f"to {number(last['train_rmse'])} with {network.n_nodes_} nodes" in page.text
+    assert f"On rows held out it is {number(last['validation_rmse'])} then." in page.text
+    low, high = history["scope"][kept].min(), history["scope"][kept].max()
+    assert f"scopes from {number(low)} to {number(high)}," in page.text
+    assert page.text.count("tried and not kept.") == 2
+    assert f"Nodes tried and not kept {len(history) - network.n_nodes_} " in page.text
 
 
 def test_the_target_has_its_name(orders_page):

@@ -32,11 +32,13 @@ def facts(subject: Subject) -> dict[str, str]:
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
     histories = [grown.history_ for grown in networks]
+    undone = sum(int((grown.history_["nodes"] > grown.n_nodes_).sum()) for grown in networks)
     numbers = sum(_size(grown.network_) for grown in networks)
     return {
         "Model": type(subject.estimator).__name__,
         **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
+        **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
         "Linear part": _linear_part(network),
         "Activation": network.activation.name,
         "Scaling of the inputs": str(network.inputs.name or "none"),

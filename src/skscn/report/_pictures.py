@@ -20,6 +20,7 @@ from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
 from skscn.report._words import count, number, percent
 
+_UNDONE = "Paler: later nodes, which were tried and not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _INK, _LINE = "#010203", "#040506"
@@ -115,8 +116,12 @@ def growth_pictures(subject: Subject) -> list[Picture]:
 
 
 def _describe_convergence(display: ConvergenceDisplay) -> str:
-    histories = [history for history in display.histories if history.size]
+    pairs = list(zip(display.histories, display.kept, strict=True))
+    histories = [history[history["nodes"] <= kept] for history, kept in pairs if kept]
+    undone = _UNDONE if display.undone_lines_ else ""
     if not histories:
+        if undone:
+            return f"No node was kept, 0 nodes are left: the linear part alone does best on other rows. {undone}"
         return "No node was needed: the linear part alone reaches the wanted error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
     nodes = [history["nodes"][-1] for history in histories]
@@ -124,22 +129,21 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
     text = (
         f"The training error falls from {number(first)} to {number(last)} with {number(np.mean(nodes))} nodes{whose}."
     )
-    lowest = [history[np.argmin(history["validation_rmse"])] for history in histories if display.validation_lines_]
-    if lowest:
-        text += (
-            f" On rows held out it is lowest, {number(np.mean([row['validation_rmse'] for row in lowest]))}, "
-            f"with {number(np.mean([row['nodes'] for row in lowest]))} nodes."
-        )
-    return text
+    if display.validation_lines_:
+        held_out = np.mean([history["validation_rmse"][-1] for history in histories])
+        text += f" On rows held out it is {number(held_out)} then."
+    return f"{text} {undone}".rstrip()
 
 
 def _describe_scopes(display: ScopeDisplay) -> str:
-    if not display.scopes.size:
-        return "There are no nodes, hence no scopes."
-    low, middle, high = np.quantile(display.scopes, (0.0, 0.5, 1.0))
+    undone = "" if display.kept.all() else _UNDONE
+    if not display.kept.any():
+        return f"There are no nodes, hence no scopes. {undone}".rstrip()
+    low, middle, high = np.quantile(display.scopes[display.kept], (0.0, 0.5, 1.0))
     if low == high:
-        return f"All nodes were accepted in the scope λ = {number(low)}."
-    return f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+        return f"All nodes were accepted in the scope λ = {number(low)}. {undone}".rstrip()
+    text = f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+    return f"{text} {undone}".rstrip()
 
 
 def error_pictures(subject: Subject, output: int, coverage: float | None) -> list[Picture]:
@@ -153,13 +157,12 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
         _draw_predictions,
         y[subject.sample],
         predictions[subject.sample],
-        interval=interval,
         random_state=SEED,
     )
     correlation = np.corrcoef(y, predictions)[0, 1] if y.std() > 0.0 < predictions.std() else np.nan
     return [
         picture(
-            of_sample,
+            partial(of_sample, interval=interval),
             "True against predicted",
             partial(_describe_predictions, correlation=correlation, coverage=coverage),
         ),
@@ -203,7 +206,10 @@ def _describe_residuals_over_range(display: PredictionErrorDisplay) -> str:
 
 def _describe_residuals(display: ResidualDisplay) -> str:
     low, middle, high = map(number, display.quantiles)
-    return f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is normal."
+    return (
+        f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is the normal "
+        "distribution of the same spread."
+    )
 
 
 def reliability_picture(subject: Subject) -> Picture:
