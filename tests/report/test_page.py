@@ -1,3 +1,4 @@
+import re
 import sys
 
 import numpy as np
@@ -228,6 +229,27 @@ def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
     assert f"Nodes tried and not kept {len(history) - network.n_nodes_} " in page.text
 
 
+def test_the_data_are_the_columns_of_the_table(orders_page, orders):
+    text = orders_page.text.split("The data")[2].split("How to use it")[0]
+    first, last = (f"{moment:%Y-%m-%d}" for moment in (orders["ordered at"].min(), orders["ordered at"].max()))
+    assert f"ordered at date – {first} " in text
+    assert f" {last} " in text
+    assert f"km number {orders['km'].isna().sum()} {orders['km'].min():.2f} {orders['km'].median():.2f} " in text
+    assert "city category – 2 categories, most often" in text
+    assert "express boolean – true in" in text
+    for part in ("sine", "is missing", "city ="):
+        assert part not in orders_page.text
+
+
+def test_dependences_have_one_scale(orders_page):
+    """The pictures of a number and of a date have the same numbers at their sides."""
+    shown = orders_page.source.split("with the most important inputs")[1].split("How it grew")[0]
+    scales = [re.findall(r"text-anchor: end[^>]*>([^<]+)<", picture) for picture in shown.split("<svg")[1:]]
+    assert len(scales) == 2
+    assert len(scales[0]) >= 3
+    assert scales[0] == scales[1]
+
+
 def test_the_target_has_its_name(orders_page):
     assert "predictions of minutes are off by" in orders_page.text
     assert "the target" not in orders_page.text.replace("the target scaled", "")
@@ -242,8 +264,9 @@ def test_columns_of_one_input_are_shuffled_and_set_together(report):
     model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
     page = report(model, X, y, feature_names=names, groups={"colour": [0, 1, 2]})
     assert "What matters most: colour and noise." in page.text
-    assert "colour: mean prediction for each category" in page.text
+    assert "colour Mean prediction for each category" in page.text
     assert [f"{v:.0f}" for v in map(float, page.text.split("the target red ")[1].split()[:5:2])] == ["1", "5", "9"]
+    assert "colour 3 categories, most often" in page.text
 
 
 def test_rows_may_come_as_a_frame_or_as_an_array_with_names(page, network, diabetes, report):

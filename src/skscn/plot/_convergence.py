@@ -71,10 +71,11 @@ class ConvergenceDisplay:
     def _draw(self, history: np.ndarray, kept: int, error: str, **style):
         """The line of the kept nodes; a paler one goes on from its end."""
         n_kept = int((history["nodes"] <= kept).sum())
-        rest = history[max(n_kept - 1, 0) :]
+        (line,) = self.ax_.plot(history["nodes"][:n_kept], history[error][:n_kept], **style)
         if n_kept < len(history):
+            rest = history[max(n_kept - 1, 0) :]
             self.undone_lines_ += self.ax_.plot(rest["nodes"], rest[error], alpha=PALE, **style)
-        return self.ax_.plot(history["nodes"][:n_kept], history[error][:n_kept], **style)[0]
+        return line
 
     def _colour_by_scope(self, history: np.ndarray, kept: int) -> None:
         points = self.ax_.scatter(
@@ -95,7 +96,7 @@ class ConvergenceDisplay:
         if self.validation_lines_:
             self.validation_lines_[0].set_label(f"held-out rows{whose}")
         if self.undone_lines_ and whose:
-            self.undone_lines_[0].set_label("not kept")
+            self.undone_lines_[-1].set_label("not kept")
         self.ax_.set(xlabel="nodes", ylabel="RMSE of the scaled target")
         logarithmic(self.ax_, np.concatenate([history["train_rmse"] for history in self.histories]))
         self.ax_.legend(frameon=False)

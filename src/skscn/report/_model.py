@@ -131,14 +131,15 @@ def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
 def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
     """Code for a model that is kept with the encoder of its table, in a pipeline."""
     more = ["probabilities = model.predict_proba(table)"] * subject.classifies + [
-        "lower, upper = model[-1].predict_interval(model[:-1].transform(table), coverage=0.9)"
+        "encoded = model[:-1].transform(table)\nlower, upper = model[-1].predict_interval(encoded, coverage=0.9)"
     ] * has_intervals(subject.estimator)
     lines = [
         "from skscn import load_model",
         "from skscn.tables import open_table",
         "",
         f"model = load_model({model_path!r})",
-        f"table = open_table({data_name!r}).read()  # or a DataFrame of pandas or Polars",
+        "# or a DataFrame of pandas or Polars:",
+        f"table = open_table({data_name!r}).read()",
         "predictions = model.predict(table)",
     ]
     return "\n".join([*lines, *more])

@@ -16,7 +16,7 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.report import _errors, _influence, _model, _pictures, _summary
 from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
-from skscn.report._words import count, fixed, number, percent
+from skscn.report._words import alike, count, fixed, number, percent, share
 from skscn.tables import TableEncoder
 
 _IMPORTANCES_SHOWN = 30
@@ -163,9 +163,10 @@ def _dependences(subject: Subject, importances: list[_influence.Importance]) -> 
         if len(shown) > 1:
             found = [_standardised(item, subject.y) for item in found]
             unit = "mean prediction in deviations from the mean"
+    limits = _pictures.dependence_limits(found, shown)
+    named = dict(zip(shown, names, strict=True))
     pictures = [
-        None if item.categorical else _pictures.dependence_picture(item, unit, dict(zip(shown, names, strict=True)))
-        for item in found
+        None if item.kind == "category" else _pictures.dependence_picture(item, unit, named, limits) for item in found
     ]
     return {
         "dependences": list(zip(found, pictures, strict=True)),
@@ -190,7 +191,9 @@ def _render(content: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(number=number, percent=percent, count=count, fixed=fixed, themed=_pictures.themed)
+    environment.filters.update(
+        number=number, percent=percent, share=share, alike=alike, count=count, fixed=fixed, themed=_pictures.themed
+    )
     folder = files("skscn.report")
     source, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css"))
     return environment.from_string(source).render(style=style, **content)

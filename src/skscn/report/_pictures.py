@@ -39,7 +39,7 @@ _VARIABLES = {
 LINES = ((BLUE, "none"), (ORANGE, "6 2"), (GREEN, "2 2"), (PURPLE, "8 2 2 2"), (GREY, "4 4"))
 _LOOK = {
     "svg.fonttype": "none",
-    "font.size": 9.0,
+    "font.size": 10.5,
     "text.color": _INK,
     "axes.labelcolor": _INK,
     "axes.edgecolor": _LINE,
@@ -54,7 +54,7 @@ _LOOK = {
     "ytick.color": _LINE,
     "xtick.labelcolor": _INK,
     "ytick.labelcolor": _INK,
-    "legend.fontsize": 8.0,
+    "legend.fontsize": 9.5,
     "legend.frameon": False,
     "figure.facecolor": "none",
 }
@@ -241,26 +241,43 @@ def _describe_reliability(display: CalibrationDisplay) -> str:
     )
 
 
-def dependence_picture(dependence: Dependence, unit: str, shown: dict[int, str]) -> Picture:
+def dependence_picture(
+    dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float]
+) -> Picture:
     """Mean prediction against the values of one input; ``shown`` are numbers and names of outputs or classes."""
-    draw = partial(_draw_dependence, dependence, unit, shown)
+    draw = partial(_draw_dependence, dependence, unit, shown, limits)
     return picture(draw, f"dependence on {dependence.name}", lambda _: _describe_dependence(dependence, unit, shown))
 
 
-def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], ax) -> None:
+def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[float, float]:
+    """One range for all pictures: what hardly matters has to look like it."""
+    responses = np.concatenate([dependence.responses[:, shown].ravel() for dependence in dependences])
+    low, high = float(responses.min()), float(responses.max())
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax) -> None:
     few = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
     for output, (colour, dashes) in zip(shown, LINES, strict=False):
         style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
         ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)
-    ax.set(xlabel="value of the input", ylabel=unit)
-    ax.locator_params(nbins=6)
+    ax.set(xlabel="value of the input", ylabel=unit, ylim=limits)
+    ax.locator_params(axis="y", nbins=6)
+    if dependence.kind == "date":
+        dates = optional("matplotlib.dates", "A report")
+        ax.xaxis.set_major_locator(dates.AutoDateLocator(maxticks=6))
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(ax.xaxis.get_major_locator()))
+    else:
+        ax.locator_params(axis="x", nbins=6)
 
 
 def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str]) -> str:
     output, name = next(iter(shown.items()))
     responses = dependence.responses[:, output]
     low, high = np.argmin(responses), np.argmax(responses)
+    written = str if dependence.kind == "date" else number
     return (
-        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {number(dependence.values[low])}; "
-        f"highest, {number(responses[high])}, at {number(dependence.values[high])}."
+        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {written(dependence.values[low])}; "
+        f"highest, {number(responses[high])}, at {written(dependence.values[high])}."
     )

@@ -85,6 +85,20 @@ class Subject:
         """The probability of each class, for all rows."""
         return self.estimator.predict_proba(self.X)
 
+    def is_one_hot(self, name: str) -> bool:
+        """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
+        if name in self.sources:
+            return self.sources[name].kind == "category"
+        values = self.sample_rows[:, self.inputs[name]]
+        return values.shape[1] > 1 and bool(np.isin(values, (0.0, 1.0)).all() and (values.sum(axis=1) <= 1.0).all())
+
+    def categories(self, name: str) -> list[str]:
+        """What the columns of a category stand for."""
+        names = [self.columns[column] for column in self.inputs[name]]
+        if name not in self.sources:
+            return names
+        return [column.removeprefix(f"{name} = ").removeprefix(f"{name} is ") for column in names]
+
     def responses(self, X: np.ndarray) -> np.ndarray:
         """What the model says about rows, of shape (rows, classes) or (rows, m)."""
         return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
