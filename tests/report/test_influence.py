@@ -8,6 +8,7 @@ from sklearn.inspection import partial_dependence
 
 from skscn import SCNRegressor
 from skscn.report._influence import dependences, importances
+from skscn.report._pictures import dependence_picture
 from skscn.report._subject import open_subject
 from skscn.tables import TableEncoder
 
@@ -93,3 +94,17 @@ def test_dates_are_moved_by_weeks(encoded):
     assert steps == {0}
     assert date(2024, 12, 20) < day.values[0] <= date(2025, 1, 1) < day.values[-1] < date(2025, 7, 21)
     assert (np.diff(day.responses[:, 0]) > 0.0).all()
+
+
+@pytest.mark.parametrize("span", [0.5, 3.0, 20.0, 4000.0])
+def test_dates_of_any_span_can_be_drawn(span):
+    rng = np.random.default_rng(0)
+    days = rng.uniform(0.0, span, 60)
+    table = pd.DataFrame({"day": pd.Timestamp("2025-01-01 06:00") + pd.to_timedelta(days, "D")})
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    subject = open_subject(SCNRegressor(max_nodes=2, random_state=0).fit(X, days), X, days, encoder=encoder)
+    (dependence,) = dependences(subject, importances(subject))
+    drawn = dependence_picture(dependence, "mean prediction", {0: "days"}, (0.0, span))
+    assert f">{dependence.values[0]}<" in drawn.svg
+    assert f">{dependence.values[-1]}<" in drawn.svg

@@ -265,9 +265,9 @@ def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], l
     ax.set(xlabel="value of the input", ylabel=unit, ylim=limits)
     ax.locator_params(axis="y", nbins=6)
     if dependence.kind == "date":
-        dates = optional("matplotlib.dates", "A report")
-        ax.xaxis.set_major_locator(dates.AutoDateLocator(maxticks=6))
-        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(ax.xaxis.get_major_locator()))
+        last = len(dependence.values) - 1
+        marked = [dependence.values[place] for place in sorted({0, last // 2, last})]
+        ax.set_xticks(marked, labels=list(map(str, marked)))
     else:
         ax.locator_params(axis="x", nbins=6)
 
