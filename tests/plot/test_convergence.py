@@ -11,11 +11,22 @@ from skscn.plot import ConvergenceDisplay
 def test_errors_of_a_network_against_its_nodes(network, ax):
     display = ConvergenceDisplay.from_estimator(network, ax=ax)
     (train,), (validation,) = display.train_lines_, display.validation_lines_
-    np.testing.assert_array_equal(train.get_xdata(), network.history_["nodes"])
-    np.testing.assert_array_equal(train.get_ydata(), network.history_["train_rmse"])
-    np.testing.assert_array_equal(validation.get_ydata(), network.history_["validation_rmse"])
+    kept = network.history_[network.history_["nodes"] <= network.n_nodes_]
+    np.testing.assert_array_equal(train.get_xdata(), kept["nodes"])
+    np.testing.assert_array_equal(train.get_ydata(), kept["train_rmse"])
+    np.testing.assert_array_equal(validation.get_ydata(), kept["validation_rmse"])
     assert ax.get_yscale() == "log"
     assert f"kept: {network.n_nodes_} nodes" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_steps_that_were_undone_are_paler(network, ax):
+    display = ConvergenceDisplay.from_estimator(network, ax=ax)
+    assert 0 < network.n_nodes_ < network.history_["nodes"][-1]
+    for line, error in zip(display.undone_lines_, ("train_rmse", "validation_rmse"), strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), network.history_[error][network.n_nodes_ - 1 :])
+        assert line.get_alpha() < 0.5
+    pale = ax.collections[0].get_alpha() < 0.5
+    np.testing.assert_array_equal(pale, network.history_["nodes"] > network.n_nodes_)
 
 
 def test_steps_are_coloured_by_their_scope(network, ax):

@@ -11,6 +11,11 @@ def test_which_scope_won_when(network, ax):
     assert ax.get_yscale() == "log"
 
 
+def test_nodes_that_were_not_kept_are_paler(network, ax):
+    display = ScopeDisplay.from_estimator(network, ax=ax)
+    np.testing.assert_array_equal(display.points_.get_alpha() < 0.5, network.history_["nodes"] > network.n_nodes_)
+
+
 def test_the_steps_of_all_members(ensemble, ax):
     display = ScopeDisplay.from_estimator(ensemble, ax=ax)
     assert len(display.scopes) == sum(len(member.history_) for member in ensemble.members_)

@@ -1,10 +1,16 @@
+from datetime import date
+from itertools import pairwise
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence
 
 from skscn import SCNRegressor
 from skscn.report._influence import dependences, importances
+from skscn.report._pictures import dependence_picture
 from skscn.report._subject import open_subject
+from skscn.tables import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -34,6 +40,71 @@ def test_dependence_is_scikit_learns_partial_dependence(subject):
 
 
 def test_a_category_is_set_in_all_its_columns(subject):
-    (category,) = [d for d in dependences(subject, importances(subject)) if d.categorical]
+    (category,) = [d for d in dependences(subject, importances(subject)) if d.kind == "category"]
     assert (category.name, category.values) == ("d", ["d1", "d2"])
     assert np.diff(category.responses[:, 0]) == pytest.approx(-4.0, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def encoded():
+    """A table of all kinds of columns, with missing values; what was missing, early or far took long."""
+    rng = np.random.default_rng(0)
+    days = rng.uniform(0.0, 200.0, 400)
+    table = pd.DataFrame(
+        {
+            "km": np.where(rng.random(400) < 0.1, np.nan, rng.uniform(1.0, 9.0, 400)),
+            "day": pd.Timestamp("2025-01-01") + pd.to_timedelta(days, "D"),
+            "city": rng.choice(["Brno", "Praha"], 400),
+            "express": rng.random(400) < 0.5,
+        }
+    )
+    y = 3.0 * table["km"].fillna(20.0) + 0.1 * days + 2.0 * (table["city"] == "Praha") - 4.0 * table["express"]
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
+    return open_subject(model, X, y.to_numpy(), encoder=encoder)
+
+
+def test_dependences_are_those_of_the_columns_of_the_table(encoded):
+    found = {dependence.name: dependence for dependence in dependences(encoded, importances(encoded))}
+    assert {name: dependence.kind for name, dependence in found.items()} == {
+        "km": "number",
+        "day": "date",
+        "city": "category",
+        "express": "category",
+    }
+    effects = {name: np.ptp(dependence.responses) for name, dependence in found.items()}
+    kilometres, days = np.ptp(found["km"].values), (found["day"].values[-1] - found["day"].values[0]).days
+    expected = {"km": 3.0 * kilometres, "day": 0.1 * days, "city": 2.0, "express": 4.0}
+    assert effects == pytest.approx(expected, abs=0.1)
+    assert found["city"].values == ["Brno", "Praha"]
+    assert found["express"].values == ["false", "true"]
+
+
+def test_a_value_is_not_marked_as_missing_when_it_is_set(encoded):
+    """Rows that lack a number took 60, whatever the number that stands in for it."""
+    (km,) = [dependence for dependence in dependences(encoded, importances(encoded)) if dependence.name == "km"]
+    others = encoded.y.mean() - 3.0 * np.where(encoded.X[:, 1] == 1.0, 20.0, encoded.X[:, 0]).mean()
+    np.testing.assert_allclose(km.responses[:, 0], 3.0 * np.array(km.values) + others, atol=0.5)
+
+
+def test_dates_are_moved_by_weeks(encoded):
+    (day,) = [dependence for dependence in dependences(encoded, importances(encoded)) if dependence.name == "day"]
+    steps = {(late - early).days % 7 for early, late in pairwise(day.values)}
+    assert steps == {0}
+    assert date(2024, 12, 20) < day.values[0] <= date(2025, 1, 1) < day.values[-1] < date(2025, 7, 21)
+    assert (np.diff(day.responses[:, 0]) > 0.0).all()
+
+
+@pytest.mark.parametrize("span", [0.5, 3.0, 20.0, 4000.0])
+def test_dates_of_any_span_can_be_drawn(span):
+    rng = np.random.default_rng(0)
+    days = rng.uniform(0.0, span, 60)
+    table = pd.DataFrame({"day": pd.Timestamp("2025-01-01 06:00") + pd.to_timedelta(days, "D")})
+    encoder = TableEncoder().fit(table)
+    X = encoder.transform(table)
+    subject = open_subject(SCNRegressor(max_nodes=2, random_state=0).fit(X, days), X, days, encoder=encoder)
+    (dependence,) = dependences(subject, importances(subject))
+    drawn = dependence_picture(dependence, "mean prediction", {0: "days"}, (0.0, span))
+    assert f">{dependence.values[0]}<" in drawn.svg
+    assert f">{dependence.values[-1]}<" in drawn.svg

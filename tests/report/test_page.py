@@ -1,10 +1,13 @@
+import re
 import sys
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression
+from sklearn.pipeline import make_pipeline
 
 from skscn import (
     IRVFLRegressor,
@@ -13,8 +16,11 @@ from skscn import (
     SCNEnsembleClassifier,
     SCNEnsembleRegressor,
     SCNRegressor,
+    save_model,
 )
 from skscn.report import write_report
+from skscn.report._words import number
+from skscn.tables import TableEncoder
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" $\\frac{1}$ {{ 7 * 6 }} 名前"
 FEW = {"max_nodes": 3, "early_stopping": True, "validation_fraction": 0.2, "random_state": 0}
@@ -141,6 +147,114 @@ def test_how_to_use_the_model(page):
     assert "skscn export 'my models/a.scn' 'my models/a.onnx'" in page.text
 
 
+@pytest.fixture(scope="module")
+def orders():
+    """A table of all kinds of columns, with missing values, and how long orders took."""
+    rng = np.random.default_rng(0)
+    n = 260
+    minutes = rng.integers(0, 300 * 1440, n)
+    table = pd.DataFrame(
+        {
+            "ordered at": pd.Timestamp("2025-01-01") + pd.to_timedelta(minutes, "min"),
+            "city": rng.choice(["Brno", "Praha"], n),
+            "km": np.where(rng.random(n) < 0.1, np.nan, rng.uniform(1.0, 9.0, n).round(2)),
+            "express": rng.random(n) < 0.5,
+        }
+    )
+    table["minutes"] = 3.0 * table["km"].fillna(5.0) + 5.0 * (table["city"] == "Praha") + rng.normal(size=n)
+    return table
+
+
+@pytest.fixture(scope="module")
+def of_orders(orders):
+    """A pipeline as ``skscn fit`` makes them."""
+    member = SCNRegressor(max_nodes=6, early_stopping=True, validation_fraction=0.2)
+    ensemble = SCNEnsembleRegressor(member, n_members=3, random_state=0)
+    return make_pipeline(TableEncoder(), ensemble).fit(orders.drop(columns="minutes"), orders["minutes"])
+
+
+@pytest.fixture(scope="module")
+def orders_page(of_orders, orders, report):
+    X = of_orders[0].transform(orders)
+    y = orders["minutes"].to_numpy()
+    return report(of_orders[-1], X, y, encoder=of_orders[0], target_name="minutes", data_name="orders.csv")
+
+
+def run_printed(page, folder, monkeypatch):
+    """What the code on a page computes."""
+    (code,) = [text for text in page.words if text.startswith(("from skscn import load", "import pandas"))]
+    monkeypatch.chdir(folder)
+    found = {}
+    exec(code, found)
+    return found
+
+
+def test_the_printed_code_runs_on_a_table(of_orders, orders, orders_page, tmp_path, monkeypatch):
+    save_model(of_orders, tmp_path / "model.scn")
+    orders.to_csv(tmp_path / "orders.csv", index=False)
+    found = run_printed(orders_page, tmp_path, monkeypatch)
+    np.testing.assert_allclose(found["predictions"], of_orders.predict(orders))
+    assert (found["lower"] < found["upper"]).all()
+
+
+@pytest.mark.parametrize("estimator", [REGRESSORS[-1], CLASSIFIERS[0]], ids=name)
+@pytest.mark.parametrize("named", [True, False])
+def test_the_printed_code_runs_on_rows(estimator, named, diabetes, report, tmp_path, monkeypatch):
+    X, y = diabetes[0][:200], diabetes[1][:200]
+    y = (y > y.median()).rename("ill") if isinstance(estimator, SCNClassifier) else y
+    rows = X if named else X.to_numpy()
+    model = clone(estimator).fit(rows, y)
+    page = report(model, rows, y, feature_names=list(X), data_name="rows.csv")
+    save_model(model, tmp_path / "model.scn")
+    X.assign(target=y).to_csv(tmp_path / "rows.csv", index=False)
+    found = run_printed(page, tmp_path, monkeypatch)
+    np.testing.assert_array_equal(found["predictions"], model.predict(rows))
+    assert ("probabilities" in found) == isinstance(estimator, SCNClassifier)
+
+
+def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (150, 2))
+    y = np.sin(2.0 * X[:, 0]) + rng.normal(0.0, 0.5, 150)
+    network = SCNRegressor(max_nodes=30, early_stopping=True, n_iter_no_change=8, random_state=0).fit(X, y)
+    history, kept = network.history_, network.history_["nodes"] <= network.n_nodes_
+    assert 0 < kept.sum() < len(history)
+    page = report(network, X, y)
+    last = history[kept][-1]
+    assert f"to {number(last['train_rmse'])} with {network.n_nodes_} nodes" in page.text
+    assert f"On rows held out it is {number(last['validation_rmse'])} then." in page.text
+    low, high = history["scope"][kept].min(), history["scope"][kept].max()
+    assert f"scopes from {number(low)} to {number(high)}," in page.text
+    assert page.text.count("tried and not kept.") == 2
+    assert f"Nodes tried and not kept {len(history) - network.n_nodes_} " in page.text
+
+
+def test_the_data_are_the_columns_of_the_table(orders_page, orders):
+    text = orders_page.text.split("The data")[2].split("How to use it")[0]
+    first, last = (f"{moment:%Y-%m-%d}" for moment in (orders["ordered at"].min(), orders["ordered at"].max()))
+    assert f"ordered at date – {first} " in text
+    assert f" {last} " in text
+    assert f"km number {orders['km'].isna().sum()} {orders['km'].min():.2f} {orders['km'].median():.2f} " in text
+    assert "city category – 2 categories, most often" in text
+    assert "express boolean – true in" in text
+    for part in ("sine", "is missing", "city ="):
+        assert part not in orders_page.text
+
+
+def test_dependences_have_one_scale(orders_page):
+    """The pictures of a number and of a date have the same numbers at their sides."""
+    shown = orders_page.source.split("with the most important inputs")[1].split("How it grew")[0]
+    scales = [re.findall(r"text-anchor: end[^>]*>([^<]+)<", picture) for picture in shown.split("<svg")[1:]]
+    assert len(scales) == 2
+    assert len(scales[0]) >= 3
+    assert scales[0] == scales[1]
+
+
+def test_the_target_has_its_name(orders_page):
+    assert "predictions of minutes are off by" in orders_page.text
+    assert "the target" not in orders_page.text.replace("the target scaled", "")
+
+
 def test_columns_of_one_input_are_shuffled_and_set_together(report):
     rng = np.random.default_rng(0)
     colour = rng.integers(3, size=400)
@@ -150,8 +264,9 @@ def test_columns_of_one_input_are_shuffled_and_set_together(report):
     model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
     page = report(model, X, y, feature_names=names, groups={"colour": [0, 1, 2]})
     assert "What matters most: colour and noise." in page.text
-    assert "colour: mean prediction for each category" in page.text
+    assert "colour Mean prediction for each category" in page.text
     assert [f"{v:.0f}" for v in map(float, page.text.split("the target red ")[1].split()[:5:2])] == ["1", "5", "9"]
+    assert "colour 3 categories, most often" in page.text
 
 
 def test_rows_may_come_as_a_frame_or_as_an_array_with_names(page, network, diabetes, report):

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skscn.report._words import count, listed, number, percent
+from skscn.report._words import alike, count, listed, number, percent, share
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,15 @@ from skscn.report._words import count, listed, number, percent
 )
 def test_numbers(value, text):
     assert number(value) == text
+
+
+def test_numbers_of_one_kind_have_as_many_digits():
+    assert alike([2.69, 2.4, 11.0]) == ["2.69", "2.40", "11.00"]
+    assert alike([0.94, 0.919, 0.0, -0.5]) == ["0.940", "0.919", "0.000", "−0.500"]
+    assert alike([1200.4, 3.0]) == ["1,200", "3"]
+    assert alike([5.0, 1000.0]) == ["5", "1,000"]
+    assert alike([1e-9, np.nan]) == ["1.00e−09", "–"]
+    assert [share(value) for value in (0.5, np.nan)] == ["50.0\N{NO-BREAK SPACE}%", "–"]
 
 
 def test_what_is_no_number():

@@ -9,7 +9,7 @@ import numpy as np
 from skscn.cli._models import encoded_batches, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
-from skscn.tables import open_table
+from skscn.tables import TableEncoder, open_table
 
 # A page needs no more rows than that.
 _MOST_ROWS = 50_000
@@ -43,6 +43,8 @@ def run_report(
         out,
         feature_names=list(encoder.get_feature_names_out()),
         groups=encoder.groups_,
+        encoder=encoder if isinstance(encoder, TableEncoder) else None,
+        target_name=target.name,
         title=title or f"{target.name} from {data.name}",
         model_path=str(model_path),
         data_name=data.name,

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.plot._networks import grown_networks
-from skscn.plot._style import BLUE, GREY, ORANGE, axes_for, logarithmic, plain_numbers, scope_colours
+from skscn.plot._style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
 
 
 class ConvergenceDisplay:
     """Training and validation error against the number of nodes.
 
     The steps of one network are coloured by the scope λ that their node was accepted in; of an ensemble, every member
-    is a thin line.
+    is a thin line. Steps that early stopping has undone are paler.
 
     Parameters
     ----------
@@ -25,7 +25,9 @@ class ConvergenceDisplay:
     ----------
     ax_ : matplotlib Axes
     train_lines_, validation_lines_ : list of matplotlib artists
-        One line a network; validation errors only where rows were held out.
+        One line a network, as far as its nodes were kept; validation errors only where rows were held out.
+    undone_lines_ : list of matplotlib artists
+        How the lines went on with nodes that were not kept.
 
     Examples
     --------
@@ -52,22 +54,37 @@ class ConvergenceDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = ax = axes_for(ax)
         alone = len(self.histories) == 1
-        thickness = {"linewidth": 1.4} if alone else {"linewidth": 0.8, "alpha": 0.7}
-        self.train_lines_, self.validation_lines_ = [], []
-        for history in self.histories:
-            self.train_lines_ += ax.plot(history["nodes"], history["train_rmse"], color=BLUE, **thickness)
+        style = {"linewidth": 1.4 if alone else 0.8}
+        self.train_lines_: list = []
+        self.validation_lines_: list = []
+        self.undone_lines_: list = []
+        for history, kept in zip(self.histories, self.kept, strict=True):
+            self.train_lines_.append(self._draw(history, kept, "train_rmse", color=BLUE, **style))
             if np.isfinite(history["validation_rmse"]).any():
-                self.validation_lines_ += ax.plot(
-                    history["nodes"], history["validation_rmse"], color=ORANGE, linestyle="--", **thickness
-                )
+                line = self._draw(history, kept, "validation_rmse", color=ORANGE, linestyle="--", **style)
+                self.validation_lines_.append(line)
         if alone:
             self._colour_by_scope(self.histories[0], self.kept[0])
         self._describe("" if alone else f" of {len(self.histories)} members")
         return self
 
+    def _draw(self, history: np.ndarray, kept: int, error: str, **style):
+        """The line of the kept nodes; a paler one goes on from its end."""
+        n_kept = int((history["nodes"] <= kept).sum())
+        (line,) = self.ax_.plot(history["nodes"][:n_kept], history[error][:n_kept], **style)
+        if n_kept < len(history):
+            rest = history[max(n_kept - 1, 0) :]
+            self.undone_lines_ += self.ax_.plot(rest["nodes"], rest[error], alpha=PALE, **style)
+        return line
+
     def _colour_by_scope(self, history: np.ndarray, kept: int) -> None:
         points = self.ax_.scatter(
-            history["nodes"], history["train_rmse"], s=14, zorder=3, **scope_colours(history["scope"])
+            history["nodes"],
+            history["train_rmse"],
+            s=14,
+            zorder=3,
+            alpha=opacities(history["nodes"] <= kept, 1.0),
+            **scope_colours(history["scope"]),
         )
         bar = self.ax_.figure.colorbar(points, ax=self.ax_, label="scope λ")
         plain_numbers(bar.ax.yaxis)
@@ -78,6 +95,8 @@ class ConvergenceDisplay:
         self.train_lines_[0].set_label(f"training{whose}")
         if self.validation_lines_:
             self.validation_lines_[0].set_label(f"held-out rows{whose}")
+        if self.undone_lines_ and whose:
+            self.undone_lines_[-1].set_label("not kept")
         self.ax_.set(xlabel="nodes", ylabel="RMSE of the scaled target")
         logarithmic(self.ax_, np.concatenate([history["train_rmse"] for history in self.histories]))
         self.ax_.legend(frameon=False)

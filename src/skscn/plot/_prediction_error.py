@@ -112,6 +112,8 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
             scatter_kwargs={"color": BLUE, "alpha": 0.6, "s": 14, **(scatter_kwargs or {})},
             line_kwargs={"color": GREY, "alpha": 1.0, **(line_kwargs or {})},
         )
+        across, up = ("predicted", "true" if kind == "actual_vs_predicted" else "residual (true − predicted)")
+        self.ax_.set(xlabel=across, ylabel=up)
         # Round numbers rather than scikit-learn's, which divide the range.
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
             axis.set_major_locator(optional("matplotlib.ticker", "A picture").MaxNLocator(6))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.plot._networks import grown_networks
-from skscn.plot._style import axes_for, logarithmic, scope_colours
+from skscn.plot._style import axes_for, logarithmic, opacities, scope_colours
 
 
 class ScopeDisplay:
-    """The scope λ that each node was accepted in, in the order of growth.
+    """The scope λ that each node was accepted in, in the order of growth; nodes that were not kept are paler.
 
     Parameters
     ----------
@@ -17,6 +17,8 @@ class ScopeDisplay:
         The number of nodes after each step; of an ensemble, one member's steps after the other's.
     scopes : ndarray of float
         The scope of each step.
+    kept : ndarray of bool, default=None
+        Whether the node of each step is still there after early stopping; None: all are.
 
     Attributes
     ----------
@@ -35,19 +37,23 @@ class ScopeDisplay:
     True
     """
 
-    def __init__(self, *, nodes: np.ndarray, scopes: np.ndarray):
+    def __init__(self, *, nodes: np.ndarray, scopes: np.ndarray, kept: np.ndarray | None = None):
         self.nodes, self.scopes = nodes, scopes
+        self.kept = np.ones(len(nodes), dtype=bool) if kept is None else kept
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None) -> ScopeDisplay:
         """Draw the scopes of a fitted network, or of all members of an ensemble."""
-        steps = np.concatenate([network.history_[["nodes", "scope"]] for network in grown_networks(estimator)])
-        return cls(nodes=steps["nodes"], scopes=steps["scope"]).plot(ax)
+        networks = grown_networks(estimator)
+        steps = np.concatenate([network.history_[["nodes", "scope"]] for network in networks])
+        kept = np.concatenate([network.history_["nodes"] <= network.n_nodes_ for network in networks])
+        return cls(nodes=steps["nodes"], scopes=steps["scope"], kept=kept).plot(ax)
 
     def plot(self, ax=None) -> ScopeDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = axes_for(ax)
-        self.points_ = self.ax_.scatter(self.nodes, self.scopes, s=16, alpha=0.85, **scope_colours(self.scopes))
+        alpha = opacities(self.kept, 0.85)
+        self.points_ = self.ax_.scatter(self.nodes, self.scopes, s=16, alpha=alpha, **scope_colours(self.scopes))
         self.ax_.set(xlabel="nodes", ylabel="scope λ")
         logarithmic(self.ax_, self.scopes)
         return self

@@ -8,6 +8,8 @@ from skscn.extras import optional
 
 # Okabe and Ito's colours for all kinds of colour vision, and a grey between.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
+# How much is seen of what is not part of the network any more.
+PALE = 0.25
 # From narrow scopes to wide ones; all of middling lightness.
 _SCOPE_RAMP = ("#3a8fd0", "#98919a", "#dd7a1f")
 
@@ -26,6 +28,11 @@ def scope_colours(scopes: np.ndarray) -> dict:
     # One scope alone has a scale too.
     norm = colours.LogNorm(low, high) if low < high else colours.LogNorm(low / 2.0, high * 2.0)
     return {"c": scopes, "cmap": colours.LinearSegmentedColormap.from_list("scopes", _SCOPE_RAMP), "norm": norm}
+
+
+def opacities(kept: np.ndarray, opacity: float) -> np.ndarray | None:
+    """How opaque points are, those that were not kept less; None for no points, as matplotlib wants it."""
+    return np.where(kept, opacity, PALE) if kept.size else None
 
 
 def logarithmic(ax, values: np.ndarray) -> None:

@@ -10,6 +10,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from skscn.report._subject import SEED, Subject, two_dimensional
+from skscn.report._words import alike, share
 
 _RESAMPLES = 1000
 _GROUPS = 2000
@@ -29,6 +30,12 @@ class Measure:
     high: float
     baseline: float
     is_share: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        """Value, ends of the interval and baseline, with as many digits each."""
+        numbers = [self.value, self.low, self.high, self.baseline]
+        return list(map(share, numbers)) if self.is_share else alike(numbers)
 
 
 def regression_measures(y: np.ndarray, predictions: np.ndarray) -> list[Measure]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
 from skscn.plot._importance import permutation_importance
 from skscn.report._subject import SEED, Subject
+from skscn.tables._text import arrow
 
 _REPEATS = 5
 # Shuffles in all; with very many inputs each is shuffled once.
@@ -16,6 +18,8 @@ _INPUTS_SHOWN = 6
 _GRID = 30
 _FEW_VALUES = 12
 _DEPENDENCE_ROWS = 300
+# In microseconds.
+_DAY = 86400e6
 
 
 @dataclass(frozen=True)
@@ -54,42 +58,93 @@ class Dependence:
     name : str
         The input, or one of its columns.
     values : list
-        Numbers, or names of categories.
+        Numbers, dates, or names of categories.
     responses : ndarray of shape (values, outputs)
-    categorical : bool
+    kind : str
+        "number", "date" or "category".
     """
 
     name: str
     values: list
     responses: np.ndarray
-    categorical: bool
+    kind: str
 
 
 def dependences(subject: Subject, order: list[Importance]) -> list[Dependence]:
     """For the most important inputs."""
     found: list[Dependence] = []
     for importance in order[:_INPUTS_SHOWN]:
-        columns = subject.inputs[importance.name]
-        if len(columns) > 1 and _is_one_hot(subject.sample_rows[:, columns]):
-            found.append(_on_category(subject, importance.name, columns))
+        name = importance.name
+        if name in subject.sources:
+            found.append(_OF_KIND[subject.sources[name].kind](subject, name))
+        elif subject.is_one_hot(name):
+            found.append(_on_category(subject, name))
         else:
-            found += [_on_number(subject, column) for column in columns]
+            found += [_on_number(subject, subject.columns[column], [column]) for column in subject.inputs[name]]
     return found[:_INPUTS_SHOWN]
 
 
-def _is_one_hot(values: np.ndarray) -> bool:
-    return bool(np.isin(values, (0.0, 1.0)).all() and (values.sum(axis=1) <= 1.0).all())
-
-
-def _on_category(subject: Subject, name: str, columns: list[int]) -> Dependence:
+def _on_category(subject: Subject, name: str) -> Dependence:
+    columns = subject.inputs[name]
     responses = [_mean_response(subject, columns, indicators) for indicators in np.eye(len(columns))]
-    return Dependence(name, [subject.columns[column] for column in columns], np.array(responses), True)
+    return Dependence(name, subject.categories(name), np.array(responses), "category")
 
 
-def _on_number(subject: Subject, column: int) -> Dependence:
-    grid = _grid(subject.sample_rows[:, column])
-    responses = [_mean_response(subject, [column], value) for value in grid]
-    return Dependence(subject.columns[column], grid.tolist(), np.array(responses), False)
+def _on_number(subject: Subject, name: str, columns: list[int]) -> Dependence:
+    """On the first of some columns; the others, which mark missing values, are 0."""
+    grid = _grid(subject.sample_rows[:, columns[0]])
+    responses = [_mean_response(subject, columns, [value, *[0.0] * (len(columns) - 1)]) for value in grid]
+    return Dependence(name, grid.tolist(), np.array(responses), "number")
+
+
+def _on_source_number(subject: Subject, name: str) -> Dependence:
+    return _on_number(subject, name, subject.inputs[name])
+
+
+def _on_flag(subject: Subject, name: str) -> Dependence:
+    columns = subject.inputs[name]
+    no_mark = [0.0] * (len(columns) - 1)
+    responses = [_mean_response(subject, columns, [value, *no_mark]) for value in (0.0, 1.0)]
+    return Dependence(name, ["false", "true"], np.array(responses), "category")
+
+
+def _on_clock(subject: Subject, name: str) -> Dependence:
+    hours = np.arange(25.0)
+    ticks = np.minimum(hours * 3600e6, _DAY - 1.0).astype(np.int64)
+    columns = subject.inputs[name]
+    encoded = subject.sources[name].encode(arrow().array(ticks).cast(arrow().time64("us")))
+    return Dependence(
+        name, hours.tolist(), np.array([_mean_response(subject, columns, row) for row in encoded]), "number"
+    )
+
+
+def _on_date(subject: Subject, name: str) -> Dependence:
+    """Rows are moved as a whole: by weeks, or by days if they span few weeks, so that each keeps its own hour.
+
+    Setting one moment in all rows would show hours and days of the week that the grid happens to hit.
+    """
+    columns = subject.inputs[name]
+    days = subject.sample_rows[:_DEPENDENCE_ROWS, columns[0]]
+    step = 7.0 if np.ptp(days) > 8 * 7.0 else 1.0
+    starts = np.arange(np.floor(days.min() / step), np.floor(days.max() / step) + 1.0)
+    starts = step * np.unique(np.linspace(starts[0], starts[-1], min(_GRID, len(starts))).round())
+    source = subject.sources[name]
+
+    def moved(start: float) -> np.ndarray:
+        ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
+        return source.encode(arrow().array(ticks))
+
+    responses = np.array([_mean_response(subject, columns, moved(start)) for start in starts])
+    return Dependence(name, starts.astype("datetime64[D]").tolist(), responses, "date")
+
+
+_OF_KIND: dict[str, Callable[[Subject, str], Dependence]] = {
+    "number": _on_source_number,
+    "boolean": _on_flag,
+    "date": _on_date,
+    "time": _on_clock,
+    "category": _on_category,
+}
 
 
 def _grid(values: np.ndarray) -> np.ndarray:

@@ -11,11 +11,12 @@ from importlib.metadata import version
 import numpy as np
 
 import skscn
-from skscn.report._subject import Subject
+from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import count, number
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _LONGEST_VALUE = 200
+_COLUMNS_NAMED = 20
 _STOPS = {
     "tol": "the training error reached tol",
     "max_nodes": "max_nodes was reached",
@@ -31,11 +32,13 @@ def facts(subject: Subject) -> dict[str, str]:
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
     histories = [grown.history_ for grown in networks]
+    undone = sum(int((grown.history_["nodes"] > grown.n_nodes_).sum()) for grown in networks)
     numbers = sum(_size(grown.network_) for grown in networks)
     return {
         "Model": type(subject.estimator).__name__,
         **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
+        **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
         "Linear part": _linear_part(network),
         "Activation": network.activation.name,
         "Scaling of the inputs": str(network.inputs.name or "none"),
@@ -109,19 +112,7 @@ def versions() -> dict[str, str]:
 
 def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
     """How to use the model: code and commands that can be copied."""
-    classifies, interval = subject.classifies, hasattr(subject.estimator, "predict_interval")
-    extras = ["probabilities = model.predict_proba(rows)"] * classifies + [
-        "lower, upper = model.predict_interval(rows, coverage=0.9)"
-    ] * interval
-    python = "\n".join(
-        [
-            "from skscn import load_model",
-            "",
-            f"model = load_model({model_path!r})",
-            f"predictions = model.predict(rows)  # {count(len(subject.columns), 'column')}, as in the table above",
-            *extras,
-        ]
-    )
+    interval = has_intervals(subject.estimator)
     model, data = shlex.quote(model_path), shlex.quote(data_name)
     exported = f"{model_path.removesuffix('.scn')}.onnx"
     commands = [
@@ -130,8 +121,44 @@ def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
         f"skscn inspect {model}",
     ]
     return {
-        "From Python": python,
+        "From Python": (_on_tables if subject.sources else _on_rows)(subject, model_path, data_name),
         "From the command line": "\n".join(commands),
         "Without Python, as ONNX": f"skscn export {model} {shlex.quote(exported)}",
         "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
     }
+
+
+def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
+    """Code for a model that is kept with the encoder of its table, in a pipeline."""
+    more = ["probabilities = model.predict_proba(table)"] * subject.classifies + [
+        "encoded = model[:-1].transform(table)\nlower, upper = model[-1].predict_interval(encoded, coverage=0.9)"
+    ] * has_intervals(subject.estimator)
+    lines = [
+        "from skscn import load_model",
+        "from skscn.tables import open_table",
+        "",
+        f"model = load_model({model_path!r})",
+        "# or a DataFrame of pandas or Polars:",
+        f"table = open_table({data_name!r}).read()",
+        "predictions = model.predict(table)",
+    ]
+    return "\n".join([*lines, *more])
+
+
+def _on_rows(subject: Subject, model_path: str, data_name: str) -> str:
+    """Code for a model of numbers."""
+    more = ["probabilities = model.predict_proba(rows)"] * subject.classifies + [
+        "lower, upper = model.predict_interval(rows, coverage=0.9)"
+    ] * has_intervals(subject.estimator)
+    few = len(subject.columns) <= _COLUMNS_NAMED
+    chosen = f"[{subject.columns}]" if few else f".drop(columns={subject.outputs})"
+    lines = [
+        "import pandas",
+        "from skscn import load_model",
+        "",
+        f"model = load_model({model_path!r})",
+        f"table = pandas.read_csv({data_name!r})",
+        f"rows = table{chosen}{'' if subject.knows_names else '.to_numpy()'}",
+        "predictions = model.predict(rows)",
+    ]
+    return "\n".join([*lines, *more])

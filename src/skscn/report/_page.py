@@ -15,8 +15,9 @@ import numpy as np
 from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.report import _errors, _influence, _model, _pictures, _summary
-from skscn.report._subject import SAMPLE, Subject, open_subject
-from skscn.report._words import count, fixed, number, percent
+from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
+from skscn.report._words import alike, count, fixed, number, percent, share
+from skscn.tables import TableEncoder
 
 _IMPORTANCES_SHOWN = 30
 _OUTPUTS_PICTURED = 6
@@ -31,6 +32,8 @@ def write_report(
     *,
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
+    encoder: TableEncoder | None = None,
+    target_name: str | None = None,
     title: str | None = None,
     model_path: str | os.PathLike | None = None,
     data_name: str | None = None,
@@ -53,6 +56,11 @@ def write_report(
         Names of the columns; those of X, or of the rows in training, if not given.
     groups : mapping of str to sequences of int, default=None
         Name of an input -> the numbers of its columns, for inputs that more than one column encodes.
+    encoder : TableEncoder, default=None
+        What made X of a table, if the model is kept in a pipeline after it: the page then speaks of its columns.
+        It stands for ``feature_names`` and ``groups``.
+    target_name : str, default=None
+        What a single output is called; the name of y, if not given.
     title : str, default=None
         Heading of the page.
     model_path : path, default=None
@@ -76,7 +84,7 @@ def write_report(
     True
     """
     optional("matplotlib", "A report")
-    subject = open_subject(estimator, X, y, feature_names, groups)
+    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder)
     content = {
         **_quality(subject, data_name),
         **_growth(subject),
@@ -123,8 +131,7 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
 
 def _coverages(subject: Subject) -> list[list[_errors.Coverage]]:
     """How prediction intervals do, for ensembles that have any."""
-    has_intervals = hasattr(subject.estimator, "predict_interval") and getattr(subject.estimator, "_conformal", True)
-    return _errors.interval_coverages(subject) if has_intervals else []
+    return _errors.interval_coverages(subject) if has_intervals(subject.estimator) else []
 
 
 def _classes(subject: Subject) -> dict[str, Any]:
@@ -156,9 +163,10 @@ def _dependences(subject: Subject, importances: list[_influence.Importance]) -> 
         if len(shown) > 1:
             found = [_standardised(item, subject.y) for item in found]
             unit = "mean prediction in deviations from the mean"
+    limits = _pictures.dependence_limits(found, shown)
+    named = dict(zip(shown, names, strict=True))
     pictures = [
-        None if item.categorical else _pictures.dependence_picture(item, unit, dict(zip(shown, names, strict=True)))
-        for item in found
+        None if item.kind == "category" else _pictures.dependence_picture(item, unit, named, limits) for item in found
     ]
     return {
         "dependences": list(zip(found, pictures, strict=True)),
@@ -183,7 +191,9 @@ def _render(content: dict[str, Any]) -> str:
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
     )
-    environment.filters.update(number=number, percent=percent, count=count, fixed=fixed, themed=_pictures.themed)
+    environment.filters.update(
+        number=number, percent=percent, share=share, alike=alike, count=count, fixed=fixed, themed=_pictures.themed
+    )
     folder = files("skscn.report")
     source, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css"))
     return environment.from_string(source).render(style=style, **content)

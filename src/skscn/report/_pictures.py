@@ -20,6 +20,7 @@ from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
 from skscn.report._words import count, number, percent
 
+_UNDONE = "Paler: later nodes, which were tried and not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _INK, _LINE = "#010203", "#040506"
@@ -38,7 +39,7 @@ _VARIABLES = {
 LINES = ((BLUE, "none"), (ORANGE, "6 2"), (GREEN, "2 2"), (PURPLE, "8 2 2 2"), (GREY, "4 4"))
 _LOOK = {
     "svg.fonttype": "none",
-    "font.size": 9.0,
+    "font.size": 10.5,
     "text.color": _INK,
     "axes.labelcolor": _INK,
     "axes.edgecolor": _LINE,
@@ -53,7 +54,7 @@ _LOOK = {
     "ytick.color": _LINE,
     "xtick.labelcolor": _INK,
     "ytick.labelcolor": _INK,
-    "legend.fontsize": 8.0,
+    "legend.fontsize": 9.5,
     "legend.frameon": False,
     "figure.facecolor": "none",
 }
@@ -115,8 +116,12 @@ def growth_pictures(subject: Subject) -> list[Picture]:
 
 
 def _describe_convergence(display: ConvergenceDisplay) -> str:
-    histories = [history for history in display.histories if history.size]
+    pairs = list(zip(display.histories, display.kept, strict=True))
+    histories = [history[history["nodes"] <= kept] for history, kept in pairs if kept]
+    undone = _UNDONE if display.undone_lines_ else ""
     if not histories:
+        if undone:
+            return f"No node was kept, 0 nodes are left: the linear part alone does best on other rows. {undone}"
         return "No node was needed: the linear part alone reaches the wanted error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
     nodes = [history["nodes"][-1] for history in histories]
@@ -124,22 +129,21 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
     text = (
         f"The training error falls from {number(first)} to {number(last)} with {number(np.mean(nodes))} nodes{whose}."
     )
-    lowest = [history[np.argmin(history["validation_rmse"])] for history in histories if display.validation_lines_]
-    if lowest:
-        text += (
-            f" On rows held out it is lowest, {number(np.mean([row['validation_rmse'] for row in lowest]))}, "
-            f"with {number(np.mean([row['nodes'] for row in lowest]))} nodes."
-        )
-    return text
+    if display.validation_lines_:
+        held_out = np.mean([history["validation_rmse"][-1] for history in histories])
+        text += f" On rows held out it is {number(held_out)} then."
+    return f"{text} {undone}".rstrip()
 
 
 def _describe_scopes(display: ScopeDisplay) -> str:
-    if not display.scopes.size:
-        return "There are no nodes, hence no scopes."
-    low, middle, high = np.quantile(display.scopes, (0.0, 0.5, 1.0))
+    undone = "" if display.kept.all() else _UNDONE
+    if not display.kept.any():
+        return f"There are no nodes, hence no scopes. {undone}".rstrip()
+    low, middle, high = np.quantile(display.scopes[display.kept], (0.0, 0.5, 1.0))
     if low == high:
-        return f"All nodes were accepted in the scope λ = {number(low)}."
-    return f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+        return f"All nodes were accepted in the scope λ = {number(low)}. {undone}".rstrip()
+    text = f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+    return f"{text} {undone}".rstrip()
 
 
 def error_pictures(subject: Subject, output: int, coverage: float | None) -> list[Picture]:
@@ -153,13 +157,12 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
         _draw_predictions,
         y[subject.sample],
         predictions[subject.sample],
-        interval=interval,
         random_state=SEED,
     )
     correlation = np.corrcoef(y, predictions)[0, 1] if y.std() > 0.0 < predictions.std() else np.nan
     return [
         picture(
-            of_sample,
+            partial(of_sample, interval=interval),
             "True against predicted",
             partial(_describe_predictions, correlation=correlation, coverage=coverage),
         ),
@@ -203,7 +206,10 @@ def _describe_residuals_over_range(display: PredictionErrorDisplay) -> str:
 
 def _describe_residuals(display: ResidualDisplay) -> str:
     low, middle, high = map(number, display.quantiles)
-    return f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is normal."
+    return (
+        f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is the normal "
+        "distribution of the same spread."
+    )
 
 
 def reliability_picture(subject: Subject) -> Picture:
@@ -235,26 +241,43 @@ def _describe_reliability(display: CalibrationDisplay) -> str:
     )
 
 
-def dependence_picture(dependence: Dependence, unit: str, shown: dict[int, str]) -> Picture:
+def dependence_picture(
+    dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float]
+) -> Picture:
     """Mean prediction against the values of one input; ``shown`` are numbers and names of outputs or classes."""
-    draw = partial(_draw_dependence, dependence, unit, shown)
+    draw = partial(_draw_dependence, dependence, unit, shown, limits)
     return picture(draw, f"dependence on {dependence.name}", lambda _: _describe_dependence(dependence, unit, shown))
 
 
-def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], ax) -> None:
+def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[float, float]:
+    """One range for all pictures: what hardly matters has to look like it."""
+    responses = np.concatenate([dependence.responses[:, shown].ravel() for dependence in dependences])
+    low, high = float(responses.min()), float(responses.max())
+    margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
+    return low - margin, high + margin
+
+
+def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax) -> None:
     few = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
     for output, (colour, dashes) in zip(shown, LINES, strict=False):
         style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
         ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)
-    ax.set(xlabel="value of the input", ylabel=unit)
-    ax.locator_params(nbins=6)
+    ax.set(xlabel="value of the input", ylabel=unit, ylim=limits)
+    ax.locator_params(axis="y", nbins=6)
+    if dependence.kind == "date":
+        last = len(dependence.values) - 1
+        marked = [dependence.values[place] for place in sorted({0, last // 2, last})]
+        ax.set_xticks(marked, labels=list(map(str, marked)))
+    else:
+        ax.locator_params(axis="x", nbins=6)
 
 
 def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str]) -> str:
     output, name = next(iter(shown.items()))
     responses = dependence.responses[:, output]
     low, high = np.argmin(responses), np.argmax(responses)
+    written = str if dependence.kind == "date" else number
     return (
-        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {number(dependence.values[low])}; "
-        f"highest, {number(responses[high])}, at {number(dependence.values[high])}."
+        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {written(dependence.values[low])}; "
+        f"highest, {number(responses[high])}, at {written(dependence.values[high])}."
     )

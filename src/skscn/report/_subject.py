@@ -38,6 +38,10 @@ class Subject:
         Name of an input -> its columns.
     outputs : list of str
         Names of the m targets.
+    sources : dict of str to Column
+        Name of an input -> what its encoder has learnt about it; empty without an encoder.
+    knows_names : bool
+        Whether the model knows the names of its columns.
     """
 
     estimator: Any
@@ -47,6 +51,8 @@ class Subject:
     columns: list[str]
     inputs: dict[str, list[int]]
     outputs: list[str]
+    sources: dict[str, Any]
+    knows_names: bool
 
     @property
     def classifies(self) -> bool:
@@ -79,21 +85,48 @@ class Subject:
         """The probability of each class, for all rows."""
         return self.estimator.predict_proba(self.X)
 
+    def is_one_hot(self, name: str) -> bool:
+        """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
+        if name in self.sources:
+            return self.sources[name].kind == "category"
+        values = self.sample_rows[:, self.inputs[name]]
+        return values.shape[1] > 1 and bool(np.isin(values, (0.0, 1.0)).all() and (values.sum(axis=1) <= 1.0).all())
+
+    def categories(self, name: str) -> list[str]:
+        """What the columns of a category stand for."""
+        names = [self.columns[column] for column in self.inputs[name]]
+        if name not in self.sources:
+            return names
+        return [column.removeprefix(f"{name} = ").removeprefix(f"{name} is ") for column in names]
+
     def responses(self, X: np.ndarray) -> np.ndarray:
         """What the model says about rows, of shape (rows, classes) or (rows, m)."""
         return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
 
 
+def has_intervals(estimator) -> bool:
+    """Whether it is an ensemble whose prediction intervals are known."""
+    return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
+
+
 def open_subject(
-    estimator, X, y, feature_names: Sequence[str] | None, groups: Mapping[str, Sequence[int]] | None
+    estimator,
+    X,
+    y,
+    feature_names: Sequence[str] | None = None,
+    groups: Mapping[str, Sequence[int]] | None = None,
+    target_name: str | None = None,
+    encoder=None,
 ) -> Subject:
     """Check what a report is asked for."""
+    if encoder is not None:
+        feature_names, groups = list(encoder.get_feature_names_out()), encoder.groups_
     grown_networks(estimator)
     nameless = _nameless(estimator)
     # Names that do not fit are noticed.
     predictions = (estimator if hasattr(X, "columns") else nameless).predict(X)
     columns = _column_names(estimator, X, feature_names)
-    outputs = _output_names(y)
+    outputs = _output_names(y, target_name)
     X = check_array(X, accept_sparse="csr")
     y = np.asarray(y)
     check_consistent_length(X, y)
@@ -105,7 +138,17 @@ def open_subject(
         y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
         if y.shape != predictions.shape:
             raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
-    return Subject(nameless, X, y, predictions, columns, _inputs(columns, groups), outputs)
+    return Subject(
+        nameless,
+        X,
+        y,
+        predictions,
+        columns,
+        _inputs(columns, groups),
+        outputs,
+        sources={column.name: column for column in encoder.columns_} if encoder is not None else {},
+        knows_names=hasattr(estimator, "feature_names_in_"),
+    )
 
 
 def two_dimensional(values: np.ndarray) -> np.ndarray:
@@ -131,12 +174,13 @@ def _column_names(estimator, X, given: Sequence[str] | None) -> list[str]:
     return _distinct(names)
 
 
-def _output_names(y) -> list[str]:
-    names = getattr(y, "columns", None)
+def _output_names(y, target_name: str | None) -> list[str]:
+    names, shape = getattr(y, "columns", None), np.shape(y)
+    several = len(shape) == 2 and shape[1] > 1
+    if target_name is not None and not several:
+        return [target_name]
     if names is None:
         name = getattr(y, "name", None)
-        shape = np.shape(y)
-        several = len(shape) == 2 and shape[1] > 1
         names = [f"output {k + 1}" for k in range(shape[1])] if several else [name or "the target"]
     return _distinct(names)
 

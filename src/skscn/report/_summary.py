@@ -11,7 +11,7 @@ from scipy import sparse
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
-from skscn.report._words import count, listed, number, percent
+from skscn.report._words import alike, count, listed, number, percent
 
 _COLUMNS_SHOWN = 50
 
@@ -150,19 +150,77 @@ def _held_out_error(subject: Subject) -> float | None:
 
 @dataclass(frozen=True)
 class Column:
-    """What the values of a column are like."""
+    """What the values of a column are like: statistics, or where there are none, a note.
+
+    ``missing`` is the number of rows without a value; None where nothing marks them.
+    """
 
     name: str
-    values: list[str]
+    kind: str
+    missing: int | None = None
+    values: tuple[str, ...] = ()
+    note: str = ""
 
 
 STATISTICS = ("smallest", "median", "mean", "largest", "deviation")
 
 
 def input_columns(subject: Subject) -> list[Column]:
-    """The columns of the rows; those of sparse rows as in the sample."""
+    """The inputs; those of sparse rows as in the sample."""
     X = subject.sample_rows if sparse.issparse(subject.X) else subject.X
-    return [_describe(name, X[:, j]) for j, name in enumerate(subject.columns[:_COLUMNS_SHOWN])]
+    return [
+        _describe_input(subject, name, X[:, subject.inputs[name]]) for name in list(subject.inputs)[:_COLUMNS_SHOWN]
+    ]
+
+
+def _describe_input(subject: Subject, name: str, values: np.ndarray) -> Column:
+    source = subject.sources.get(name)
+    if subject.is_one_hot(name):
+        missing = getattr(source, "missing", False)
+        shown = values[:, :-1] if missing else values
+        return Column(
+            name, "category", int(values[:, -1].sum()) if missing else None, note=_frequent(subject, name, shown)
+        )
+    if source is None:
+        if values.shape[1] > 1:
+            return Column(name, "numbers", note=count(values.shape[1], "column"))
+        return _describe(name, values[:, 0])
+    marks = values[:, -1] if source.indicator else np.zeros(len(values))
+    missing = int(marks.sum()) if source.indicator else None
+    present = values[marks == 0.0, 0]
+    if not present.size:
+        return Column(name, source.kind, missing, note="missing in all rows")
+    if source.kind == "boolean":
+        return Column(name, source.kind, missing, note=f"true in {percent(present.mean())} of the rows")
+    return Column(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
+
+
+def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
+    counts = indicators.sum(axis=0)
+    most = int(counts.argmax())
+    often = f"most often {subject.categories(name)[most]} ({percent(counts[most] / len(indicators))})"
+    return f"{count(indicators.shape[1], 'category', 'categories')}, {often}"
+
+
+def _statistics(values: np.ndarray) -> tuple[str, ...]:
+    return tuple(alike(_five(values)))
+
+
+def _dates(days: np.ndarray) -> tuple[str, ...]:
+    *moments, deviation = _five(days)
+    return (*(str(np.datetime64(int(day // 1), "D")) for day in moments), f"{number(deviation)} days")
+
+
+def _times(hours: np.ndarray) -> tuple[str, ...]:
+    *moments, deviation = _five(hours)
+    return (*(f"{int(hour):02}:{int(60 * hour % 60):02}" for hour in moments), f"{number(deviation)} hours")
+
+
+def _five(values: np.ndarray) -> tuple[float, ...]:
+    return tuple(map(float, (values.min(), np.median(values), values.mean(), values.max(), values.std())))
+
+
+_WRITTEN = {"date": _dates, "time": _times}
 
 
 def target_columns(subject: Subject) -> list[Column]:
@@ -173,5 +231,4 @@ def target_columns(subject: Subject) -> list[Column]:
 
 
 def _describe(name: str, values: np.ndarray) -> Column:
-    statistics = (values.min(), np.median(values), values.mean(), values.max(), values.std())
-    return Column(name, [number(float(value)) for value in statistics])
+    return Column(name, "number", values=_statistics(values))

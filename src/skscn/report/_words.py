@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import numpy as np
 
 
 def number(value: float) -> str:
@@ -28,6 +30,22 @@ def percent(share: float) -> str:
 def fixed(value: float) -> str:
     """Three digits after the point."""
     return f"{value:.3f}".replace("-", "−")
+
+
+def alike(numbers: Iterable[float]) -> list[str]:
+    """Numbers of one kind, with as many digits after the point as most of them need to show three."""
+    values = np.array(list(numbers), dtype=np.float64)
+    sizes = np.abs(values[np.isfinite(values) & (values != 0.0)])
+    if not sizes.size or sizes.max() >= 1e9 or np.median(sizes) < 1e-4:
+        return list(map(number, values))
+    whole = (values == values.round()).all()
+    digits = 0 if whole else max(0, 2 - math.floor(math.log10(np.median(sizes))))
+    return [f"{value:,.{digits}f}".replace("-", "−") if math.isfinite(value) else number(value) for value in values]
+
+
+def share(value: float) -> str:
+    """A share in a table: one digit after the point."""
+    return f"{100 * value:.1f}".replace("-", "−") + "\N{NO-BREAK SPACE}%" if math.isfinite(value) else "–"
 
 
 def count(how_many: int, what: str, many: str | None = None) -> str:
