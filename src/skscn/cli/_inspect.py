@@ -21,7 +21,7 @@ def run_inspect(path: Path, voice: Voice) -> None:
     """Describe a model file."""
     model = open_model(path)
     description = describe_model(path)
-    scopes = np.concatenate([network.history_["scope"] for network in networks(model.estimator)])
+    scopes = np.concatenate([_kept_scopes(network) for network in networks(model.estimator)])
     facts = {
         **description,
         "target": model.target.name if model.target else None,
@@ -38,6 +38,11 @@ def _columns(model: Model) -> dict[str, str] | None:
     if isinstance(model.encoder, TableEncoder):
         return {column.name: column.kind for column in model.encoder.columns_}
     return dict.fromkeys(model.encoder.read_types, "number") if model.encoder else None
+
+
+def _kept_scopes(network) -> np.ndarray:
+    """λ of the steps whose nodes early stopping has kept."""
+    return network.history_["scope"][network.history_["nodes"] <= network.n_nodes_]
 
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
