@@ -9,6 +9,7 @@ import numpy as np
 from joblib import effective_n_jobs
 
 from skscn.activations import Activation
+from skscn.rows import _stretches
 from skscn.rows._base import Sample
 from skscn.rows._shard import Shard, Storage
 from skscn.rows._stretched import StretchedRows
@@ -46,7 +47,8 @@ class LocalRows(StretchedRows):
         self.storage = storage
         self._shard = Shard(storage, activation, sample_weight)
         self._stretches = stretches(self.n_rows)
-        self._threads = min(effective_n_jobs(n_jobs), len(self._stretches))
+        # A thread is worth its trouble for a long stretch or more.
+        self._threads = max(1, min(effective_n_jobs(n_jobs), self.n_rows // _stretches.STRETCH))
         self._executor: ThreadPoolExecutor | None = None
         self._begin_fit()
 
