@@ -119,13 +119,7 @@ def open_model(path: Path) -> Model:
     """Open a model file."""
     if not path.exists():
         raise ModelFileError(f"There is no model {path}{near_file(path)}")
-    try:
-        notes, model = describe_model(path)["notes"], load_model(path)
-    except ModelFileError as error:
-        # Advice for those who write Python is none for those who use the program.
-        if "save_model" not in str(error):
-            raise
-        raise ModelFileError(f"{path} is not a model file of skscn (made by skscn fit), or it is damaged.") from error
+    notes, model = describe_model(path)["notes"], load_model(path)
     target = Target.from_json(notes["target"]) if "target" in notes else None
     if isinstance(model, Pipeline) and isinstance(model[0], TableEncoder):
         encoder = model[0]
