@@ -11,8 +11,8 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"datasets", "extras", "files", "words"},
-    {"archive"},
+    {"extras", "files", "words"},
+    {"archive", "datasets"},
     {"activations", "scaling"},
     {"supervision"},
     {"kernels"},

@@ -9,21 +9,19 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError, deserialize
 from safetensors.numpy import save
 
-from skscn.files import replace_file
+from skscn.files import patiently, replace_file
 
 # Bytes that a header may have, and levels that it may be nested: parsed, it takes some thirty times its size.
 _LARGEST_HEADER, _DEEPEST = 2**24, 48
 # Types of arrays, as safetensors calls them.
-_TYPES = {"F64", "I64", "I32", "U32", "BOOL"}
+_TYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U32": np.uint32, "BOOL": np.bool_}
 _METADATA = "skscn"
 
 
@@ -60,48 +58,56 @@ def write_archive(path: Path, kind: Kind, about: dict, arrays: dict[str, np.ndar
     about = {"kind": kind.name, "format": kind.newest, **about, "arrays": _fingerprint(arrays)}
     header = json.dumps({**about, "checksum": _checksum(about)}, allow_nan=False)
     content = save(arrays, {_METADATA: header})
-    if int.from_bytes(content[:8], "little") > _LARGEST_HEADER:
+    if _header_length(content) > _LARGEST_HEADER:
         raise kind.error(f"The header of {path} would be larger than {_LARGEST_HEADER} bytes, more than is read again.")
     replace_file(path, content)
 
 
 def read_header(path: Path, kind: Kind) -> dict:
-    """What a file says about its arrays, which are not read; its checksum has been verified."""
-    with _opened(path, kind) as file:
-        return _header(file, path, kind)
+    """What a file says about its arrays; its checksum has been verified, those of the arrays have not."""
+    return _opened(path, kind)[0]
 
 
 def read_archive(path: Path, kind: Kind) -> tuple[dict, dict[str, np.ndarray]]:
-    """The header and the arrays; no more memory is used than the file is large."""
-    with _opened(path, kind) as file:
-        about = _header(file, path, kind)
-        arrays = {name: _array(file, name, path, kind) for name in sorted(file.keys())}
+    """The header and the arrays; memory is used for the file and for its arrays, whatever it claims."""
+    about, parts, length = _opened(path, kind)
+    arrays = {name: _array(parts[name], name, length, path, kind) for name in sorted(parts)}
     if about.get("arrays") != _fingerprint(arrays):
         raise kind.refusal(path, "is damaged (the checksum of its arrays is wrong)")
     return about, arrays
 
 
-@contextmanager
-def _opened(path: Path, kind: Kind) -> Iterator[safe_open]:
+def _opened(path: Path, kind: Kind) -> tuple[dict, dict[str, dict], int]:
+    """The header, the arrays as safetensors gives them (type, shape and bytes), and the length of the file."""
+    content = _content(path, kind)
+    try:
+        parts = dict(deserialize(content))
+    except SafetensorError as error:
+        raise kind.refusal(path, f"is damaged ({error})") from error
+    return _header(content, path, kind), parts, len(content)
+
+
+def _content(path: Path, kind: Kind) -> bytes:
+    """The whole file, read at once: what is read later could be of another one that has taken its place."""
     if path.exists() and not path.is_file():
         raise kind.refusal(path, "is not a file")
-    with path.open("rb") as file:
-        length = int.from_bytes(file.read(8), "little")
-    if length > min(_LARGEST_HEADER, path.stat().st_size):
+    content = patiently(path.read_bytes)
+    if _header_length(content) > min(_LARGEST_HEADER, len(content) - 8):
         raise kind.refusal(
-            path, f"is no {kind.name} of skscn, or damaged (it does not begin with the length of a header)"
+            path, f"is not a scikit-scn {kind.name} file, or is damaged (it does not begin with the length of a header)"
         )
-    try:
-        with safe_open(path, framework="numpy") as file:
-            yield file
-    except (SafetensorError, OSError) as error:
-        raise kind.refusal(path, f"is damaged ({error})") from error
+    return content
 
 
-def _header(file: safe_open, path: Path, kind: Kind) -> dict:
-    text = (file.metadata() or {}).get(_METADATA)
+def _header_length(content: bytes) -> int:
+    return int.from_bytes(content[:8], "little")
+
+
+def _header(content: bytes, path: Path, kind: Kind) -> dict:
+    outer = json.loads(content[8 : 8 + _header_length(content)])
+    text = outer.get("__metadata__", {}).get(_METADATA)
     if text is None:
-        raise kind.refusal(path, f"is no {kind.name} of skscn")
+        raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
     try:
         about = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
@@ -109,7 +115,7 @@ def _header(file: safe_open, path: Path, kind: Kind) -> dict:
     if not isinstance(about, dict) or _is_deeper(about, _DEEPEST):
         raise kind.refusal(path, "is damaged (its header has another structure)")
     if about.get("kind") != kind.name:
-        raise kind.refusal(path, f"is no {kind.name} of skscn")
+        raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
     _check_format(about, path, kind)
     if about.pop("checksum", None) != _checksum(about):
         raise kind.refusal(path, "is damaged (the checksum of its header is wrong)")
@@ -130,14 +136,14 @@ def _check_format(about: dict, path: Path, kind: Kind) -> None:
         )
 
 
-def _array(file: safe_open, name: str, path: Path, kind: Kind) -> np.ndarray:
-    described = file.get_slice(name)
-    if described.get_dtype() not in _TYPES:
-        raise kind.refusal(path, f"is damaged (the array {name!r} has the type {described.get_dtype()})")
+def _array(part: dict, name: str, longest: int, path: Path, kind: Kind) -> np.ndarray:
+    if part["dtype"] not in _TYPES:
+        raise kind.refusal(path, f"is damaged (the array {name!r} has the type {part['dtype']})")
     # An array without elements may claim to be as long as it likes.
-    if any(length > path.stat().st_size for length in described.get_shape()):
-        raise kind.refusal(path, f"is damaged (the array {name!r} has the shape {described.get_shape()})")
-    return file.get_tensor(name)
+    if any(length > longest for length in part["shape"]):
+        raise kind.refusal(path, f"is damaged (the array {name!r} has the shape {part['shape']})")
+    array = np.frombuffer(part["data"], dtype=_TYPES[part["dtype"]]).reshape(part["shape"])
+    return np.require(array, requirements="W")
 
 
 def _without_repetition(pairs: list[tuple[str, object]]) -> dict:

@@ -157,7 +157,7 @@ def test_what_cannot_be_fitted_is_one_sentence(skscn, tmp_path, text, options, s
 
 def test_where_a_model_cannot_be_written_is_said_before_the_work(skscn, houses, tmp_path):
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "no" / "m.scn", code=1)
-    assert "There is no folder" in done.stderr
+    assert f"{tmp_path / 'no' / 'm.scn'} cannot be written: there is no folder" in done.stderr
     assert "is a folder" in skscn("fit", houses, "-t", "price", "-m", tmp_path, code=1).stderr
 
 

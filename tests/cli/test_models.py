@@ -138,10 +138,10 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         (["predict", "{iris}", "{iris_csv}", "-o", "p.xlsx"], "must end in one of .csv"),
         (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
         (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
-        (["predict", "{iris_csv}", "{iris_csv}"], "is no model of skscn"),
+        (["predict", "{iris_csv}", "{iris_csv}"], "is not a scikit-scn model file"),
         (["evaluate", "{iris}", "{iris_csv}", "--target", "width"], "predicts 'kind', not 'width'"),
         (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),
-        (["inspect", "{houses_csv}"], "is no model of skscn"),
+        (["inspect", "{houses_csv}"], "is not a scikit-scn model file"),
     ],
 )
 def test_what_cannot_be_done_is_one_sentence(skscn, houses_model, iris_model, houses, iris, arguments, sentence):

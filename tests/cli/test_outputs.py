@@ -1,5 +1,6 @@
 """Where the commands may write: never over what they read, and never after work that is lost."""
 
+import errno
 import os
 import re
 import shutil
@@ -16,8 +17,14 @@ def here(houses, houses_model, tmp_path, monkeypatch):
     shutil.copy(houses_model, tmp_path / "m.scn")
     shutil.copy(houses_model, tmp_path / "m.onnx")
     shutil.copy(houses_model, tmp_path / "m.html")
+    for name in ("folder", "folder.csv", "folder.png"):
+        (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 @pytest.mark.parametrize(
@@ -32,11 +39,11 @@ def here(houses, houses_model, tmp_path, monkeypatch):
     ],
 )
 def test_what_is_read_is_not_written_over(skscn, here, command):
-    before = {path.name: path.read_bytes() for path in here.iterdir()}
+    before = contents(here)
     done = skscn(*command.format(folder=here.name).split(), code=1)
     assert re.search(r"is what is read; writing to it would destroy it", done.stderr)
     assert done.stderr.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in here.iterdir()} == before
+    assert contents(here) == before
 
 
 def test_another_name_of_the_same_file(here):
@@ -49,14 +56,29 @@ def test_another_name_of_the_same_file(here):
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("fit none.csv -t y -m nodir/m.scn", "There is no folder nodir; make it first."),
-        ("predict none.scn none.csv -o nodir/p.csv", "There is no folder nodir; make it first."),
-        ("report none.scn none.csv -o nodir/r.html", "There is no folder nodir; make it first."),
-        ("export none.scn nodir/m.onnx", "There is no folder nodir; make it first."),
+        ("fit none.csv -t y -m nodir/m.scn", "nodir/m.scn cannot be written: there is no folder nodir; make it first."),
+        (
+            "predict none.scn none.csv -o nodir/p.csv",
+            "nodir/p.csv cannot be written: there is no folder nodir; make it first.",
+        ),
+        (
+            "report none.scn none.csv -o nodir/r.html",
+            "nodir/r.html cannot be written: there is no folder nodir; make it first.",
+        ),
+        ("export none.scn nodir/m.onnx", "nodir/m.onnx cannot be written: there is no folder nodir; make it first."),
         ("predict none.scn none.csv -o p.xlsx", "p.xlsx must end in one of .csv, .tsv, .parquet."),
         ("report none.scn none.csv -o r.txt", "r.txt must end in one of .html, .htm."),
         ("export none.scn m.txt", "m.txt must end in .onnx."),
-        ("fit none.csv -t y -m .", ". is a folder; give the name of the file to write."),
+        ("fit none.csv -t y -m folder", "folder is a folder; give the name of the file to write."),
+        ("predict none.scn none.csv -o folder.csv", "folder.csv is a folder; give the name of the file to write."),
+        (f"fit none.csv -t y -m {'n' * 300}", f"{'n' * 300} cannot be written: {os.strerror(errno.ENAMETOOLONG)}."),
+        ("fit none.csv -t y -m a.csv/m.scn", f"a.csv/m.scn cannot be written: {os.strerror(errno.ENOTDIR)}."),
+        ("demo --out a.csv/b/demo.png", f"a.csv/b cannot be written: {os.strerror(errno.ENOTDIR)}."),
+        ("demo --out demo.txt", "demo.txt must end in one of .png, .svg, .pdf, .jpg, .webp."),
+        ("demo --out folder.png", "folder.png is a folder; give the name of the file to write."),
+        ("reproduce table1 --out a.csv/b", f"a.csv/b cannot be written: {os.strerror(errno.ENOTDIR)}."),
+        ("reproduce table1 --out a.csv", f"a.csv cannot be written: {os.strerror(errno.EEXIST)}."),
+        ("fit none.csv -t y -m .", "The path is empty or the current folder; give the name of the file to write."),
     ],
 )
 def test_a_place_that_will_not_do_is_the_first_thing_said(skscn, here, command, sentence):

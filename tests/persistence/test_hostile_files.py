@@ -65,13 +65,13 @@ def refusal(path, content):
     ("content", "reason"),
     [
         (b"", "damaged"),
-        (b"a,b\n1,2\n3,4\n", "no model of skscn, or damaged"),
-        (b"\xff" * 64, "no model of skscn, or damaged"),
-        (struct.pack("<Q", 2**24), "no model of skscn, or damaged"),
-        (struct.pack("<Q", 2) + b"{}", "no model of skscn"),
-        (save({"x": np.zeros(3)}), "no model of skscn"),
+        (b"a,b\n1,2\n3,4\n", "not a scikit-scn model file, or is damaged"),
+        (b"\xff" * 64, "not a scikit-scn model file, or is damaged"),
+        (struct.pack("<Q", 2**24), "not a scikit-scn model file, or is damaged"),
+        (struct.pack("<Q", 2) + b"{}", "not a scikit-scn model file"),
+        (save({"x": np.zeros(3)}), "not a scikit-scn model file"),
         (save({"x": np.zeros(3)}, {"skscn": "[]"}), "another structure"),
-        (save({"x": np.zeros(3)}, {"skscn": "{}"}), "no model of skscn"),
+        (save({"x": np.zeros(3)}, {"skscn": "{}"}), "not a scikit-scn model file"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model"}'}), "its format is not a number"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "format": 1}'}), "checksum of its header"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "kind": "model"}'}), "a key is there twice"),
@@ -93,7 +93,7 @@ def test_a_folder_a_checkpoint_and_nothing(tmp_path):
         load_model(tmp_path / "missing.scn")
     X = np.linspace(0, 1, 60)[:, np.newaxis]
     SCNRegressor(max_nodes=2, checkpoint=tmp_path / "fit.ckpt").fit(X, X[:, 0] ** 2)
-    with pytest.raises(ModelFileError, match="is no model of skscn"):
+    with pytest.raises(ModelFileError, match="is not a scikit-scn model file"):
         load_model(tmp_path / "fit.ckpt")
 
 
@@ -102,7 +102,7 @@ def test_a_checkpoint_does_not_replace_another_file(tmp_path):
     X = np.linspace(0, 1, 60)[:, np.newaxis]
     model = SCNRegressor(max_nodes=2, warm_start=True).fit(X, X[:, 0] ** 2)
     (tmp_path / "precious").write_text("something else")
-    with pytest.raises(ValueError, match="no checkpoint of skscn"):
+    with pytest.raises(ValueError, match="not a scikit-scn checkpoint file"):
         model.set_params(max_nodes=3, checkpoint=tmp_path / "precious").fit(X, X[:, 0] ** 2)
     assert (tmp_path / "precious").read_text() == "something else"
 

@@ -7,14 +7,17 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.utils import Bunch
 
+from skscn.cli._outputs import check_output
 from skscn.cli._progress import progress_bar
 from skscn.datasets import make_db1
 from skscn.estimators._regressor import NetworkRegressor
 from skscn.experiments.figures import PANELS, draw_approximations, grow_panel
 from skscn.experiments.paper import TABLE1
 from skscn.extras import optional
+from skscn.files import make_folder, replacing
 
 _STAGES = (25, 50)
+_ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".webp")
 # Rows of Table 1 -> panel.
 _ROWS = {"IRVFL": "IRVFL, λ = 1", "SC-I": "SC-I", "SC-II": "SC-II, K = 15", "SC-III": "SC-III"}
 
@@ -22,12 +25,14 @@ _ROWS = {"IRVFL": "IRVFL, λ = 1", "SC-I": "SC-I", "SC-II": "SC-II, K = 15", "SC
 def run_demo(out: Path, seed: int) -> None:
     """Grow the six networks, print errors beside the paper's, and write the picture to ``out``."""
     optional("matplotlib.figure", "The demo")
+    make_folder(out.parent)
+    check_output(out, [], _ENDINGS)
     db1 = make_db1(random_state=seed)
     models = _grow(db1, seed)
     console = Console()
     console.print(_table(models, db1))
-    out.parent.mkdir(parents=True, exist_ok=True)
-    draw_approximations(models, db1).savefig(out, dpi=110)
+    with replacing(out) as file:
+        draw_approximations(models, db1).savefig(file, format=out.suffix[1:].lower(), dpi=110)
     console.print(f"Curves: {out.resolve()}", soft_wrap=True)
 
 

@@ -1,13 +1,15 @@
-"""Where a command may write: looked at before any work, so that nothing is lost, neither files nor time."""
+"""Where a command may write: checked before any work, so that neither files nor time are lost."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from skscn.files import check_writable
+
 
 def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ()) -> None:
-    """Raise ValueError if a file cannot be written here, or if writing it would destroy one of the inputs.
+    """Raise ValueError or OSError if a file cannot be written here, or if writing would destroy one of the inputs.
 
     Parameters
     ----------
@@ -21,10 +23,7 @@ def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ())
     if endings and out.suffix.lower() not in endings:
         one = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
         raise ValueError(f"{out.name} must end in {one}.")
-    if out.is_dir():
-        raise ValueError(f"{out} is a folder; give the name of the file to write.")
-    if not out.parent.is_dir():
-        raise ValueError(f"There is no folder {out.parent}; make it first.")
+    check_writable(out)
     for path in inputs:
         if out.exists() and any(out.samefile(file) for file in _files(path)):
             raise ValueError(f"{out} is what is read; writing to it would destroy it. Give another name.")

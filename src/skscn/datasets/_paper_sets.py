@@ -16,6 +16,7 @@ from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
 from skscn.datasets._keel import DataFileError, read_keel
+from skscn.files import replacing_text
 
 
 @dataclass(frozen=True)
@@ -145,16 +146,8 @@ def _download(wanted: _PaperSet) -> Path:
         ) from error
     path = _cache() / f"{wanted.name}.csv"
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
     table = np.column_stack([fetched.data, fetched.target]).astype(np.float64)
-    np.savetxt(
-        part,
-        table,
-        delimiter=",",
-        fmt="%.17g",
-        header=",".join([*fetched.feature_names, wanted.target]),
-        comments="",
-        encoding="utf-8",
-    )
-    part.replace(path)
+    header = ",".join([*fetched.feature_names, wanted.target])
+    with replacing_text(path) as file:
+        np.savetxt(file, table, delimiter=",", fmt="%.17g", header=header, comments="")
     return path

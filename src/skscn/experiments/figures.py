@@ -13,6 +13,7 @@ from skscn.estimators._regressor import NetworkRegressor
 from skscn.experiments.paper import METHODS
 from skscn.experiments.tables import NODES, Results, curve_unit
 from skscn.experiments.trials import SCOPES, Trial, Unit
+from skscn.files import replacing
 from skscn.plot import FitDisplay
 
 if TYPE_CHECKING:
@@ -119,6 +120,7 @@ def save(figure: Figure, path: Path) -> None:
     """Write ``path``.svg and ``path``.png, the same bytes for the same figure."""
     import matplotlib
 
-    with matplotlib.rc_context({"svg.hashsalt": "skscn"}):
-        figure.savefig(path.with_suffix(".svg"), metadata={"Date": None})
-    figure.savefig(path.with_suffix(".png"), dpi=110)
+    with matplotlib.rc_context({"svg.hashsalt": "skscn"}), replacing(path.with_suffix(".svg")) as file:
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    with replacing(path.with_suffix(".png")) as file:
+        figure.savefig(file, format="png", dpi=110)

@@ -12,6 +12,7 @@ from skscn import __version__
 from skscn.experiments.paper import Reported
 from skscn.experiments.tables import Cell, Claim
 from skscn.experiments.trials import Unit
+from skscn.files import replace_file
 
 
 @dataclass(frozen=True)
@@ -61,11 +62,11 @@ class Report:
         text = environment.from_string(source).render(
             report=self, settings=_settings(self.units), version=__version__, share=_share
         )
-        path.write_text(text, encoding="utf-8")
+        replace_file(path, text.encode())
 
     def write_markdown(self, path: Path) -> None:
         """Write the tables and claims as Markdown."""
-        path.write_text("\n".join(self._markdown_lines()) + "\n", encoding="utf-8")
+        replace_file(path, ("\n".join(self._markdown_lines()) + "\n").encode())
 
     def _markdown_lines(self) -> Iterator[str]:
         yield f"{self.trials} trials, data seed {self.seed}. {_share(self.supervised, self.beyond)}"

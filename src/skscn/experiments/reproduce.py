@@ -10,6 +10,7 @@ from skscn.experiments import figures, studies, tables
 from skscn.experiments.page import Picture, Report
 from skscn.experiments.store import TrialStore
 from skscn.experiments.trials import Trial, Unit
+from skscn.files import check_writable, make_folder, replace_file
 
 TABLES = {f"table{number}": number for number in range(1, 6)}
 FIGURES = {f"figure{number}": number for number in range(1, 5)}
@@ -52,6 +53,8 @@ class Reproduction:
 
     def __init__(self, targets: list[str], out: Path, trials: int, seed: int, method: str | None = None):
         self.targets, self.out, self.trials, self.seed, self.method = expand(targets), out, trials, seed, method
+        make_folder(out)
+        check_writable(out / "index.html")
         self.store = TrialStore(out / "trials.jsonl", seed)
 
     @property
@@ -89,7 +92,7 @@ class Reproduction:
         if seconds:
             # Not CSV like the rest: times are never the same twice.
             times = self.out / "times.json"
-            times.write_text(json.dumps(seconds, indent=1), encoding="utf-8")
+            replace_file(times, json.dumps(seconds, indent=1).encode())
             written.append(times)
         pictures = {name: self._picture(name) for name in shown if name not in TABLES}
         written += [self.out / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]

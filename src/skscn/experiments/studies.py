@@ -12,6 +12,7 @@ import numpy as np
 from skscn.activations import ACTIVATIONS
 from skscn.experiments.tables import Results
 from skscn.experiments.trials import ALL_SCOPES, Unit
+from skscn.files import replacing_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +98,7 @@ def study_settings(study: str, results: Results) -> list[Setting]:
 
 def write_study(settings: list[Setting], path: Path) -> None:
     """Write a study as a table of numbers."""
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["data", "parameter", "value", "train", "test", "test_std", "nodes", "reached", "trials"])
         for s in settings:

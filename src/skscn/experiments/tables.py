@@ -11,6 +11,7 @@ import numpy as np
 
 from skscn.experiments.paper import METHODS, TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, Reported, WindowRow
 from skscn.experiments.trials import Trial, Unit
+from skscn.files import replacing_text
 
 Results = Callable[[Unit], list[Trial]]
 # Nodes to grow on each data set: as far as a table or figure looks.
@@ -168,7 +169,7 @@ def write_csv(cells: list[Cell], path: Path) -> None:
         "reached",
         "verdict",
     )
-    with path.open("w", newline="", encoding="utf-8") as file:
+    with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(names)
         for cell in cells:
