@@ -1,8 +1,10 @@
 """A fit that dies goes on from its checkpoint to the same network."""
 
+import os
 import subprocess
 import sys
 import time
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from skscn import Activation, Chunks, IRVFLRegressor, SCNClassifier, SCNEnsemble
 from skscn.configuration.pooled import Pooled
 from skscn.estimators import _checkpoint
 from skscn.estimators._checkpoint import CheckpointError
+from skscn.progress import Listener, listening
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(size=(400, 4))
@@ -144,6 +147,97 @@ def signal_like(z):
 def test_the_folder_must_be_there(tmp_path):
     with pytest.raises(FileNotFoundError, match="make it first"):
         finished(tmp_path / "missing" / "fit.ckpt")
+
+
+def test_a_path_is_tried_before_growth(tmp_path):
+    """Nothing has grown when the error comes, and nothing is left in the folder."""
+    (tmp_path / "folder").mkdir()
+    for name in ("n" * 300, "folder", "none/fit.ckpt"):
+        with listening(Never()), pytest.raises(OSError, match=r"is a folder|cannot be written"):
+            finished(tmp_path / name)
+    assert os.listdir(tmp_path) == ["folder"]
+
+
+class Never(Listener):
+    def step(self, step, max_nodes):
+        raise AssertionError("it has grown")
+
+
+class At(Listener):
+    """Do something after so many steps."""
+
+    def __init__(self, nodes, action):
+        self.nodes, self.action = nodes, action
+
+    def step(self, step, max_nodes):
+        if step.nodes == self.nodes:
+            self.action()
+        return False
+
+
+@pytest.mark.parametrize(("gone", "back"), [(1, None), (10, None), (25, None), (3, 8)])
+def test_a_disk_that_vanishes_does_not_end_the_fit(tmp_path, gone, back):
+    """Once it is back, checkpoints are written again."""
+    folder, settings = tmp_path / "disk", {"early_stopping": False, "tol": 0.0}
+    folder.mkdir()
+    path = folder / "fit.ckpt"
+    events = At(gone, lambda: folder.rename(tmp_path / "elsewhere")), At(back, folder.mkdir)
+    with listening(Both(*events)), pytest.warns(RuntimeWarning, match="The fit goes on without it") as warnings:
+        model = finished(path, **settings)
+    (warning,) = warnings
+    assert f"The checkpoint {path} cannot be written: there is no folder {folder}" in str(warning.message)
+    same(model, SCNRegressor(**SMALL | settings).fit(X, Y))
+    assert path.exists() == (back is not None)
+
+
+class Both(Listener):
+    def __init__(self, *listeners):
+        self.listeners = listeners
+
+    def step(self, step, max_nodes):
+        return any([listener.step(step, max_nodes) for listener in self.listeners])
+
+
+def test_two_fits_do_not_share_a_checkpoint(tmp_path):
+    path, refusals = tmp_path / "fit.ckpt", []
+
+    def second():
+        with listening(None), pytest.raises(CheckpointError, match="of another fit that is running") as refusal:
+            finished(path)
+        refusals.append(refusal)
+
+    def in_a_thread():
+        thread = Thread(target=second)
+        thread.start()
+        thread.join()
+
+    with listening(Both(At(3, second), At(5, in_a_thread))):
+        finished(path)
+    assert len(refusals) == 2
+    assert os.listdir(tmp_path) == ["fit.ckpt"]
+    finished(path)
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from skscn.locks import locked
+with locked(Path(sys.argv[1]), ValueError()):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_dead_process_holds_no_checkpoint(tmp_path):
+    path = tmp_path / "fit.ckpt"
+    command = [sys.executable, "-c", HOLDER, str(path)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        with pytest.raises(CheckpointError, match="of another fit that is running"):
+            finished(path)
+        process.kill()
+    finished(path)
+    assert os.listdir(tmp_path) == ["fit.ckpt"]
 
 
 def test_a_damaged_checkpoint_is_refused(tmp_path):

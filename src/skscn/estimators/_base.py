@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skscn.activations import ACTIVATIONS, Activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
-from skscn.estimators._checkpoint import Checkpoint
+from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._data import ArrayData, TrainingData
 from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._lazily import lazily
@@ -243,13 +243,16 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _fit_network(self, data: TrainingData) -> None:
         """Grow a network on the rows, and set the fitted attributes."""
+        with opened_checkpoint(self, data) as checkpoint:
+            self._fit_and_save(data, checkpoint)
+
+    def _fit_and_save(self, data: TrainingData, checkpoint: Checkpoint | None) -> None:
         continued = self._is_continued()
         if continued:
             self._check_continued(data)
             seed = self._seed
         else:
             seed = int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
-        checkpoint = None if self.checkpoint is None else Checkpoint.of(self, data)
         saved = None if checkpoint is None or continued else checkpoint.load()
         if saved is not None:
             seed = saved.seed
@@ -286,7 +289,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
                 "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
                 "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
                 ConvergenceWarning,
-                stacklevel=3,
+                stacklevel=4,
             )
 
     def _follow(

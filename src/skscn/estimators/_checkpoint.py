@@ -8,6 +8,9 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
@@ -19,6 +22,8 @@ from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.configuration import Configuration
 from skscn.estimators._data import TrainingData
 from skscn.estimators._training import Training, history_columns, history_of
+from skscn.files import check_writable
+from skscn.locks import locked
 
 # Seconds between two writes.
 _EVERY = 1.0
@@ -27,7 +32,7 @@ _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, or of other data or parameters."""
+    """A checkpoint that is damaged, in use, or of other data or parameters."""
 
 
 _KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start anew")
@@ -54,26 +59,11 @@ class Checkpoint:
     """
 
     def __init__(self, path: str | os.PathLike, origin: dict[str, str]):
-        self.path, self.origin = Path(path).expanduser(), origin
-        if not self.path.parent.is_dir():
-            raise FileNotFoundError(f"checkpoint={str(path)!r}: there is no folder {self.path.parent}; make it first.")
+        self.path, self.origin = Path(path), origin
         # A file that is something else must not be written over, also where nothing is read from it.
         if self.path.exists():
             read_header(self.path, _KIND)
-        self._written = monotonic()
-
-    @classmethod
-    def of(cls, estimator, data: TrainingData) -> Checkpoint:
-        """The checkpoint of an estimator that is about to be fitted on these rows."""
-        parameters = {
-            name: _description(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
-        }
-        if isinstance(estimator.random_state, int | np.integer):
-            parameters["random_state"] = repr(int(estimator.random_state))
-        return cls(
-            estimator.checkpoint,
-            {"estimator": type(estimator).__name__, **parameters, "data": data.fingerprint()},
-        )
+        self._written, self._warned = monotonic(), False
 
     def load(self) -> Saved | None:
         """What was saved, or None where there is no file yet."""
@@ -110,12 +100,53 @@ class Checkpoint:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
         weights, biases = training.grown
         arrays = {"weights": weights, "biases": biases, **history_columns(training.history)}
-        write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
+        try:
+            write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
+        except OSError as error:
+            self._warn(error)
         self._written = monotonic()
+
+    def _warn(self, error: OSError) -> None:
+        """Say once that a crash would lose what has grown; growth itself needs no file."""
+        if not self._warned:
+            self._warned = True
+            warnings.warn(
+                f"The checkpoint {error} The fit goes on without it, and tries again from time to time.",
+                RuntimeWarning,
+                stacklevel=2,
+            )
+
+
+@contextmanager
+def opened_checkpoint(estimator, data: TrainingData) -> Iterator[Checkpoint | None]:
+    """The checkpoint of an estimator that is about to be fitted on these rows, if it has one.
+
+    That it can be written is tried before growth; other fits are kept from it for as long as it is open.
+    """
+    if estimator.checkpoint is None:
+        yield None
+        return
+    path = Path(estimator.checkpoint).expanduser()
+    check_writable(path)
+    in_use = CheckpointError(
+        f"{path} is the checkpoint of another fit that is running; wait for it, or give another path."
+    )
+    with locked(path, in_use):
+        yield Checkpoint(path, _origin(estimator, data))
+
+
+def _origin(estimator, data: TrainingData) -> dict[str, str]:
+    """What the network of an estimator depends on."""
+    parameters = {
+        name: _description(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
+    }
+    if isinstance(estimator.random_state, int | np.integer):
+        parameters["random_state"] = repr(int(estimator.random_state))
+    return {"estimator": type(estimator).__name__, **parameters, "data": data.fingerprint()}
 
 
 def _description(value) -> str:
-    """A text that is the same in another process: without addresses, which texts of functions and objects hold."""
+    """A string that is the same in another process: without the addresses that functions and objects show."""
     if isinstance(value, Activation):
         return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"
     if isinstance(value, Configuration):

@@ -70,7 +70,8 @@ _PARAMETERS = {
     "checkpoint": (
         "path or None",
         "A file to keep the growing network in, replaced every second or so. `fit` with the same path, data and\n"
-        "parameters goes on from there, after a crash for instance, to the same final network.",
+        "parameters goes on from there, after a crash for instance, to the same final network. If it cannot be\n"
+        "written any more, `fit` warns once and goes on; a second `fit` at the same time is refused.",
     ),
     "n_jobs": ("int or None", "Threads; None means 1, −1 all processors. The network does not depend on it."),
     "random_state": (
