@@ -5,6 +5,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from pathlib import Path
 from typing import TextIO
 
 from skscn.growth import Step
@@ -22,6 +23,27 @@ class Listener:
     def member(self, member, done: int, n_members: int) -> bool:
         """After each member of an ensemble, which is given; whether to leave it at those that are done."""
         return False
+
+    def stopped(self) -> bool:
+        """Whether fits are to end; asked before each member, and when the processes that grow them have died."""
+        return False
+
+    def elsewhere(self) -> "Listener | None":
+        """What hears of the steps of members that grow in other threads or processes, where a copy is sent."""
+        return None
+
+
+class StopFile(Listener):
+    """Ends growth as soon as a file is there, in any process of this machine."""
+
+    def __init__(self, path: Path):
+        self.path = path
+
+    def step(self, step: Step, max_nodes: int) -> bool:
+        return self.stopped()
+
+    def stopped(self) -> bool:
+        return self.path.exists()
 
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

@@ -174,7 +174,7 @@ def test_an_interrupt_before_anything_has_grown(skscn, houses, tmp_path, monkeyp
 
     monkeypatch.setattr(TableEncoder, "fit", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", code=130)
-    assert done.stderr.endswith("Interrupted: no model was written.\n")
+    assert done.stderr.endswith("Interrupted: nothing had finished, so no model was written.\n")
     assert not list(tmp_path.iterdir())
 
 

@@ -1,13 +1,19 @@
 """What is shown of a fit, and what Ctrl-C does to it."""
 
 import io
+import os
+import signal
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from joblib import parallel_config
 from rich.console import Console
 
-from skscn import SCNEnsembleRegressor, SCNRegressor
+from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor, describe_model
 from skscn.cli._growth import growing
+from skscn.cli._interrupts import later
 
 
 @pytest.fixture
@@ -56,3 +62,99 @@ def test_the_first_interrupt_ends_growth_and_the_second_everything(rows):
         with pytest.raises(KeyboardInterrupt):
             growth.interrupt()
     assert "what has grown is kept" in console.file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["regression", "classification"])
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
+def test_members_that_had_finished_are_kept(rows, kind, backend, n_jobs, monkeypatch):
+    """The same ones in every mode, but for those that happened to finish at the same time."""
+    X, y = rows
+    if kind == "regression":
+        ensemble = SCNEnsembleRegressor(SCNRegressor(max_nodes=4), n_members=12, random_state=0)
+    else:
+        ensemble, y = SCNEnsembleClassifier(SCNClassifier(max_nodes=4), n_members=12, random_state=0), y > 0.7
+    whole = {member.random_state: member for member in ensemble.fit(X, y).members_}
+    with parallel_config(backend), growing(terminal(), n_jobs) as growth:
+        hear = growth.member
+
+        def member(member, done, n_members):
+            if done == 3:
+                growth.interrupt()
+            return hear(member, done, n_members)
+
+        monkeypatch.setattr(growth, "member", member)
+        ensemble.set_params(n_jobs=n_jobs).fit(X, y)
+    assert 3 <= len(ensemble.members_) < 12
+    seeds = [member.random_state for member in ensemble.members_]
+    assert seeds == [seed for seed in whole if seed in seeds]
+    for member in ensemble.members_:
+        np.testing.assert_array_equal(member.network_.weights, whole[member.random_state].network_.weights)
+    assert len(ensemble.weights_) == len(ensemble.features_) == len(ensemble.out_of_bag_) == len(seeds)
+    assert len(ensemble.predict(X)) == len(X)
+
+
+@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
+def test_a_member_in_another_process_is_cut_short(rows, backend, n_jobs, monkeypatch):
+    """It is kept, since there is no other; without it, the fit would take hours."""
+    endless = SCNRegressor(max_nodes=10**6, tol=0, early_stopping=False, configuration="ladder", max_candidates=5)
+    ensemble = SCNEnsembleRegressor(endless, n_members=3, random_state=0, n_jobs=n_jobs)
+    with parallel_config(backend), growing(terminal(), n_jobs) as growth:
+        # The file is what other processes see; here growth is as if not interrupted, so that members are begun.
+        growth._stop.path.touch()
+        if n_jobs == 1:
+            growth.interrupted = True
+            monkeypatch.setattr(growth, "stopped", lambda: False)
+        ensemble.fit(*rows)
+    assert {member.n_nodes_ for member in ensemble.members_} == {1}
+
+
+def test_an_ensemble_of_which_nothing_has_grown(rows):
+    with growing(terminal(), 1) as growth:
+        growth.interrupt()
+        with pytest.raises(KeyboardInterrupt):
+            SCNEnsembleRegressor(SCNRegressor(max_nodes=4), n_members=3).fit(*rows)
+
+
+def test_an_interrupt_may_wait():
+    pressed = []
+    with pytest.raises(KeyboardInterrupt), later():
+        signal.raise_signal(signal.SIGINT)
+        pressed.append(True)
+    assert pressed == [True]
+
+
+if os.name == "posix":
+    # The program, and a user who presses Ctrl-C when three networks are there; a terminal tells all processes.
+    PROGRAM = """
+import os, signal
+from skscn.cli import _growth, main
+
+class Pressed(_growth.Growth):
+    def member(self, member, done, n_members):
+        if done == 3:
+            for _ in range({presses}):
+                os.killpg(0, signal.SIGINT)
+        return super().member(member, done, n_members)
+
+_growth.Growth = Pressed
+main()
+"""
+
+    @pytest.mark.parametrize(
+        ("presses", "jobs", "task"), [(1, 2, "regression"), (2, 2, "classification"), (2, 1, "auto")]
+    )
+    def test_ctrl_c_in_a_terminal_keeps_finished_networks(tmp_path, presses, jobs, task):
+        path, model = tmp_path / "a.csv", tmp_path / "m.scn"
+        table = np.random.default_rng(0).integers(4, size=(60, 3))
+        np.savetxt(path, table, fmt="%d", delimiter=",", header="a,b,y", comments="")
+        command = ["fit", path, "-t", "y", "-m", model, "--task", task, "--jobs", jobs, "--set", "n_members=40"]
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(presses=presses), *map(str, command), "--set", "max_nodes=3"],
+            start_new_session=True,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 130, done.stderr
+        assert f"Interrupted: {model} holds what had grown." in done.stderr
+        assert "Traceback" not in done.stderr
+        assert 3 <= len(describe_model(model)["nodes"]) < 40

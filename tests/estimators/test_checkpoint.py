@@ -195,7 +195,7 @@ class Both(Listener):
         self.listeners = listeners
 
     def step(self, step, max_nodes):
-        return any([listener.step(step, max_nodes) for listener in self.listeners])
+        return any(listener.step(step, max_nodes) for listener in self.listeners)
 
 
 def test_two_fits_do_not_share_a_checkpoint(tmp_path):

@@ -2,15 +2,20 @@
 
 import sys
 
+from skscn.cli._interrupts import later
 from skscn.extras import how_to_install
 
 
 def main() -> None:
     """Run the program; without the extra that it needs, say how to install it."""
     try:
-        from skscn.cli._app import app
+        with later():
+            from skscn.cli._app import app
+        app(prog_name="skscn")
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):
             raise
         sys.exit(f"The command line needs {missing.name}: {how_to_install(missing.name)}")
-    app(prog_name="skscn")
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted: no file was written.\n")
+        sys.exit(130)

@@ -10,11 +10,12 @@ import typer
 from typer.core import TyperGroup
 
 from skscn import __version__
+from skscn.cli._interrupts import later
 from skscn.words import printable
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are a sentence on standard error: 1 for what the user can mend, 130 for Ctrl-C.
+    """Commands whose errors are a sentence on standard error: 1 for a user error, 130 for Ctrl-C.
 
     Where the reader of standard output has gone, they end without a word, with 141 as programs do that SIGPIPE ends.
     """
@@ -23,7 +24,7 @@ class _Commands(TyperGroup):
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as interrupt:
-            typer.echo(f"Interrupted{f': {interrupt}' if interrupt.args else ''}.", err=True)
+            typer.echo(f"Interrupted: {interrupt if interrupt.args else 'no file was written'}.", err=True)
             raise typer.Exit(130) from None
         except BrokenPipeError:
             # Whoever read our output has seen enough; what is still to be flushed goes nowhere.
@@ -136,14 +137,15 @@ def fit(
 
     Numbers, texts, dates, truth values and missing values are handled; notes say how.
 
-    Ctrl-C keeps what has grown, beside MODEL if that exists already, says so, and exits with 130.
+    Ctrl-C keeps what has grown, next to MODEL if that exists already, says so, and exits with 130.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
     if cv == 1:
         raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
-    from skscn.cli._fit import Request, run_fit
-    from skscn.cli._voice import Voice
+    with later():
+        from skscn.cli._fit import Request, run_fit
+        from skscn.cli._voice import Voice
 
     request = Request(
         data=data,

@@ -90,12 +90,15 @@ def run_fit(request: Request, voice: Voice) -> None:
     try:
         fitted = _fit(settings, request, voice)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt("no model was written") from None
-    _save(fitted, request)
+        raise KeyboardInterrupt("nothing had finished, so no model was written") from None
+    try:
+        _save(fitted, request)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"{fitted.path} holds the model, without its tests") from None
     voice.result(*_summary(fitted, time.perf_counter() - started))
     voice.notes(_limited(fitted.estimator))
     if fitted.interrupted or fitted.tests_interrupted:
-        holds = "what had grown" if fitted.interrupted else "the whole model; only tests were cut short"
+        holds = "what had grown" if fitted.interrupted else "the whole model; only its tests were cut short"
         kept = f"; {request.model} is as it was" if fitted.path != request.model else ""
         voice.note(f"Interrupted: {fitted.path} holds {holds}{kept}.")
         raise typer.Exit(130)
@@ -146,14 +149,21 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     with growing(voice.errors, request.jobs if ensemble else 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
-        path = _place(request.model, growth.interrupted)
-        fitted = Fitted(encoder, estimator, target, len(rows.y), growth.interrupted, path)
+        cut_short = growth.interrupted and not _is_whole(estimator)
+        path = _place(request.model, cut_short)
+        fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
         _save(fitted, request)
         if not growth.interrupted:
             every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
             folds = split(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part)
             _test(fitted, rows, folds, growth)
     return fitted
+
+
+def _is_whole(estimator) -> bool:
+    """Whether every network has grown to its end."""
+    grown = networks(estimator)
+    return len(grown) == getattr(estimator, "n_members", 1) and all(one.stop_reason_ != "callback" for one in grown)
 
 
 def _place(path: Path, interrupted: bool) -> Path:
@@ -262,9 +272,12 @@ def _fit_from_disk(
     with growing(voice.errors, 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(chunks)
+        cut_short = growth.interrupted and not _is_whole(estimator)
+        path = _place(request.model, cut_short)
+        fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path)
+        _save(fitted, request)
     voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
-    path = _place(request.model, growth.interrupted)
-    return Fitted(encoder, estimator, target, chunks.n_rows or 0, growth.interrupted, path)
+    return fitted
 
 
 def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str | None) -> Iterator[tuple]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import signal
-import threading
+import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from multiprocessing import resource_tracker
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from joblib import Parallel, delayed, effective_n_jobs
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from skscn.cli._interrupts import on_interrupt
 from skscn.growth import Step
-from skscn.progress import Listener, listening
+from skscn.progress import Listener, StopFile, listening
 
 
 class Growth(Listener):
@@ -33,6 +37,8 @@ class Growth(Listener):
         )
         self._task = self._bar.add_task("", state="", total=1.0)
         self._done, self._members, self._in_ensemble = 0, 1, False
+        self._folder = TemporaryDirectory(prefix="skscn-", ignore_cleanup_errors=True)
+        self._stop = StopFile(Path(self._folder.name) / "stop")
 
     def __enter__(self) -> Growth:
         self._bar.start()
@@ -40,6 +46,7 @@ class Growth(Listener):
 
     def __exit__(self, *exception) -> None:
         self._bar.stop()
+        self._folder.cleanup()
 
     def begin(self, description: str, estimator) -> None:
         """Show the growth of another model: of a network, or of an ensemble."""
@@ -63,11 +70,20 @@ class Growth(Listener):
         self._bar.update(self._task, completed=float(done), state=state)
         return self.interrupted
 
+    def stopped(self) -> bool:
+        return self.interrupted
+
+    def elsewhere(self) -> Listener:
+        return self._stop
+
     def interrupt(self, *_) -> None:
         """Called at Ctrl-C: the first time growth ends where it is, the second time everything does."""
         if self.interrupted:
             raise KeyboardInterrupt
         self.interrupted = True
+        # On a full disk members in other processes grow to their end.
+        with suppress(OSError):
+            self._stop.path.touch()
         self._console.print("Stopping; what has grown is kept. Press Ctrl-C again to stop at once.")
 
 
@@ -80,30 +96,43 @@ def _state(nodes: int, train_rmse: float, validation_rmse: float) -> str:
 @contextmanager
 def growing(console: Console, n_jobs: int) -> Iterator[Growth]:
     """Fits within are shown, and Ctrl-C ends them without losing what has grown."""
-    with Growth(console) as growth, _on_interrupt(growth.interrupt), listening(growth):
+    with Growth(console) as growth, on_interrupt(growth.interrupt), listening(growth):
         if effective_n_jobs(n_jobs) > 1:
             _start_workers(n_jobs)
         yield growth
 
 
 def _start_workers(n_jobs: int) -> None:
-    """Start the processes that will grow members with Ctrl-C held back, which they inherit; we get it afterwards."""
-    if not hasattr(signal, "pthread_sigmask"):
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        Parallel(n_jobs=n_jobs)(delayed(int)() for _ in range(2 * effective_n_jobs(n_jobs)))
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    """Start the processes that will grow members so that Ctrl-C, which a terminal sends to all, is for us alone."""
+    with Parallel(n_jobs=n_jobs) as parallel, _uninterruptible_children():
+        parallel(delayed(int)() for _ in range(2 * effective_n_jobs(n_jobs)))
 
 
-@contextmanager
-def _on_interrupt(handler) -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+if sys.platform == "win32":
+
+    @contextmanager
+    def _uninterruptible_children() -> Iterator[None]:
+        """Processes that are started now do not hear of Ctrl-C; neither does this one, until they are there."""
+        import ctypes
+
+        ctypes.windll.kernel32.SetConsoleCtrlHandler(None, True)
+        try:
+            yield
+        finally:
+            ctypes.windll.kernel32.SetConsoleCtrlHandler(None, False)
+
+else:
+
+    @contextmanager
+    def _uninterruptible_children() -> Iterator[None]:
+        """Processes that are started now do not hear of Ctrl-C; this one does, when they are there.
+
+        They inherit that the signal is held back.
+        """
+        # Starting it later, as the first worker does, would let the signal through again.
+        resource_tracker.ensure_running()
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from itertools import takewhile
 from numbers import Integral, Real
@@ -29,7 +30,7 @@ from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.progress import current_listener, listening
+from skscn.progress import Listener, current_listener, listening
 from skscn.rows import Chunks, is_dask
 
 _DTYPES = (np.float64, np.float32)
@@ -89,12 +90,15 @@ class _BaseEnsemble(BaseEstimator, ABC):
         estimator = self._default_estimator() if self.estimator is None else self.estimator
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
-        plans = [self._plan(int(seed), data, strata) for seed in seeds]
+        plans = [self._plan(number, int(seed), data, strata) for number, seed in enumerate(seeds)]
+        listener = current_listener()
+        elsewhere = None if listener is None else listener.elsewhere()
         grown = self._follow(
-            delayed(_grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response) for plan in plans
+            delayed(_grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response, elsewhere)
+            for plan in plans
         )
-        plans = plans[: len(grown)]
-        members, predictions, unseen = zip(*grown, strict=True)
+        numbers, members, predictions, unseen = zip(*grown, strict=True)
+        plans = [plans[number] for number in numbers]
         out_of_bag = OutOfBag(
             np.stack(predictions).astype(np.float64).reshape(len(plans), *targets.shape),
             np.stack(unseen),
@@ -107,14 +111,14 @@ class _BaseEnsemble(BaseEstimator, ABC):
         self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
         return out_of_bag
 
-    def _plan(self, seed: int, data: DistinctRows, strata: np.ndarray) -> _Plan:
+    def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> _Plan:
         """A member's own draws. They come from its seed alone, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
         n_features = data.X.shape[1]
         size = max(1, round(self.max_features * n_features))
         features = np.sort(rng.choice(n_features, size, replace=False))
         counts = _bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
-        return _Plan(seed, features, counts)
+        return _Plan(number, seed, features, counts)
 
     def _follow(self, tasks) -> list:
         """Grow members and tell who listens; no more are begun once they say so, and those that are done are kept.
@@ -124,15 +128,22 @@ class _BaseEnsemble(BaseEstimator, ABC):
         listener = current_listener()
         if listener is None:
             return self._parallel(tasks)
-        grown, ended = [], False
-        # Members come one by one, when the limit within _parallel is gone.
-        with threadpool_limits(limits=1, user_api="blas"):
-            tasks = takewhile(lambda _: not ended, tasks)
-            for member in self._parallel(tasks, return_as="generator", pre_dispatch="n_jobs"):
-                grown.append(member)
-                ended = listener.member(member[0], len(grown), self.n_members) or ended
-        cut_short = ended and grown[-1][0].stop_reason_ == "callback"
-        return grown[:-1] if cut_short and len(grown) > 1 else grown
+        grown: list[tuple] = []
+        ended = False
+        tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)
+        try:
+            # Members come one by one, when the limit within _parallel is gone.
+            with threadpool_limits(limits=1, user_api="blas"):
+                for member in self._parallel(tasks, return_as="generator_unordered", pre_dispatch="n_jobs"):
+                    grown.append(member)
+                    ended = listener.member(member[1], len(grown), self.n_members) or ended
+        except (KeyboardInterrupt, BrokenExecutor):
+            # Whatever has stopped the processes, what they had finished is here.
+            if not listener.stopped():
+                raise
+        if not grown:
+            raise KeyboardInterrupt
+        return _finished(grown) if ended or listener.stopped() else sorted(grown, key=_number)
 
     def _parallel(self, tasks, **settings):
         """Do the tasks in processes, unless the user has set another backend of joblib.
@@ -545,8 +556,9 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What makes a member differ: its seed, its columns, and how often each row was drawn, if any were."""
+    """What makes a member differ: its number, seed, columns, and how often each row was drawn, if any were."""
 
+    number: int
     seed: int
     features: np.ndarray
     counts: np.ndarray | None
@@ -561,8 +573,26 @@ def _bootstrap_counts(strata: np.ndarray, counts_at_all: np.ndarray, rng: np.ran
     return counts
 
 
-def _grow_member(estimator, X, y: np.ndarray, sample_weight: np.ndarray, plan: _Plan, response: str) -> tuple:
-    """A fitted member, what it says about all rows, and which of them it has not seen."""
+def _number(grown: tuple) -> int:
+    return grown[0]
+
+
+def _finished(grown: list[tuple]) -> list[tuple]:
+    """Those that were not cut short, in their order; the first one where all were."""
+    grown = sorted(grown, key=_number)
+    return [one for one in grown if one[1].stop_reason_ != "callback"] or grown[:1]
+
+
+def _grow_member(
+    estimator,
+    X,
+    y: np.ndarray,
+    sample_weight: np.ndarray,
+    plan: _Plan,
+    response: str,
+    elsewhere: Listener | None,
+) -> tuple:
+    """The number of a member, the member itself, what it says about all rows, and which of them it has not seen."""
     weights = sample_weight if plan.counts is None else sample_weight * plan.counts
     member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
     if member.checkpoint is not None:
@@ -574,12 +604,12 @@ def _grow_member(estimator, X, y: np.ndarray, sample_weight: np.ndarray, plan: _
         member.set_params(early_stopping=False)
     X = _columns(X, plan.features)
     # Sums in BLAS depend on its threads, of which a worker process may have more than this one.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere):
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
     unseen = weights == 0
     unseen[member.held_out_] = True
-    return member, predictions, unseen
+    return plan.number, member, predictions, unseen
 
 
 def _refuse_chunks(X) -> None:
