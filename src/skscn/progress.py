@@ -40,9 +40,11 @@ class StopFile(Listener):
         self.path = path
 
     def step(self, step: Step, max_nodes: int) -> bool:
+        """After each step; whether the file is there."""
         return self.stopped()
 
     def stopped(self) -> bool:
+        """Whether the file is there."""
         return self.path.exists()
 
 

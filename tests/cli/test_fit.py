@@ -185,7 +185,7 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
 
     monkeypatch.setattr("skscn.cli._fit.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
-    assert "m.scn holds the whole model; only tests were cut short." in done.stderr
+    assert "m.scn holds the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["interrupted"]
 
 
