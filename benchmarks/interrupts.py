@@ -30,7 +30,7 @@ KINDS = {
 }
 JOBS = {"one job": ["--jobs", "1"], "all jobs": ["--jobs", "-1"]}
 # Seconds. Before the first, Python may not have begun to run the program, and ends in its own way.
-EARLIEST, LATEST = 1.0, 15.0
+EARLIEST, LATEST = 1.0, 20.0
 
 
 def write_table(path: Path, rng: np.random.Generator) -> None:

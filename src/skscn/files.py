@@ -67,6 +67,8 @@ def check_writable(path: Path) -> None:
 
 def make_folder(path: Path) -> None:
     """Make a folder, and those above it, unless they exist; errors name it and the reason."""
+    if path.is_file():
+        raise NotADirectoryError(f"{path} is a file; give the name of a folder.")
     with _naming(path):
         path.mkdir(parents=True, exist_ok=True)
 

@@ -53,6 +53,8 @@ def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str
     ------
     ModelFileError
         For a model that is not fitted, or has parts that cannot be kept safely.
+    OSError
+        If the file cannot be written; it names the file and the reason.
 
     Examples
     --------
@@ -114,7 +116,7 @@ def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | F
 
 
 def describe_model(path: str | os.PathLike) -> dict[str, Any]:
-    """What the header of a model file says, without reading the model.
+    """What the header of a model file says, without making the model.
 
     Parameters
     ----------
