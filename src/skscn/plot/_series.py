@@ -87,11 +87,13 @@ class SeriesDisplay:
         times = stretches.times
         self.band_ = self.envelope_ = None
         if self.interval is not None:
-            ends = map(stretches.means, self.interval)
-            self.band_ = ax.fill_between(times, *ends, color=BLUE, alpha=0.2, linewidth=0.0, label="interval")
+            lower, upper = map(stretches.means, self.interval)
+            self.band_ = ax.fill_between(times, lower, upper, color=BLUE, alpha=0.2, linewidth=0.0, label="interval")
         if stretches.several:
-            ends = stretches.ends(self.y_true)
-            self.envelope_ = ax.fill_between(times, *ends, color=GREY, alpha=0.3, linewidth=0.0, label="range of true")
+            low, high = stretches.ends(self.y_true)
+            self.envelope_ = ax.fill_between(
+                times, low, high, color=GREY, alpha=0.3, linewidth=0.0, label="range of true"
+            )
         few = {"marker": "o", "markersize": 2.5} if len(times) <= 60 else {}
         (self.true_line_,) = ax.plot(times, stretches.means(self.y_true), color=GREY, label="true", **few)
         (self.predicted_line_,) = ax.plot(

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.tables._text import DATE_FORMATS, arrow, clock_times, date_format, dates, numbers, stripped
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -296,6 +296,21 @@ def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray
     zone = values.type.tz if pa.types.is_timestamp(values.type) else None
     ticks = values.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
     return as_numpy(ticks.cast(pa.float64(), safe=False))
+
+
+def read_times(values) -> np.ndarray | None:
+    """Moments, as such or written as text, as datetime64; NaT where they are missing, None if they are no moments."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    if is_text(values.type):
+        texts = stripped(values)
+        are_dates, format = date_format(pc.unique(texts).drop_null())
+        if not are_dates:
+            return None
+        values = dates(texts, format)
+    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
+        return None
+    ticks = microseconds(values, lambda *_: ValueError("no dates"))
+    return np.where(np.isnan(ticks), np.iinfo(np.int64).min, ticks).astype("datetime64[us]")
 
 
 def as_numpy(values) -> np.ndarray:
