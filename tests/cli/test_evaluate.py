@@ -135,12 +135,11 @@ def test_verdicts(error, better, words):
     assert compared({"rmse": error}, {"rmse": 1.0}) == (better, words)
 
 
-def test_verdicts_without_an_error_of_the_baseline():
-    assert compared({"accuracy": 1.0}, {"accuracy": 1.0}) == (
-        False,
-        "No better than always predicting the most frequent class.",
-    )
-    assert not compared({"accuracy": 0.9}, {"accuracy": 1.0})[0]
+@pytest.mark.parametrize("scores", [{"accuracy": 1.0}, {"rmse": 0.0}])
+def test_a_constant_target_has_no_baseline(scores):
+    better, words = compared(dict.fromkeys(scores, 0.5), scores)
+    assert better is None
+    assert words == "All rows have the same target; there is no baseline to compare with."
 
 
 def test_what_counts_as_not_confirmed():

@@ -205,7 +205,7 @@ def test_texts_that_training_did_not_have_are_said(skscn, houses_model, houses, 
     said = f"- town: {n_rows} rows have categories not seen in training, for example 'Paris'.\n"
     assert skscn("predict", houses_model, path).stderr.startswith(said)
     assert skscn("predict", houses_model, path, "--quiet").stderr == ""
-    assert skscn("predict", houses_model, houses).stderr == ""
+    assert "town" not in skscn("predict", houses_model, houses).stderr
 
 
 @pytest.mark.parametrize("content", [b"", b"PK", bytes(range(256)), (2).to_bytes(8, "little") + b"{}" + bytes(9)])

@@ -69,6 +69,13 @@ def test_notes_of_earlier_versions_tell_nothing(rows):
     assert share(*rows, {}) is None
 
 
+@pytest.mark.parametrize(
+    "forged", [{"rows": "5"}, {"sum": 5}, {"smallest": [1]}, {"smallest": "?"}, {"distinct": None}]
+)
+def test_forged_notes_tell_nothing(rows, kept, forged):
+    assert share(rows[0][:1000], rows[1][:1000], {**kept, **forged}) is None
+
+
 def test_sentences():
     assert seen_sentence(None, "a.csv") is None
     assert seen_sentence(0.0, "a.csv") is None

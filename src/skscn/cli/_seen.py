@@ -52,7 +52,7 @@ class RowSketch:
             "rows": self.rows,
             "sum": f"{self.sum:016x}",
             "distinct": round(distinct, 4),
-            "smallest": [f"{value:016x}" for value in self._values.tolist()],
+            "smallest": "".join(f"{value:016x}" for value in self._values.tolist()),
         }
 
     def share_in(self, notes: Any) -> float | None:
@@ -61,7 +61,7 @@ class RowSketch:
             return None
         if (notes["rows"], notes["sum"]) == (self.rows, f"{self.sum:016x}"):
             return 1.0
-        kept = {int(value, 16) for value in notes["smallest"]}
+        kept = {int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])}
         if notes["distinct"] < _LEAST_DISTINCT or not kept:
             return None
         # Below the largest one that was kept, all hashes of training are known.
@@ -79,9 +79,7 @@ def _is_sketch(notes: Any) -> bool:
     return (
         isinstance(notes, dict)
         and all(isinstance(notes.get(name), int | float) for name in ("rows", "distinct"))
-        and isinstance(notes.get("sum"), str)
-        and isinstance(notes.get("smallest"), list)
-        and all(isinstance(value, str) and re.fullmatch("[0-9a-f]{16}", value) for value in notes["smallest"])
+        and all(isinstance(notes.get(name), str) for name in ("sum", "smallest"))
     )
 
 

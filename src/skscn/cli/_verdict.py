@@ -16,26 +16,22 @@ _DEVIATIONS = 3.0
 _LARGER = 1.5
 
 
-def compared(scores: dict[str, float], baseline: dict[str, float]) -> tuple[bool, str]:
-    """Whether a model is better than its baseline, and a sentence about it."""
-    if "accuracy" in scores:
-        ratio, words = _ratio(1.0 - scores["accuracy"], 1.0 - baseline["accuracy"]), ("most frequent class", "errors")
+def compared(scores: dict[str, float], baseline: dict[str, float]) -> tuple[bool | None, str]:
+    """Whether a model is better than its baseline, and a sentence about it; None if the target is a constant."""
+    classes = "accuracy" in scores
+    error, reference = (1.0 - s["accuracy"] if classes else s["rmse"] for s in (scores, baseline))
+    if reference <= 0.0:
+        return None, "All rows have the same target; there is no baseline to compare with."
+    ratio = error / reference
+    less, more = f"its RMSE is {_percent(1.0 - ratio)} smaller", f"its RMSE is {_percent(ratio - 1.0)} larger"
+    if classes:
         less, more = f"it makes {_percent(1.0 - ratio)} fewer errors", f"it makes {_percent(ratio - 1.0)} more errors"
-    else:
-        ratio, words = _ratio(scores["rmse"], baseline["rmse"]), ("mean", "RMSE")
-        less, more = f"its RMSE is {_percent(1.0 - ratio)} smaller", f"its RMSE is {_percent(ratio - 1.0)} larger"
-    always = f"always predicting the {words[0]}"
+    always = f"always predicting the {'most frequent class' if classes else 'mean'}"
     if ratio > 1.0 + _SAME:
         return False, f"Worse than {always}: {more}."
     if ratio >= 1.0 - _SAME:
         return False, f"No better than {always}."
     return True, f"Better than {always}: {less}."
-
-
-def _ratio(error: float, baseline: float) -> float:
-    if baseline > 0.0:
-        return error / baseline
-    return 1.0 if error == 0.0 else float("inf")
 
 
 def _percent(share: float) -> str:

@@ -9,7 +9,7 @@ from sklearn.utils import check_random_state
 from skscn.extras import optional
 from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
 
-# More intervals than that hide each other, and a band is drawn through them; each of its points is the mean of so many.
+# More intervals than _MOST_INTERVALS hide each other: a band is drawn instead, with a point for each _ROWS_PER_POINT.
 _MOST_INTERVALS = 200
 _ROWS_PER_POINT = 20
 
