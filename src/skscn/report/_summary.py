@@ -96,7 +96,7 @@ def _about_classes(subject: Subject, measures: list[Measure], source: str) -> li
     accuracy = measures[0]
     classes, counts = np.unique(subject.y, return_counts=True)
     interval = f"{percent(0.95)} confidence: {percent(accuracy.low)} to {percent(accuracy.high)}"
-    said = [f"{source}, the model predicts the right class for {percent(accuracy.value)} ({interval})."]
+    said = [f"{source}, the model predicts the right class for {percent(accuracy.value)} of them ({interval})."]
     reference = (
         f"Always predicting {classes[counts.argmax()]}, the most frequent of {count(len(classes), 'class', 'classes')},"
         f" would be right for {percent(accuracy.baseline)}"
@@ -199,7 +199,8 @@ def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
 
 
 def _statistics(values: np.ndarray) -> tuple[str, ...]:
-    return tuple(alike(_five(values)))
+    *places, deviation = _five(values)
+    return (*alike(places), number(deviation))
 
 
 def _dates(days: np.ndarray) -> tuple[str, ...]:

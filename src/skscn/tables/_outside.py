@@ -209,7 +209,7 @@ def _written(value: Any) -> str:
 
 def _moment(days: float) -> str:
     moment = np.datetime64(round(days * 86400), "s")
-    return str(moment).removesuffix("T00:00:00").replace("T", " ")
+    return str(moment).removesuffix("T00:00:00").replace("T", " ").removesuffix(":00")
 
 
 def _clock(hours: float) -> str:
