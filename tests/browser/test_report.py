@@ -1,14 +1,19 @@
 """Reports in a real browser: nothing fails, nothing is fetched, all can be read by everybody, in any window."""
 
+import io
+
 import numpy as np
+import pandas as pd
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from PIL import Image
 from sklearn.datasets import load_diabetes, load_wine
 
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.report import write_report
+from skscn.tables import TableEncoder
 
-KINDS = ("ensemble", "outputs", "classes", "hostile")
+KINDS = ("ensemble", "outputs", "classes", "hostile", "series")
 LONG = "<script>console.error('no')</script>" + "avery" * 60
 
 
@@ -32,7 +37,21 @@ def reports(tmp_path_factory):
     names, groups = [f"{LONG}{j}" for j in range(4)], {f"{LONG} together": [0, 1]}
     options = {"feature_names": names, "groups": groups, "title": LONG, "model_path": LONG, "data_name": LONG}
     write_report(classifier, X, labels, paths["hostile"], **options)
+    write_series(paths["series"])
     return paths
+
+
+def write_series(path):
+    """A time series whose inputs are outside the training range, with intervals and long names."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 3))
+    y = X.sum(axis=1) + 0.1 * rng.normal(size=700)
+    names = ["flow", "TI_7 temperature_of_the_reactor °C", "level"]
+    encoder = TableEncoder().fit(pd.DataFrame(X[:300], columns=names))
+    member = SCNRegressor(max_nodes=5, early_stopping=True, validation_fraction=0.2)
+    ensemble = SCNEnsembleRegressor(member, n_members=3, random_state=0).fit(X[:300], y[:300])
+    times = np.datetime64("2025-01-01T00:00") + 5 * np.arange(400).astype("timedelta64[m]")
+    write_report(ensemble, 3.0 * X[300:], y[300:], path, encoder=encoder, times=times, seen=0.0)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -104,6 +123,39 @@ def luminance(colour):
 
 def contrast(one, other):
     return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def edges(region):
+    """Brightness at the left and at the right edge of a region."""
+    picture = Image.open(io.BytesIO(region.screenshot())).convert("L")
+    pixels = np.asarray(picture, dtype=float)
+    return np.median(pixels[:, 1]), np.median(pixels[:, -2])
+
+
+def test_a_table_that_goes_on_beyond_the_window_is_shaded_there(reports, open_page):
+    page = open_page(reports["series"], 400)
+    region = page.get_by_role("region", name="Inputs outside the training range")
+    assert region.evaluate("e => e.scrollWidth > e.clientWidth + 20")
+    left, right = edges(region)
+    assert right < left - 40
+    region.evaluate("e => e.scrollLeft = e.scrollWidth")
+    left, right = edges(region)
+    assert left < right - 40
+    wide = open_page(reports["series"]).get_by_role("region", name="Inputs outside the training range")
+    assert min(edges(wide)) > 250
+
+
+def test_names_of_parameters_are_in_one_line(reports, open_page):
+    page = open_page(reports["series"], 400)
+    heights = page.evaluate(
+        """() => [...document.querySelectorAll(".parameters tbody th")].map(cell => {
+            const range = document.createRange();
+            range.selectNodeContents(cell);
+            return range.getClientRects().length;
+        })"""
+    )
+    assert len(heights) > 20
+    assert set(heights) == {1}
 
 
 def test_it_can_be_printed(reports, open_page, tmp_path):

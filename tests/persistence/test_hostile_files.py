@@ -115,7 +115,7 @@ def test_a_newer_format_asks_for_a_newer_version(path):
     about, arrays = taken_apart("SCNRegressor")
     about |= {"format": 7, "versions": {"skscn": "9.9"}}
     said = refusal(path, mutations.put_together(about, arrays))
-    assert "has format 7, written by skscn 9.9; this one reads up to format 1: upgrade" in said
+    assert "has format 7, written by skscn 9.9; this one reads up to format 2: upgrade" in said
     with pytest.raises(ModelFileError, match="upgrade"):
         describe_model(path)
 

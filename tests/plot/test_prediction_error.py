@@ -37,3 +37,15 @@ def test_one_output_at_a_time(diabetes):
     _, y = diabetes
     with pytest.raises(ValueError, match="one output"):
         PredictionErrorDisplay.from_predictions(np.column_stack([y, y]), np.column_stack([y, y]))
+
+
+def test_many_intervals_are_a_band_with_the_misses_as_points(diabetes, ensemble, ax):
+    X, y = diabetes
+    display = PredictionErrorDisplay.from_estimator(ensemble, X, y, coverage=0.8, subsample=None, ax=ax)
+    assert display.interval_lines_ is None
+    lower, upper = display.interval
+    orange = (display.scatter_.get_facecolors()[:, :3] == to_rgb(ORANGE)).all(axis=1)
+    np.testing.assert_array_equal(orange, (display.y_true < lower) | (display.y_true > upper))
+    edges = display.interval_band_.get_paths()[0].vertices
+    assert (edges[:, 0].min(), edges[:, 0].max()) == (display.y_pred.min(), display.y_pred.max())
+    assert lower.min() <= edges[:, 1].min() < edges[:, 1].max() <= upper.max()

@@ -63,7 +63,7 @@ def test_an_ensemble_without_out_of_bag_rows_has_no_intervals(diabetes, report):
 def test_every_classifier(estimator, count, blobs, report):
     X, y = blobs[0][: 60 * count], np.array(["ant", "bee", "cat"])[blobs[1]][: 60 * count]
     page = report(estimator.fit(X, y), X, y)
-    assert f"Always answering ant, the most frequent of {count} classes" in page.text
+    assert f"Always predicting ant, the most frequent of {count} classes" in page.text
     for heading in ("Confusion matrix", "Precision", "Reliability"):
         assert heading in page.text
     assert "Residual" not in page.text
@@ -76,7 +76,7 @@ def test_several_outputs_each_have_their_errors(estimator, diabetes, report):
     page = report(estimator.fit(X, Y), X, Y)
     for output in Y:
         assert f"Errors of {output}, with" in page.text
-    assert "It does best on bmi (100" in page.text
+    assert "It is best for bmi (100" in page.text
 
 
 def test_one_output_as_a_column(diabetes, report):
@@ -222,9 +222,9 @@ def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
     page = report(network, X, y)
     last = history[kept][-1]
     assert f"to {number(last['train_rmse'])} with {network.n_nodes_} nodes" in page.text
-    assert f"On rows held out it is {number(last['validation_rmse'])} then." in page.text
+    assert f"On held-out rows it is {number(last['validation_rmse'])} at that point." in page.text
     low, high = history["scope"][kept].min(), history["scope"][kept].max()
-    assert f"scopes from {number(low)} to {number(high)}," in page.text
+    assert f"scopes from {number(low)} to {number(high)};" in page.text
     assert page.text.count("tried and not kept.") == 2
     assert f"Nodes tried and not kept {len(history) - network.n_nodes_} " in page.text
 
@@ -263,7 +263,7 @@ def test_columns_of_one_input_are_shuffled_and_set_together(report):
     names = ["red", "green", "blue", "noise"]
     model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
     page = report(model, X, y, feature_names=names, groups={"colour": [0, 1, 2]})
-    assert "What matters most: colour and noise." in page.text
+    assert "The most important inputs are colour and noise." in page.text
     assert "colour Mean prediction for each category" in page.text
     assert [f"{v:.0f}" for v in map(float, page.text.split("the target red ")[1].split()[:5:2])] == ["1", "5", "9"]
     assert "colour 3 categories, most often" in page.text
@@ -283,8 +283,99 @@ def test_a_model_that_is_no_better_than_the_mean(report):
     model = SCNRegressor(max_nodes=3, early_stopping=False, random_state=0)
     model.fit(rng.normal(size=(50, 2)), rng.normal(size=50))
     text = report(model, rng.normal(size=(50, 2)), rng.normal(size=50)).text
-    assert "the model is no better than that" in text
+    assert "the model is worse than that, its error is" in text
+    assert "a value below 0 means larger squared errors" in text
+    assert "no better" not in text
     assert "of the variance." not in text
+
+
+def test_classes_that_are_predicted_worse_than_by_the_most_frequent_one(blobs, report):
+    X, y = blobs
+    model = SCNClassifier(max_nodes=3, random_state=0).fit(X, y)
+    text = report(model, X, (y + 1) % 3).text
+    assert "would be right for 33 %: the model is worse than that." in text.replace("\N{NO-BREAK SPACE}", " ")
+
+
+@pytest.fixture(scope="module")
+def drifting():
+    """A process that leaves what it was in training: rows of two columns, targets, times."""
+    rng = np.random.default_rng(0)
+    time = np.arange(600)
+    flow, level = np.sin(time / 15.0) + 0.1 * rng.normal(size=600), rng.normal(size=600)
+    y = flow**2 + 0.1 * level + np.where(time > 400, (time - 400) / 40.0, 0.0)
+    table = pd.DataFrame({"flow": flow, "level": np.where(time > 400, 1000.0 * level, level)})
+    return table, y, np.datetime64("2025-01-01T00:00") + 5 * time.astype("timedelta64[m]")
+
+
+@pytest.fixture(scope="module")
+def drifting_page(drifting, report):
+    table, y, times = drifting
+    encoder = TableEncoder().fit(table[:400])
+    X = encoder.transform(table)
+    member = SCNRegressor(max_nodes=10, early_stopping=True)
+    model = SCNEnsembleRegressor(member, n_members=4, random_state=0).fit(X[:400], y[:400])
+    assert model.oob_score_ > 0.8
+    order = np.random.default_rng(1).permutation(np.arange(400, 600))
+    return report(model, X[order], y[order], encoder=encoder, times=times[order], seen=0.0)
+
+
+def test_an_estimate_from_training_that_is_not_confirmed_is_remarked_upon(drifting_page):
+    assert "The estimate from training is not confirmed: R² was" in drifting_page.text
+    assert "out of bag in training and is −" in drifting_page.text
+    assert "The model was not trained on these rows. The out-of-bag estimate" in drifting_page.text
+
+
+def test_inputs_outside_the_training_range_are_shown(drifting_page):
+    assert "where the model extrapolates: level (" in drifting_page.text
+    assert "level Is the unit the same?" in drifting_page.text
+    assert {"href": "#ranges"} in drifting_page.all("a")
+    assert [h3 for h3 in drifting_page.all("h3") if h3.get("id") == "ranges"]
+
+
+def test_targets_and_predictions_are_shown_over_time(drifting_page, page):
+    assert "200 rows from 2025-01-02 09:20 to 2025-01-03 01:55." in drifting_page.text
+    assert re.search(
+        r"residual is [\d.]+ in the first, [\d.]+ in the middle and [\d.]+ in the last third", drifting_page.text
+    )
+    assert "The blue band is the 90" in drifting_page.text
+    assert "over time" not in page.text
+
+
+@pytest.mark.parametrize("times", [np.arange(442), np.full(3, np.datetime64("2025-01-01"))])
+def test_times_that_do_not_fit_are_refused(network, diabetes, report, times):
+    with pytest.raises(ValueError, match="times must be datetime64, one for each of the 442 rows"):
+        report(network, *diabetes, times=times)
+
+
+def test_rows_without_any_time_are_not_shown_over_time(network, diabetes, report):
+    nowhen = np.full(len(diabetes[1]), np.datetime64("NaT", "s"))
+    assert "over time" not in report(network, *diabetes, times=nowhen).text
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        (None, "If the model was trained on these rows, expect larger errors"),
+        (0.0, "The model was not trained on these rows."),
+        (0.4, "The model was trained on about 40 % of these rows: expect larger errors"),
+        (1.0, "The model was trained on these rows: expect larger errors"),
+    ],
+)
+def test_rows_of_training(network, diabetes, report, seen, words):
+    text = report(network, *diabetes, seen=seen).text
+    assert words in text
+    assert "On the rows held out in training its RMSE was" in text
+    assert "not confirmed" not in text
+
+
+def test_a_page_as_people_write(page, orders_page, report, blobs):
+    X, y = blobs
+    classes = report(SCNClassifier(max_nodes=2, random_state=0).fit(X, y), X, y)
+    assert "F1 is the harmonic mean of the two." in classes.text
+    for text in (page.text, orders_page.text, classes.text):
+        assert "Feature importance" in text
+        for odd in ("goes by", "What matters most", "asked for", "judged on", "beside", "without a model"):
+            assert odd not in text
 
 
 def test_a_constant_target_and_a_network_without_nodes(report):

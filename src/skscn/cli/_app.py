@@ -196,7 +196,7 @@ def predict(
 
 @app.command()
 def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Say how good a model is on a table that has the target, beside predicting the mean or the most frequent class.
+    """Say how good a model is on a table with the target, compared with predicting the mean or the most frequent class.
 
     Example: skscn evaluate houses.scn sold.csv
     """

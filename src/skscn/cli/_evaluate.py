@@ -3,47 +3,83 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from skscn.cli._models import encoded_batches, open_model
+from skscn.cli._models import Model, encoded_batches, open_model
 from skscn.cli._scores import TITLES, Baseline, beside, classification_scores, regression_scores, true_class_shares
+from skscn.cli._seen import RowSketch, seen_sentence
+from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, count, short
-from skscn.tables import open_table
+from skscn.tables import OutsideColumn, TableFile, Target, open_table, outside_sentences
+
+
+class Compared:
+    """Predictions for the rows of a table that have a target, gathered some rows at a time."""
+
+    def __init__(self, model: Model, file: TableFile, target: Target):
+        encoder = model.columns(file, without=(target.name,))
+        self.sketch, self.missing = RowSketch(), 0
+        truths, predictions, shares = [], [], []
+        outside = encoder.looking_outside()
+        for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+            y, present = target.values(table.column(target.name))
+            self.missing += len(present) - len(y)
+            if not len(y):
+                continue
+            X = X[present]
+            outside.add(X, table.filter(present))
+            self.sketch.add(X, y)
+            truths.append(y)
+            predictions.append(model.estimator.predict(X))
+            if model.is_classifier:
+                shares.append(true_class_shares(y, model.estimator.classes_, model.estimator.predict_proba(X)))
+        if not truths:
+            raise ValueError(f"{file.path.name} has no row with a value of {target.name!r} to compare with.")
+        self.outside: list[OutsideColumn] = outside.found()
+        self.y, predicted = np.concatenate(truths), np.concatenate(predictions)
+        self.scores = (
+            classification_scores(self.y, predicted, np.concatenate(shares))
+            if model.is_classifier
+            else regression_scores(self.y, predicted)
+        )
 
 
 def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: Voice) -> None:
     """Predict every row that has a target, some at a time, and compare."""
     model, file = open_model(model_path), open_table(data)
     target = model.find_target(target_name, file)
-    encoder = model.columns(file, without=(target.name,))
-    task = "classification" if model.is_classifier else "regression"
-    truths, predictions, shares, missing = [], [], [], 0
-    for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
-        y, present = target.values(table.column(target.name))
-        missing += len(present) - len(y)
-        if not len(y):
-            continue
-        truths.append(y)
-        predictions.append(model.estimator.predict(X[present]))
-        if model.is_classifier:
-            probabilities = model.estimator.predict_proba(X[present])
-            shares.append(true_class_shares(y, model.estimator.classes_, probabilities))
-    if not truths:
-        raise ValueError(f"{data.name} has no row with a value of {target.name!r} to compare with.")
-    if missing:
-        voice.note(f"- Left out: {count(missing, 'row')} without a value of {target.name}.")
-    y, predicted = np.concatenate(truths), np.concatenate(predictions)
-    scores = (
-        classification_scores(y, predicted, np.concatenate(shares))
-        if model.is_classifier
-        else regression_scores(y, predicted)
-    )
-    baseline = Baseline.of(y, task)
-    known = baseline.scores(y)
-    facts = {"model": str(model_path), "data": str(data), "target": target.name, "rows": len(y), **scores}
-    lines = [("Rows", f"{len(y):,}")]
+    found = Compared(model, file, target)
+    baseline = Baseline.of(found.y, "classification" if model.is_classifier else "regression")
+    known = baseline.scores(found.y)
+    better, verdict = compared(found.scores, known)
+    share = found.sketch.share_in(model.notes.get("sketch"))
+    notes = _notes(found, share, target, data)
+    tested = unconfirmed(found.scores, model.notes.get("tested"))
+    doubt = None if tested is None else unconfirmed_sentence(*tested, found.scores[tested[0]], bool(found.outside))
+    voice.notes(notes)
+    facts = {
+        **{"model": str(model_path), "data": str(data), "target": target.name, "rows": len(found.y)},
+        **found.scores,
+        "baseline": known,
+        "better_than_baseline": better,
+        "verdict": verdict,
+        "share_trained_on": share,
+        "test_confirmed": None if not model.notes.get("tested") else doubt is None,
+        "outside": [column.to_json() for column in found.outside],
+        "notes": [*notes, *([doubt] if doubt else [])],
+    }
+    lines = [("Rows", f"{len(found.y):,}")]
     lines += [
-        (TITLES[name], f"{short(value)}{beside(name, known[name], baseline.words)}") for name, value in scores.items()
+        (TITLES[name], f"{short(value)}{beside(name, known[name], baseline.words)}")
+        for name, value in found.scores.items()
     ]
-    voice.result({**facts, "baseline": known}, lines)
+    voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
+
+
+def _notes(found: Compared, share: float | None, target: Target, data: Path) -> list[str]:
+    """What is good to know about the rows."""
+    seen: list[Any] = [seen_sentence(share, data.name)]
+    left_out = f"Left out: {count(found.missing, 'row')} without a value of {target.name}."
+    return [*([left_out] if found.missing else []), *filter(None, seen), *outside_sentences(found.outside)]

@@ -18,6 +18,7 @@ from sklearn.pipeline import Pipeline
 from skscn.cli._growth import Growth, growing
 from skscn.cli._outputs import check_output
 from skscn.cli._scores import Validated
+from skscn.cli._seen import RowSketch
 from skscn.cli._settings import parse_settings
 from skscn.cli._testing import Folds, Rows, cross_validate, split
 from skscn.cli._voice import Voice, count, size
@@ -80,6 +81,7 @@ class Fitted:
     path: Path
     tests_interrupted: bool = False
     validated: Validated | None = None
+    sketch: RowSketch | None = None
 
 
 def run_fit(request: Request, voice: Voice) -> None:
@@ -152,6 +154,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
         cut_short = growth.interrupted and not _is_whole(estimator)
         path = _place(request.model, cut_short)
         fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
+        fitted.sketch = RowSketch().add(X, rows.y)
         _save(fitted, request)
         if not growth.interrupted:
             every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
@@ -267,20 +270,28 @@ def _fit_from_disk(
     encoder = TableEncoder(**settings.encoder).fit(head.select(inputs))
     voice.note(f"{target.name}: {target.task} ({reason}), {_described(encoder)}.")
     voice.notes(encoder.notes_)
-    chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight), memory_limit=limit)
+    passes: list[RowSketch] = []
+    chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight, passes), memory_limit=limit)
     estimator = _estimator(target.task, False, settings, request)
     with growing(voice.errors, 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(chunks)
         cut_short = growth.interrupted and not _is_whole(estimator)
         path = _place(request.model, cut_short)
-        fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path)
+        # Some passes end early.
+        sketch = max(passes, key=lambda one: one.rows)
+        fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path, sketch=sketch)
         _save(fitted, request)
     voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
     return fitted
 
 
-def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str | None) -> Iterator[tuple]:
+def _chunks(
+    file: TableFile, encoder: TableEncoder, target: Target, weight: str | None, passes: list[RowSketch]
+) -> Iterator[tuple]:
+    """Encoded rows; the encoder gets to know their ranges, and each pass leaves a sketch of them."""
+    sketch = RowSketch()
+    passes.append(sketch)
     types = {target.name: target.read_type, **encoder.read_types}
     if weight is not None:
         types[weight] = Number(weight, 0.0, False).read_type
@@ -288,7 +299,10 @@ def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str 
         y, present = target.values(table.column(target.name))
         if len(y):
             weights = () if weight is None else (_weights(weight, table)[present],)
-            yield encoder.transform(table.filter(present)), y, *weights
+            X = encoder.transform(table.filter(present))
+            encoder.widen(X)
+            sketch.add(X, y)
+            yield X, y, *weights
 
 
 # ---- results
@@ -300,6 +314,7 @@ def _save(fitted: Fitted, request: Request) -> None:
         "target": fitted.target.to_json(),
         "data": request.data.name,
         "rows": fitted.n_rows,
+        "sketch": fitted.sketch.to_json() if fitted.sketch else None,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
         "interrupted": fitted.interrupted,
         "tested": fitted.validated.facts() if fitted.validated else None,

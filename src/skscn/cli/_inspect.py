@@ -24,6 +24,8 @@ def run_inspect(path: Path, voice: Voice) -> None:
     scopes = np.concatenate([_kept_scopes(network) for network in networks(model.estimator)])
     facts = {
         **description,
+        # The sketch of the training rows is for evaluate, not for people.
+        "notes": {name: note for name, note in description["notes"].items() if name != "sketch"},
         "target": model.target.name if model.target else None,
         "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
         if len(scopes)

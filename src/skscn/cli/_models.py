@@ -13,6 +13,7 @@ from sklearn.pipeline import Pipeline
 from skscn.persistence import ModelFileError, describe_model, load_model
 from skscn.tables import TableEncoder, TableFile, Target, near_file
 from skscn.tables._columns import Number
+from skscn.tables._outside import Outside
 from skscn.words import listed, nearest
 
 # Numbers that are encoded at a time.
@@ -31,6 +32,10 @@ class NumericColumns:
     def read_types(self) -> dict[str, Any]:
         """The columns that are needed, and their types."""
         return {column.name: column.read_type for column in self._columns}
+
+    def looking_outside(self) -> Outside:
+        """What would find inputs outside of the training range, which is not known here."""
+        return Outside(self._columns, self.groups_)
 
     def get_feature_names_out(self) -> np.ndarray:
         """Names of the columns."""

@@ -18,8 +18,7 @@ from skscn.cli._models import Model, encoded_batches, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, count, write_bytes
 from skscn.files import replacing
-from skscn.tables import TableEncoder, TableFile, open_table
-from skscn.tables._columns import Category
+from skscn.tables import TableFile, open_table, outside_sentences
 from skscn.tables._text import arrow
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
@@ -35,17 +34,18 @@ def run_predict(
         check_output(out, [model_path, data], _ENDINGS)
     model = open_model(model_path)
     _check_options(model, coverage, proba)
-    unseen, n_rows = _Unseen(), 0
+    n_rows = 0
     with _opened(data) as file, _writer(out) as write:
         encoder = model.columns(file, without=tuple(keep))
+        outside = encoder.looking_outside()
         kept = {file.find(name): arrow().string() for name in keep}
         for X, table in encoded_batches(model, file, encoder, kept):
             write(_predicted(model, X, table.select(keep), coverage, proba))
-            unseen.add(encoder, table)
+            outside.add(X, table)
             n_rows += len(X)
         if not n_rows:
             raise ValueError(f"{file.path.name} has no rows to predict.")
-    voice.notes(unseen.notes())
+    voice.notes(outside_sentences(outside.found()))
     if out is not None:
         voice.note(f"{count(n_rows, 'prediction')} in {out}.")
 
@@ -61,28 +61,6 @@ def _opened(data: Path) -> Iterator[TableFile]:
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
         yield open_table(path)
-
-
-class _Unseen:
-    """Texts that training did not have: by column, in how many rows there are some, and the first one."""
-
-    def __init__(self) -> None:
-        self._found: dict[str, tuple[int, str]] = {}
-
-    def add(self, encoder, table) -> None:
-        """Look at some rows more."""
-        for column in encoder.columns_ if isinstance(encoder, TableEncoder) else []:
-            texts = column.unseen(table.column(column.name)) if isinstance(column, Category) else None
-            if texts:
-                rows, first = self._found.get(column.name, (0, texts[0].as_py()))
-                self._found[column.name] = rows + len(texts), first
-
-    def notes(self) -> list[str]:
-        """What was found, a sentence for each column."""
-        return [
-            f"{name}: a text that training did not have in {count(rows, 'row')}, for example {first!r}."
-            for name, (rows, first) in self._found.items()
-        ]
 
 
 def _check_options(model: Model, coverage: float | None, proba: bool) -> None:

@@ -31,7 +31,7 @@ class ModelFileError(ValueError):
     """A file that is no model, or damaged, or not to be trusted; or a model that cannot be kept in a file."""
 
 
-_KIND = Kind("model", 1, ModelFileError, "give a file made by skscn fit or save_model")
+_KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_model")
 
 
 def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str, Any] | None = None) -> None:

@@ -6,6 +6,7 @@ from skscn.plot._importance import ImportanceDisplay
 from skscn.plot._prediction_error import PredictionErrorDisplay
 from skscn.plot._residuals import ResidualDisplay
 from skscn.plot._scopes import ScopeDisplay
+from skscn.plot._series import SeriesDisplay
 
 __all__ = [
     "ConvergenceDisplay",
@@ -14,4 +15,5 @@ __all__ = [
     "PredictionErrorDisplay",
     "ResidualDisplay",
     "ScopeDisplay",
+    "SeriesDisplay",
 ]

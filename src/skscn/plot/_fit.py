@@ -47,7 +47,7 @@ class FitDisplay:
     def from_estimator(
         cls, estimator, X, y, *, ax=None, title: str | None = None, show_nodes: bool = True
     ) -> FitDisplay:
-        """Draw what a fitted estimator of one input predicts for the rows X, beside their targets y."""
+        """Draw what a fitted estimator of one input predicts for the rows X, with their targets y."""
         y_pred, X = estimator.predict(X), np.asarray(X)
         if X.ndim != 2 or X.shape[1] != 1:
             raise ValueError(f"FitDisplay draws functions of one input; X has shape {X.shape}.")

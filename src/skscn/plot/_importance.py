@@ -81,7 +81,7 @@ class ImportanceDisplay:
         random_state : int, RandomState instance or None, default=None
             Seed of the shuffling.
         max_shown : int, default=20
-            Draw so many of the most important inputs.
+            The most inputs that are drawn, from the most important one on.
         ax : matplotlib Axes, default=None
         """
         X = X if hasattr(X, "iloc") else check_array(X, dtype=None)

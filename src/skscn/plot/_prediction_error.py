@@ -9,6 +9,10 @@ from sklearn.utils import check_random_state
 from skscn.extras import optional
 from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
 
+# More intervals than _MOST_INTERVALS hide each other: a band is drawn instead, with a point for each _ROWS_PER_POINT.
+_MOST_INTERVALS = 200
+_ROWS_PER_POINT = 20
+
 
 class PredictionErrorDisplay(_PredictionErrorDisplay):
     """True values, or residuals, against predictions; with the prediction intervals of an ensemble, if wanted.
@@ -25,7 +29,9 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
     scatter_, line_, ax_, figure_
         As in scikit-learn.
     interval_lines_ : matplotlib artist or None
-        The intervals; those that miss the true value are orange.
+        The intervals, one line each; those that miss the true value are orange.
+    interval_band_ : matplotlib artist or None
+        Of more than 200 intervals, a band through their mean ends; rows whose own interval misses are orange points.
 
     Examples
     --------
@@ -59,7 +65,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         scatter_kwargs=None,
         line_kwargs=None,
     ) -> PredictionErrorDisplay:
-        """Draw the predictions of a fitted regressor for the rows X, beside their targets y.
+        """Draw the predictions of a fitted regressor for the rows X against their targets y.
 
         ``coverage`` asks an ensemble for intervals that hold this share of the targets; the other parameters are those
         of scikit-learn's Display.
@@ -117,12 +123,27 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         # Round numbers rather than scikit-learn's, which divide the range.
         for axis in (self.ax_.xaxis, self.ax_.yaxis):
             axis.set_major_locator(optional("matplotlib.ticker", "A picture").MaxNLocator(6))
-        self.interval_lines_ = None if self.interval is None else self._draw_interval(kind)
+        self.interval_lines_ = self.interval_band_ = None
+        if self.interval is not None:
+            lower, upper = self.interval
+            missed = (self.y_true < lower) | (self.y_true > upper)
+            base = 0.0 if kind == "actual_vs_predicted" else self.y_pred
+            if len(self.y_pred) <= _MOST_INTERVALS:
+                self.interval_lines_ = self._draw_lines(lower - base, upper - base, missed)
+            else:
+                self.interval_band_ = self._draw_band(lower - base, upper - base, missed)
         return self
 
-    def _draw_interval(self, kind: str):
-        lower, upper = self.interval
-        missed = (self.y_true < lower) | (self.y_true > upper)
-        base = 0.0 if kind == "actual_vs_predicted" else self.y_pred
+    def _draw_lines(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray):
         style = {"colors": np.where(missed, ORANGE, GREY), "alpha": np.where(missed, 0.9, 0.4), "linewidth": 0.9}
-        return self.ax_.vlines(self.y_pred, lower - base, upper - base, zorder=0, **style)
+        return self.ax_.vlines(self.y_pred, lower, upper, zorder=0, **style)
+
+    def _draw_band(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray):
+        alpha = self.scatter_.get_alpha()
+        self.scatter_.set_color(np.where(missed, ORANGE, BLUE))
+        self.scatter_.set_alpha(alpha)
+        groups = np.array_split(np.argsort(self.y_pred, kind="stable"), len(self.y_pred) // _ROWS_PER_POINT)
+        # The band reaches as far as the points do.
+        groups = [groups[0][:1], *groups, groups[-1][-1:]]
+        places, low, high = ([values[group].mean() for group in groups] for values in (self.y_pred, lower, upper))
+        return self.ax_.fill_between(places, low, high, color=GREY, alpha=0.25, linewidth=0.0, zorder=0)

@@ -1,4 +1,4 @@
-"""A page about a fitted model that opens offline: how good it is, what it goes by, how it grew and how to use it."""
+"""An offline page about a fitted model: how good it is, which inputs matter, how it grew and how to use it."""
 
 from skscn.report._page import write_report
 

@@ -1,4 +1,4 @@
-"""How large the error is, how sure that is, and what a model without inputs would achieve."""
+"""How large the error is, how certain that is, and what a model without inputs would achieve."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Measure:
 
     @property
     def texts(self) -> list[str]:
-        """Value, ends of the interval and baseline, with as many digits each."""
+        """Value, ends of the interval and baseline, with the same number of digits."""
         numbers = [self.value, self.low, self.high, self.baseline]
         return list(map(share, numbers)) if self.is_share else alike(numbers)
 
@@ -54,10 +54,17 @@ def regression_measures(y: np.ndarray, predictions: np.ndarray) -> list[Measure]
     (mae, rmse, r2), low, high = _with_intervals(terms, measures)
     return [
         Measure(
-            "Mean absolute error", "how far off predictions are on average", mae, low[0], high[0], abs(centred).mean()
+            "Mean absolute error", "how far off predictions are, on average", mae, low[0], high[0], abs(centred).mean()
         ),
-        Measure("RMSE", "root mean squared error: large errors count more", rmse, low[1], high[1], y.std()),
-        Measure("R²", "share of the variance that is explained", r2, low[2], high[2], 0.0),
+        Measure("RMSE", "root mean squared error; large errors weigh more", rmse, low[1], high[1], y.std()),
+        Measure(
+            "R²",
+            "share of the variance that the model explains; below 0 is worse than predicting the mean",
+            r2,
+            low[2],
+            high[2],
+            0.0,
+        ),
     ]
 
 
@@ -73,16 +80,26 @@ def classification_measures(subject: Subject) -> list[Measure]:
     shares = np.unique(y, return_counts=True)[1] / len(y)
     baselines = shares.max(), -(shares * np.log(shares)).sum(), 1.0 - (shares**2).sum()
     return [
-        Measure("Accuracy", "share of the rows given their class", accuracy, low[0], high[0], baselines[0], True),
+        Measure(
+            "Accuracy",
+            "share of the rows whose class is predicted correctly",
+            accuracy,
+            low[0],
+            high[0],
+            baselines[0],
+            True,
+        ),
         Measure(
             "Log loss",
-            "how surprising the true classes are, given the probabilities",
+            "grows as the true classes get lower probabilities; 0 is perfect",
             loss,
             low[1],
             high[1],
             baselines[1],
         ),
-        Measure("Brier score", "squared error of the probabilities", score, low[2], high[2], baselines[2]),
+        Measure(
+            "Brier score", "mean squared error of the probabilities; 0 is perfect", score, low[2], high[2], baselines[2]
+        ),
     ]
 
 
@@ -134,7 +151,7 @@ def _coverage(asked: float, held: int, n_rows: int, width: float) -> Coverage:
 
 @dataclass(frozen=True)
 class ClassQuality:
-    """How one class fares."""
+    """How well one class is predicted."""
 
     name: str
     rows: int

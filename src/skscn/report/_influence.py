@@ -1,4 +1,4 @@
-"""What a model goes by: which inputs matter, and how predictions change with them."""
+"""Feature importance: which inputs matter, and how predictions change with them."""
 
 from __future__ import annotations
 

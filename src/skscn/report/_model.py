@@ -21,7 +21,7 @@ _STOPS = {
     "tol": "the training error reached tol",
     "max_nodes": "max_nodes was reached",
     "no candidate": "no further candidate passed the supervisory inequality",
-    "early stopping": "the error on held-out rows, or its estimate, no longer fell",
+    "early stopping": "the error on held-out rows, or its estimate, stopped falling",
     "callback": "a callback ended it",
 }
 
@@ -42,9 +42,9 @@ def facts(subject: Subject) -> dict[str, str]:
         "Linear part": _linear_part(network),
         "Activation": network.activation.name,
         "Scaling of the inputs": str(network.inputs.name or "none"),
-        "Numbers in the model": f"{numbers:,}",
+        "Weights and biases": f"{numbers:,}",
         "Candidates tried": f"{sum(int(history['candidates'].sum()) for history in histories):,}",
-        "Time to grow": f"{number(sum(history['seconds'].sum() for history in histories))} s",
+        "Training time": f"{number(sum(history['seconds'].sum() for history in histories))} s",
         "Growth ended because": "; ".join(sorted({_STOPS[grown.stop_reason_] for grown in networks})),
     }
 

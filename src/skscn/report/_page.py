@@ -14,7 +14,7 @@ import numpy as np
 
 from skscn.extras import optional
 from skscn.files import replace_file
-from skscn.report import _errors, _influence, _model, _pictures, _summary
+from skscn.report import _doubts, _errors, _influence, _model, _pictures, _summary
 from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
 from skscn.report._words import alike, count, fixed, number, percent, share
 from skscn.tables import TableEncoder
@@ -37,11 +37,13 @@ def write_report(
     title: str | None = None,
     model_path: str | os.PathLike | None = None,
     data_name: str | None = None,
+    times=None,
+    seen: float | None = None,
 ) -> None:
-    """Write one HTML file about a fitted model and how it does on the rows X with targets y.
+    """Write one HTML file about a fitted model and how well it does on the rows X with targets y.
 
-    The page needs nothing from outside, follows the reader's choice of light or dark, and can be printed. Judge a model
-    on rows that it was not trained on.
+    The page is self-contained, follows the reader's choice of light or dark, and can be printed. Judge a model on rows
+    that it was not trained on.
 
     Parameters
     ----------
@@ -57,8 +59,8 @@ def write_report(
     groups : mapping of str to sequences of int, default=None
         Name of an input -> the numbers of its columns, for inputs that more than one column encodes.
     encoder : TableEncoder, default=None
-        What made X of a table, if the model is kept in a pipeline after it: the page then speaks of its columns.
-        It stands for ``feature_names`` and ``groups``.
+        What made X of a table, if the model is kept in a pipeline after it: the page then speaks of the table's
+        columns, and of inputs outside the training range. It replaces ``feature_names`` and ``groups``.
     target_name : str, default=None
         What a single output is called; the name of y, if not given.
     title : str, default=None
@@ -67,6 +69,11 @@ def write_report(
         Where the model is kept, for the commands on the page.
     data_name : str, default=None
         What the rows are called.
+    times : array of datetime64 of shape (n_samples,), default=None
+        When each row was taken: the page then shows targets and predictions over time, with prediction intervals as a
+        band. For regression only.
+    seen : float, default=None
+        The share of the rows that the model was trained on, if it is known.
 
     Examples
     --------
@@ -84,7 +91,7 @@ def write_report(
     True
     """
     optional("matplotlib", "A report")
-    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder)
+    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen)
     content = {
         **_quality(subject, data_name),
         **_growth(subject),
@@ -115,18 +122,26 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
         measures = {name: _errors.regression_measures(y, predicted) for name, y, predicted in columns}
         coverage = _errors.PICTURED_COVERAGE if coverages else None
         shown = range(min(len(subject.outputs), _OUTPUTS_PICTURED))
-        pictured = {"pictures": {subject.outputs[k]: _pictures.error_pictures(subject, k, coverage) for k in shown}}
+        pictured = {
+            "pictures": {subject.outputs[k]: _pictures.error_pictures(subject, k, coverage) for k in shown},
+            "series": {subject.outputs[k]: _series(subject, k, coverage) for k in shown},
+        }
     return {
         **pictured,
         "sentences": _summary.sentences(subject, measures, importances, coverages, data_name),
         "cards": _summary.cards(subject, measures),
-        "honesty": _summary.honesty(subject),
+        "honesty": _doubts.expectation(subject),
+        "doubts": _doubts.doubts(subject, measures),
         "measures": measures,
         "coverages": dict(zip(subject.outputs, coverages, strict=False)),
         "importances": importances[:_IMPORTANCES_SHOWN],
         "score": "accuracy" if subject.classifies else "R²",
         **_dependences(subject, importances),
     }
+
+
+def _series(subject: Subject, output: int, coverage: float | None) -> _pictures.Picture | None:
+    return None if subject.times is None else _pictures.series_picture(subject, output, coverage)
 
 
 def _coverages(subject: Subject) -> list[list[_errors.Coverage]]:
@@ -162,7 +177,7 @@ def _dependences(subject: Subject, importances: list[_influence.Importance]) -> 
         names, unit = [subject.outputs[k] for k in shown], "mean prediction"
         if len(shown) > 1:
             found = [_standardised(item, subject.y) for item in found]
-            unit = "mean prediction in deviations from the mean"
+            unit = "mean prediction in standard deviations from the mean"
     limits = _pictures.dependence_limits(found, shown)
     named = dict(zip(shown, names, strict=True))
     pictures = [

@@ -1,6 +1,6 @@
 """Pictures that follow the page's colours, with words for those who do not see them.
 
-A picture holds no text of the user's: names stand beside it on the page.
+A picture holds no text of the user's: names are on the page around it.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 from sklearn.calibration import CalibrationDisplay
 
 from skscn.extras import optional
-from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay
+from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay, SeriesDisplay
 from skscn.plot._style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
-from skscn.report._words import count, number, percent
+from skscn.report._words import alike, count, listed, number, percent
 
 _UNDONE = "Paler: later nodes, which were tried and not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -69,11 +69,14 @@ class Picture:
     alt: str
 
 
-def picture(draw, title: str, describe) -> Picture:
+_SIZE, _WIDE = (4.0, 2.8), (13.0, 3.6)
+
+
+def picture(draw, title: str, describe, size: tuple[float, float] = _SIZE) -> Picture:
     """Draw a picture: ``draw(ax=...)`` gives a Display, of which ``describe`` says what is seen."""
     matplotlib, figures = (optional(name, "A report") for name in ("matplotlib", "matplotlib.figure"))
     with matplotlib.rc_context({**_LOOK, "svg.hashsalt": title}):
-        figure = figures.Figure(figsize=(4.0, 2.8), layout="constrained")
+        figure = figures.Figure(figsize=size, layout="constrained")
         display = draw(ax=figure.subplots())
         file = io.StringIO()
         figure.savefig(file, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
@@ -121,8 +124,8 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
     undone = _UNDONE if display.undone_lines_ else ""
     if not histories:
         if undone:
-            return f"No node was kept, 0 nodes are left: the linear part alone does best on other rows. {undone}"
-        return "No node was needed: the linear part alone reaches the wanted error."
+            return f"No node was kept (0 nodes): the linear part alone does best on held-out rows. {undone}"
+        return "No node was needed (0 nodes): the linear part alone reaches the requested error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
     nodes = [history["nodes"][-1] for history in histories]
     whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} members"
@@ -131,18 +134,18 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
     )
     if display.validation_lines_:
         held_out = np.mean([history["validation_rmse"][-1] for history in histories])
-        text += f" On rows held out it is {number(held_out)} then."
+        text += f" On held-out rows it is {number(held_out)} at that point."
     return f"{text} {undone}".rstrip()
 
 
 def _describe_scopes(display: ScopeDisplay) -> str:
     undone = "" if display.kept.all() else _UNDONE
     if not display.kept.any():
-        return f"There are no nodes, hence no scopes. {undone}".rstrip()
+        return f"There are 0 nodes, hence no scopes. {undone}".rstrip()
     low, middle, high = np.quantile(display.scopes[display.kept], (0.0, 0.5, 1.0))
     if low == high:
         return f"All nodes were accepted in the scope λ = {number(low)}. {undone}".rstrip()
-    text = f"Nodes were accepted in scopes from {number(low)} to {number(high)}, half of them up to {number(middle)}."
+    text = f"Nodes were accepted in scopes from {number(low)} to {number(high)}; the median is {number(middle)}."
     return f"{text} {undone}".rstrip()
 
 
@@ -194,26 +197,70 @@ def _describe_predictions(display: PredictionErrorDisplay, *, correlation: float
     )
     if coverage is None:
         return text
-    return f"{text} Vertical lines are {percent(coverage)} prediction intervals, orange where they miss."
+    if display.interval_band_ is None:
+        return f"{text} Vertical lines are {percent(coverage)} prediction intervals, orange where they miss."
+    return (
+        f"{text} The band is the mean {percent(coverage)} prediction interval of rows with similar predictions; rows "
+        "outside their own interval are orange."
+    )
 
 
 def _describe_residuals_over_range(display: PredictionErrorDisplay) -> str:
     residuals = display.y_true - display.y_pred
     order = np.argsort(display.y_pred)
-    sizes = [number(np.abs(part).mean()) for part in np.array_split(residuals[order], min(3, len(order)))]
-    return f"The mean size of the residual is {', '.join(sizes)} for small, middle and large predictions."
+    sizes = _in_thirds(residuals[order], ("for small", "for medium", "for large"))
+    return f"The mean absolute residual is {sizes} predictions."
+
+
+def _in_thirds(residuals: np.ndarray, words: tuple[str, ...]) -> str:
+    """The mean size of the first, middle and last third of residuals, each with its words."""
+    if len(residuals) < len(words):
+        return f"{number(np.abs(residuals).mean())} for all"
+    sizes = [np.abs(part).mean() for part in np.array_split(residuals, len(words))]
+    return listed([f"{size} {word}" for size, word in zip(alike(sizes), words, strict=True)])
+
+
+def series_picture(subject: Subject, output: int, coverage: float | None) -> Picture:
+    """Target and prediction of one output over time."""
+    interval = None
+    if coverage is not None:
+        ends = subject.estimator.predict_interval(subject.X, coverage=coverage)
+        interval = tuple(two_dimensional(end)[:, output] for end in ends)
+    draw = partial(
+        SeriesDisplay.from_predictions,
+        subject.y[:, output],
+        subject.predictions[:, output],
+        times=subject.times,
+        interval=interval,
+    )
+    return picture(draw, "True and predicted values over time", partial(_describe_series, coverage=coverage), _WIDE)
+
+
+def _describe_series(display: SeriesDisplay, *, coverage: float | None) -> str:
+    first, last = (str(time.astype("datetime64[m]")).replace("T", " ") for time in display.times[[0, -1]])
+    sizes = _in_thirds(display.y_true - display.y_pred, ("in the first", "in the middle", "in the last"))
+    text = f"{count(len(display.times), 'row')} from {first} to {last}. The mean absolute residual is {sizes}"
+    text += " third of the rows." if len(display.times) >= 3 else " rows."
+    if display.envelope_ is not None:
+        text += " Lines are means over short stretches of time; grey shading is the range of the true values in them."
+    if display.interval is None or coverage is None:
+        return text
+    lower, upper = display.interval
+    held = np.mean((lower <= display.y_true) & (display.y_true <= upper))
+    band = f"The blue band is the {percent(coverage)} prediction interval"
+    return f"{text} {band}, which contains {percent(held)} of the true values."
 
 
 def _describe_residuals(display: ResidualDisplay) -> str:
     low, middle, high = map(number, display.quantiles)
     return (
-        f"Nine in ten residuals lie between {low} and {high}, half of all below {middle}; the curve is the normal "
-        "distribution of the same spread."
+        f"{percent(0.9)} of the residuals lie between {low} and {high}; their median is {middle}. The curve is a "
+        "normal distribution with the same mean and standard deviation."
     )
 
 
 def reliability_picture(subject: Subject) -> Picture:
-    """How often a class is right that was given some probability."""
+    """How often a class is the true one, by the probability that it was given."""
     classes = subject.estimator.classes_
     if len(classes) == 2:
         probabilities, happened = subject.probabilities[:, 1], subject.y == classes[1]
@@ -229,15 +276,16 @@ def _draw_reliability(happened: np.ndarray, probabilities: np.ndarray, ax) -> Ca
     display = CalibrationDisplay.from_predictions(
         happened, probabilities, n_bins=10, strategy="quantile", pos_label=1, color=BLUE, name="network", ax=ax
     )
-    ax.set(xlabel="probability that the network gives", ylabel="share that came true")
+    ax.set(xlabel="predicted probability", ylabel="observed share")
     return display
 
 
 def _describe_reliability(display: CalibrationDisplay) -> str:
     gap = np.abs(display.prob_true - display.prob_pred)
     return (
-        f"In ten groups of rows by their probability, the share that came true differs from it by "
-        f"{percent(gap.mean())} on average and by {percent(gap.max())} at most; on the dotted line they are equal."
+        f"Rows are sorted into {len(gap)} groups by predicted probability. The observed share differs from the "
+        f"predicted probability by {percent(gap.mean())} on average and by {percent(gap.max())} at most; on the dotted "
+        "line they are equal."
     )
 
 

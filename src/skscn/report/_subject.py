@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -15,7 +15,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from skscn.plot._networks import grown_networks
 
-# Rows that pictures, importances and dependences are taken from, where there are more.
+# The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000
 SEED = 0
 
@@ -42,6 +42,12 @@ class Subject:
         Name of an input -> what its encoder has learnt about it; empty without an encoder.
     knows_names : bool
         Whether the model knows the names of its columns.
+    times : ndarray of datetime64 of shape (n,), or None
+        When each row was taken.
+    outside : list of OutsideColumn
+        Inputs outside what training saw, where an encoder knows that.
+    seen : float or None
+        The share of the rows that the model was trained on; None where it is not known.
     """
 
     estimator: Any
@@ -53,6 +59,9 @@ class Subject:
     outputs: list[str]
     sources: dict[str, Any]
     knows_names: bool
+    times: np.ndarray | None = None
+    outside: list[Any] = field(default_factory=list)
+    seen: float | None = None
 
     @property
     def classifies(self) -> bool:
@@ -117,6 +126,8 @@ def open_subject(
     groups: Mapping[str, Sequence[int]] | None = None,
     target_name: str | None = None,
     encoder=None,
+    times=None,
+    seen: float | None = None,
 ) -> Subject:
     """Check what a report is asked for."""
     if encoder is not None:
@@ -148,7 +159,28 @@ def open_subject(
         outputs,
         sources={column.name: column for column in encoder.columns_} if encoder is not None else {},
         knows_names=hasattr(estimator, "feature_names_in_"),
+        times=_times(times, y),
+        outside=_outside(encoder, X),
+        seen=seen,
     )
+
+
+def _times(times, y: np.ndarray) -> np.ndarray | None:
+    """One moment for each row, or None where there are none to show."""
+    if times is None:
+        return None
+    times = np.asarray(times)
+    if times.dtype.kind != "M" or times.shape != (len(y),):
+        raise ValueError(f"times must be datetime64, one for each of the {len(y)} rows.")
+    return None if np.isnat(times).all() else times
+
+
+def _outside(encoder, X) -> list:
+    if encoder is None:
+        return []
+    looking = encoder.looking_outside()
+    looking.add(X)
+    return looking.found()
 
 
 def two_dimensional(values: np.ndarray) -> np.ndarray:

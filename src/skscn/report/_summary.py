@@ -14,6 +14,8 @@ from skscn.report._subject import Subject
 from skscn.report._words import alike, count, listed, number, percent
 
 _COLUMNS_SHOWN = 50
+# Errors that differ by less than this share are about the same.
+_SAME = 0.01
 
 
 @dataclass(frozen=True)
@@ -32,7 +34,7 @@ def sentences(
     coverages: list[list[Coverage]],
     data_name: str | None,
 ) -> list[str]:
-    """How good the model is, what it goes by, and how far to trust it."""
+    """How good the model is, and which inputs matter most."""
     first = next(iter(measures.values()))
     source = f"On {count(subject.n_rows, 'row')}{f' of {data_name}' if data_name else ''}"
     if subject.classifies:
@@ -45,7 +47,7 @@ def sentences(
         said.append(_about_intervals(coverages[0]))
     mattering = [importance.name for importance in importances[:3] if importance.low > 0.0]
     if mattering:
-        said.append(f"What matters most: {listed(mattering)}.")
+        said.append(f"The most important input{'s are' if len(mattering) > 1 else ' is'} {listed(mattering)}.")
     return said
 
 
@@ -56,14 +58,28 @@ def _about_target(name: str, measures: list[Measure], source: str) -> list[str]:
     said.append(_against("Always predicting the mean", "be off by", absolute))
     if explained.value > 0.0:
         said.append(f"The model explains {percent(explained.value)} of the variance.")
+    elif explained.value < 0.0:
+        said.append(
+            f"R² is {number(explained.value)}; a value below 0 means larger squared errors than always predicting the "
+            "mean. Do not rely on the model for rows like these."
+        )
     return said
 
 
 def _against(baseline: str, would: str, error: Measure) -> str:
     reference = f"{baseline} would {would} {number(error.baseline)}"
-    if error.value >= error.baseline:
+    if error.baseline <= 0.0:
+        return f"{reference}."
+    ratio = error.value / error.baseline
+    if abs(ratio - 1.0) <= _SAME:
         return f"{reference}: the model is no better than that."
-    return f"{reference}: the model's error is {percent(1.0 - error.value / error.baseline)} smaller."
+    if ratio > 1.0:
+        return f"{reference}: the model is worse than that, its error is {_larger(ratio)}."
+    return f"{reference}: the model's error is {percent(1.0 - ratio)} smaller."
+
+
+def _larger(ratio: float) -> str:
+    return f"{percent(ratio - 1.0)} larger" if ratio < 2.0 else f"{number(ratio)} times as large"
 
 
 def _about_outputs(measures: dict[str, list[Measure]], source: str) -> list[str]:
@@ -72,7 +88,7 @@ def _about_outputs(measures: dict[str, list[Measure]], source: str) -> list[str]
     return [
         f"{source}, the model predicts {len(explained)} outputs and explains {percent(_mean(explained.values()))} of "
         "their variance on average; always predicting the means would explain none.",
-        f"It does best on {best} ({percent(explained[best])}) and worst on {worst} ({percent(explained[worst])}).",
+        f"It is best for {best} ({percent(explained[best])}) and worst for {worst} ({percent(explained[worst])}).",
     ]
 
 
@@ -80,72 +96,52 @@ def _about_classes(subject: Subject, measures: list[Measure], source: str) -> li
     accuracy = measures[0]
     classes, counts = np.unique(subject.y, return_counts=True)
     interval = f"{percent(0.95)} confidence: {percent(accuracy.low)} to {percent(accuracy.high)}"
-    said = [f"{source}, the model finds the true class of {percent(accuracy.value)} ({interval})."]
+    said = [f"{source}, the model predicts the right class for {percent(accuracy.value)} of them ({interval})."]
     reference = (
-        f"Always answering {classes[counts.argmax()]}, the most frequent of {count(len(classes), 'class', 'classes')}, "
-        f"would be right for {percent(accuracy.baseline)}"
+        f"Always predicting {classes[counts.argmax()]}, the most frequent of {count(len(classes), 'class', 'classes')},"
+        f" would be right for {percent(accuracy.baseline)}"
     )
-    if accuracy.value <= accuracy.baseline:
+    if accuracy.value == accuracy.baseline:
         return [*said, f"{reference}: the model is no better than that."]
+    if accuracy.value < accuracy.baseline:
+        return [*said, f"{reference}: the model is worse than that."]
     fewer = 1.0 - (1.0 - accuracy.value) / (1.0 - accuracy.baseline)
     return [*said, f"{reference}: the model makes {percent(fewer)} fewer errors."]
 
 
 def _about_intervals(coverages: list[Coverage]) -> str:
     coverage = next(c for c in coverages if c.asked == PICTURED_COVERAGE)
+    too_few = ", fewer than they should," if coverage.high < coverage.asked else ""
     return (
-        f"Its {percent(coverage.asked)} prediction intervals hold {percent(coverage.held)} of the true values and are "
-        f"{number(coverage.width)} wide on average."
+        f"Its {percent(coverage.asked)} prediction intervals contain {percent(coverage.held)} of the true values"
+        f"{too_few} and are {number(coverage.width)} wide on average."
     )
 
 
 def cards(subject: Subject, measures: dict[str, list[Measure]]) -> list[Card]:
     """Three numbers at a glance."""
     first = next(iter(measures.values()))
-    rows = Card("judged on", count(subject.n_rows, "row"), count(len(subject.inputs), "input"))
+    rows = Card("evaluated on", count(subject.n_rows, "row"), count(len(subject.inputs), "input"))
     if subject.classifies:
         return [
             Card("accuracy", percent(first[0].value), f"{percent(first[0].low)} to {percent(first[0].high)}"),
-            Card("most frequent class", percent(first[0].baseline), "right without a model"),
+            Card("baseline", percent(first[0].baseline), "always the most frequent class"),
             rows,
         ]
     if len(measures) > 1:
         mean = _mean(output[-1].value for output in measures.values())
-        return [Card("variance explained", percent(mean), f"mean of {len(measures)} outputs"), rows]
+        return [Card("R²", number(mean), f"mean of {len(measures)} outputs"), rows]
     absolute, _, explained = first
     return [
-        Card("mean error", number(absolute.value), f"{number(absolute.low)} to {number(absolute.high)}"),
-        Card("without a model", number(absolute.baseline), "always predicting the mean"),
-        Card("variance explained", percent(explained.value), f"{percent(explained.low)} to {percent(explained.high)}"),
+        Card("mean absolute error", number(absolute.value), f"{number(absolute.low)} to {number(absolute.high)}"),
+        Card("baseline", number(absolute.baseline), "always predicting the mean"),
+        Card("R²", number(explained.value), f"{number(explained.low)} to {number(explained.high)}"),
         rows,
     ]
 
 
 def _mean(values: Iterable[float]) -> float:
     return float(np.mean(list(values)))
-
-
-def honesty(subject: Subject) -> str:
-    """What the errors on these rows say about others."""
-    caution = "If the model was trained on these very rows, expect larger errors on new ones"
-    score = getattr(subject.estimator, "oob_score_", np.nan)
-    if np.isfinite(score):
-        reached = f"an accuracy of {percent(score)}" if subject.classifies else f"R² = {number(score)}"
-        return f"{caution}: on training rows that its members had not seen, it reached {reached}."
-    held_out = _held_out_error(subject)
-    if held_out is not None:
-        return f"{caution}: on rows held out in training, its RMSE was {number(held_out)}."
-    return f"{caution}."
-
-
-def _held_out_error(subject: Subject) -> float | None:
-    """The validation error of a network of one output when it was as large as it is, in units of the target."""
-    network, *others = subject.networks
-    if subject.classifies or others or len(subject.outputs) > 1:
-        return None
-    kept = network.history_[network.history_["nodes"] == network.n_nodes_]
-    error = kept["validation_rmse"] * network.network_.outputs.scale[0]
-    return float(error[0]) if np.isfinite(error).any() else None
 
 
 @dataclass(frozen=True)
@@ -162,7 +158,7 @@ class Column:
     note: str = ""
 
 
-STATISTICS = ("smallest", "median", "mean", "largest", "deviation")
+STATISTICS = ("minimum", "median", "mean", "maximum", "std. dev.")
 
 
 def input_columns(subject: Subject) -> list[Column]:
@@ -203,7 +199,8 @@ def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
 
 
 def _statistics(values: np.ndarray) -> tuple[str, ...]:
-    return tuple(alike(_five(values)))
+    *places, deviation = _five(values)
+    return (*alike(places), number(deviation))
 
 
 def _dates(days: np.ndarray) -> tuple[str, ...]:

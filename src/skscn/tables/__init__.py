@@ -3,9 +3,11 @@
 from skscn.tables._encoder import TableEncoder, as_table
 from skscn.tables._files import TableFile, near_file, open_table
 from skscn.tables._onnx import prepend_table
+from skscn.tables._outside import OutsideColumn, outside_sentences
 from skscn.tables._target import Target, learn_target
 
 __all__ = [
+    "OutsideColumn",
     "TableEncoder",
     "TableFile",
     "Target",
@@ -13,5 +15,6 @@ __all__ = [
     "learn_target",
     "near_file",
     "open_table",
+    "outside_sentences",
     "prepend_table",
 ]

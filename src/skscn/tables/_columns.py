@@ -9,12 +9,12 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.tables._text import DATE_FORMATS, arrow, clock_times, date_format, dates, numbers, stripped
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -66,11 +66,15 @@ class Column(ABC):
 
 
 @dataclass(frozen=True)
-class _Measured(Column):
-    """A column whose values are on a scale: missing ones get the median, and perhaps a mark."""
+class Measured(Column):
+    """A column whose values are on a scale: missing ones get the median, and perhaps a mark.
+
+    ``range`` is the smallest and the largest value in training; None where it is not known.
+    """
 
     fill: float
     indicator: bool
+    range: tuple[float, float] | None = field(default=None, kw_only=True)
 
     @property
     def encoded_names(self) -> list[str]:
@@ -79,6 +83,11 @@ class _Measured(Column):
     @property
     def _more_names(self) -> list[str]:
         return []
+
+    @property
+    def place(self) -> int | None:
+        """Which of the encoded numbers is the value itself; None where it is not among them."""
+        return self.encoded_names.index(self.name) if self.name in self.encoded_names else None
 
     @abstractmethod
     def floats(self, values) -> np.ndarray:
@@ -96,7 +105,7 @@ class _Measured(Column):
 
 
 @dataclass(frozen=True)
-class Number(_Measured):
+class Number(Measured):
     """Numbers; for a column that was text, with its decimal sign and the texts that stand for missing values."""
 
     kind: ClassVar[str] = "number"
@@ -134,7 +143,7 @@ class Number(_Measured):
 
 
 @dataclass(frozen=True)
-class Flag(_Measured):
+class Flag(Measured):
     """True or false: 1 or 0."""
 
     kind: ClassVar[str] = "boolean"
@@ -153,7 +162,7 @@ class Flag(_Measured):
 
 
 @dataclass(frozen=True)
-class Moment(_Measured):
+class Moment(Measured):
     """Dates: days since 1970 began, and where they are in the year, the week and the day as far as this tells anything.
 
     ``format`` is how they are written in text; None for ISO 8601 and for columns that hold dates as such.
@@ -186,7 +195,7 @@ class Moment(_Measured):
 
 
 @dataclass(frozen=True)
-class Clock(_Measured):
+class Clock(Measured):
     """Times of the day: hours, and where they are on the clock."""
 
     kind: ClassVar[str] = "time"
@@ -289,6 +298,21 @@ def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray
     return as_numpy(ticks.cast(pa.float64(), safe=False))
 
 
+def read_times(values) -> np.ndarray | None:
+    """Moments, as such or written as text, as datetime64; NaT where they are missing, None if they are no moments."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    if is_text(values.type):
+        texts = stripped(values)
+        are_dates, format = date_format(pc.unique(texts).drop_null())
+        if not are_dates:
+            return None
+        values = dates(texts, format)
+    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
+        return None
+    ticks = microseconds(values, lambda *_: ValueError("no dates"))
+    return np.where(np.isnan(ticks), np.iinfo(np.int64).min, ticks).astype("datetime64[us]")
+
+
 def as_numpy(values) -> np.ndarray:
     """An Arrow array of numbers as NumPy's, with NaN for null."""
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
@@ -335,6 +359,12 @@ def _finite(value) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
+def _range(value) -> bool:
+    return value is None or (
+        isinstance(value, list) and len(value) == 2 and all(map(_finite, value)) and value[0] <= value[1]
+    )
+
+
 def _texts(value) -> bool:
     return isinstance(value, list) and all(map(_text, value)) and len(set(value)) == len(value)
 
@@ -343,6 +373,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "name": _text,
     "fill": _finite,
     "indicator": _flag,
+    "range": _range,
     "decimal": lambda value: value is None or value in (".", ","),
     "placeholders": _texts,
     "format": lambda value: value is None or value in DATE_FORMATS,
@@ -352,6 +383,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "others": _flag,
     "missing": _flag,
 }
+# Fields that files of earlier versions lack.
+_NEWER = {"range": None}
 
 
 def column_from_json(state) -> Column:
@@ -360,6 +393,7 @@ def column_from_json(state) -> Column:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"A column must be an object with a kind, one of {', '.join(KINDS)}.")
     names = [field.name for field in fields(KINDS[kind])]
+    state = {**{name: value for name, value in _NEWER.items() if name in names}, **state}
     if set(state) != {"kind", *names}:
         raise ValueError(f"A column of kind {kind} must have exactly the fields {', '.join(names)}.")
     for name in names:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
@@ -11,8 +12,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
-from skscn.tables._columns import Column, column_from_json
+from skscn.tables._columns import Column, Measured, column_from_json
 from skscn.tables._learning import learn
+from skscn.tables._outside import Outside, OutsideColumn
 from skscn.tables._text import arrow
 from skscn.words import listed, refuse_twins
 
@@ -140,6 +142,50 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             places = self.groups_[column.name]
             encoded[:, places[0] : places[-1] + 1] = column.encode(table.column(column.name))
         return encoded
+
+    def outside(self, X) -> list[OutsideColumn]:
+        """The columns of a table that hold values which training did not have.
+
+        Each is printed as a sentence: how many rows are below the smallest or above the largest value in training, and
+        how far; or how many have a category that is new. A model extrapolates on such rows.
+
+        Parameters
+        ----------
+        X : pyarrow.Table, DataFrame of pandas or Polars, or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        columns : list of OutsideColumn
+            Empty where all values are like those in training.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from skscn.tables import TableEncoder
+        >>> encoder = TableEncoder().fit(pa.table({"pressure bar": [1.8, 2.1, 2.3]}))
+        >>> print(*encoder.outside(pa.table({"pressure bar": [1900.0, 2050.0, 2.2]})))
+        pressure bar: 2 of 3 rows above the largest training value 2.3 (up to 2,050); is the unit the same?
+        """
+        table = as_table(X)
+        looking = self.looking_outside()
+        looking.add(self.transform(table), table)
+        return looking.found()
+
+    def looking_outside(self) -> Outside:
+        """What :meth:`outside` is found with, for tables that are encoded some rows at a time."""
+        check_is_fitted(self, "columns_")
+        return Outside(self.columns_, self.groups_)
+
+    def widen(self, encoded: np.ndarray) -> None:
+        """Let the ranges of the columns hold further rows of training, which this encoder has encoded."""
+        self.columns_ = [self._widened(column, encoded) for column in self.columns_]
+
+    def _widened(self, column: Column, encoded: np.ndarray) -> Column:
+        if not isinstance(column, Measured) or column.range is None or column.place is None:
+            return column
+        values = encoded[:, self.groups_[column.name][column.place]]
+        low, high = column.range
+        return replace(column, range=(min(low, float(values.min())), max(high, float(values.max()))))
 
     def get_feature_names_out(self, input_features=None):
         """Names of the encoded columns.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def _learn_dates(learnt: Learnt, name: str, values, format: str | None) -> Learn
 
 
 def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> Learnt:
-    """Take the median for missing values, and leave out what is always the same."""
+    """Take the median for missing values, keep the range, and leave out what is always the same."""
     floats = column.floats(values)
     known = floats[~np.isnan(floats)]
     missing = len(floats) - len(known)
@@ -162,8 +162,8 @@ def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> L
         return learnt.remark(CONSTANT, column.name)
     if missing:
         learnt.remark(FILLED, f"{column.name} ({missing})")
-    state = {**vars(column), "fill": float(np.median(known)), "indicator": missing > 0}
-    learnt.column = type(column)(**state)
+    ends = float(known.min()), float(known.max())
+    learnt.column = replace(column, fill=float(np.median(known)), indicator=missing > 0, range=ends)
     return learnt
 
 

@@ -1,0 +1,71 @@
+"""Scores in words: compared with a baseline, and with what the model was said to achieve when it was tested."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.cli._scores import TITLES
+from skscn.cli._voice import short
+
+# Errors that differ by less than this share are about the same.
+_SAME = 0.01
+# How far a score may be from the tested one: its fall, or so many standard deviations between the parts of the test.
+_FALL = {"r2": 0.15, "accuracy": 0.05}
+_DEVIATIONS = 3.0
+# How much larger than the tested one an error may be.
+_LARGER = 1.5
+
+
+def compared(scores: dict[str, float], baseline: dict[str, float]) -> tuple[bool | None, str]:
+    """Whether a model is better than its baseline, and a sentence about it; None if the target is a constant."""
+    classes = "accuracy" in scores
+    error, reference = (1.0 - s["accuracy"] if classes else s["rmse"] for s in (scores, baseline))
+    if reference <= 0.0:
+        return None, "All rows have the same target; there is no baseline to compare with."
+    ratio = error / reference
+    less, more = f"its RMSE is {_percent(1.0 - ratio)} smaller", f"its RMSE is {_percent(ratio - 1.0)} larger"
+    if classes:
+        less, more = f"it makes {_percent(1.0 - ratio)} fewer errors", f"it makes {_percent(ratio - 1.0)} more errors"
+    always = f"always predicting the {'most frequent class' if classes else 'mean'}"
+    if ratio > 1.0 + _SAME:
+        return False, f"Worse than {always}: {more}."
+    if ratio >= 1.0 - _SAME:
+        return False, f"No better than {always}."
+    return True, f"Better than {always}: {less}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f} %" if share < 10.0 else "more than 10 times"
+
+
+def unconfirmed(scores: dict[str, float], tested: Any) -> tuple[str, float] | None:
+    """The score that is much worse than when the model was tested, and what it was then; None if there is none."""
+    for name, fall in _FALL.items():
+        then = _then(tested, name)
+        if then is not None and name in scores:
+            mean, deviation = then
+            if scores[name] < mean - max(fall, _DEVIATIONS * deviation):
+                return name, mean
+    then = _then(tested, "rmse")
+    if then is not None and "rmse" in scores and scores["rmse"] > _LARGER * (then[0] + _DEVIATIONS * then[1]):
+        return "rmse", then[0]
+    return None
+
+
+def _then(tested: Any, name: str) -> tuple[float, float] | None:
+    """Mean and deviation of a score when the model was tested, if its notes have them."""
+    score = tested.get(name) if isinstance(tested, dict) else None
+    if not isinstance(score, dict) or not all(isinstance(score.get(key), float | int) for key in ("mean", "std")):
+        return None
+    return score["mean"], score["std"]
+
+
+def unconfirmed_sentence(name: str, then: float, now: float, outside: bool) -> str:
+    """What to say where an estimate was not confirmed, and what may be the reason."""
+    reasons = "these rows are later than those of training, or come from other conditions"
+    if outside:
+        reasons += "; some inputs are outside the training range"
+    return (
+        f"Not confirmed: when the model was fitted, its tests gave {TITLES[name]} {short(then)}, and these rows give "
+        f"{short(now)}. Likely reasons: {reasons}."
+    )

@@ -1,0 +1,143 @@
+"""Target and prediction over time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.extras import optional
+from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+
+# A step between rows that is longer than _GAP times the median step is a gap, which no line crosses.
+_GAP = 10.0
+
+
+class SeriesDisplay:
+    """True and predicted values over time, with the prediction intervals as a band.
+
+    Rows are sorted by time. Where there are more than can be told apart, each point of the lines is the mean over a
+    stretch of time, and the range of the true values in it is shaded.
+
+    Parameters
+    ----------
+    times : ndarray of shape (n,)
+        When each row was taken, as datetime64; or numbers that rise with time. Rows without a time (NaT) are left out.
+    y_true, y_pred : ndarray of shape (n,)
+        Targets and predictions.
+    interval : tuple of two ndarrays of shape (n,), or None, default=None
+        Lower and upper ends of the prediction intervals.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    true_line_, predicted_line_ : matplotlib artists
+    band_ : matplotlib artist or None
+        The intervals.
+    envelope_ : matplotlib artist or None
+        From the smallest to the largest true value of each stretch of time, where there is more than one in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import SCNRegressor
+    >>> from skscn.plot import SeriesDisplay
+    >>> X = np.sin(np.arange(200.0)[:, np.newaxis] / 9.0)
+    >>> model = SCNRegressor(max_nodes=5, random_state=0).fit(X[:100], X[:100, 0] ** 2)
+    >>> times = np.datetime64("2025-01-01") + np.arange(100, 200)
+    >>> display = SeriesDisplay.from_estimator(model, X[100:], X[100:, 0] ** 2, times=times)
+    >>> print(display.times[0])
+    2025-04-11
+    """
+
+    def __init__(self, *, times: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, interval: tuple | None = None):
+        order = np.argsort(times, kind="stable")
+        order = order[~np.isnan(times[order])]
+        self.times, self.y_true, self.y_pred = times[order], y_true[order], y_pred[order]
+        self.interval = None if interval is None else tuple(np.asarray(end)[order] for end in interval)
+
+    @classmethod
+    def from_estimator(
+        cls, estimator, X, y, *, times, coverage: float | None = None, max_points: int = 400, ax=None
+    ) -> SeriesDisplay:
+        """Draw the predictions of a fitted regressor for the rows X, with their targets y, over time.
+
+        ``coverage`` asks an ensemble for intervals that hold this share of the targets.
+        """
+        interval = None if coverage is None else estimator.predict_interval(X, coverage=coverage)
+        return cls.from_predictions(
+            y, estimator.predict(X), times=times, interval=interval, max_points=max_points, ax=ax
+        )
+
+    @classmethod
+    def from_predictions(cls, y_true, y_pred, *, times, interval=None, max_points: int = 400, ax=None) -> SeriesDisplay:
+        """Draw given predictions of one output over time."""
+        y_true, y_pred, times = (np.asarray(values) for values in (y_true, y_pred, times))
+        if y_true.ndim != 1:
+            raise ValueError(f"SeriesDisplay draws one output; y has shape {y_true.shape}.")
+        if times.shape != y_true.shape:
+            raise ValueError(f"There are {len(y_true)} rows, and times has shape {times.shape}; give one time a row.")
+        if np.isnan(times).all():
+            raise ValueError("No row has a time.")
+        display = cls(times=times, y_true=y_true, y_pred=y_pred, interval=interval)
+        return display.plot(ax, max_points=max_points)
+
+    def plot(self, ax=None, *, max_points: int = 400) -> SeriesDisplay:
+        """Draw on ``ax``, or on new axes; ``max_points`` is the most points of a line."""
+        self.ax_ = ax = axes_for(ax)
+        stretches = _Stretches(self.times, max_points)
+        times = stretches.times
+        self.band_ = self.envelope_ = None
+        if self.interval is not None:
+            lower, upper = map(stretches.means, self.interval)
+            self.band_ = ax.fill_between(times, lower, upper, color=BLUE, alpha=0.2, linewidth=0.0, label="interval")
+        if stretches.several:
+            low, high = stretches.ends(self.y_true)
+            self.envelope_ = ax.fill_between(
+                times, low, high, color=GREY, alpha=0.3, linewidth=0.0, label="range of true"
+            )
+        few = {"marker": "o", "markersize": 2.5} if len(times) <= 60 else {}
+        (self.true_line_,) = ax.plot(times, stretches.means(self.y_true), color=GREY, label="true", **few)
+        (self.predicted_line_,) = ax.plot(
+            times, stretches.means(self.y_pred), color=ORANGE, linewidth=1.1, label="predicted", **few
+        )
+        self._describe()
+        return self
+
+    def _describe(self) -> None:
+        self.ax_.set(xlabel="time", ylabel="value")
+        self.ax_.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.0)
+        if self.times.dtype.kind == "M":
+            dates = optional("matplotlib.dates", "A picture")
+            locator = dates.AutoDateLocator(minticks=3, maxticks=8)
+            self.ax_.xaxis.set_major_locator(locator)
+            self.ax_.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+
+
+class _Stretches:
+    """Sorted times in stretches of equal length, or one by one where they are few; gaps are marked by NaN."""
+
+    def __init__(self, times: np.ndarray, most: int):
+        self.several = len(times) > most
+        span = times[-1] - times[0]
+        if self.several and span > span * 0:
+            places = np.minimum(((times - times[0]) / span * most).astype(int), most - 1)
+        else:
+            places = np.arange(len(times)) * min(most, len(times)) // len(times)
+        self._starts = np.flatnonzero(np.diff(places, prepend=-1))
+        self._sizes = np.diff(np.append(self._starts, len(times)))
+        firsts, lasts = times[self._starts], times[self._starts + self._sizes - 1]
+        centres = firsts + (lasts - firsts) / 2
+        steps = np.diff(centres) / np.where(span > span * 0, span, span + 1)
+        self._gaps = np.flatnonzero(steps > _GAP * np.median(steps)) + 1 if len(steps) > 2 else np.zeros(0, dtype=int)
+        self.times = np.insert(centres, self._gaps, centres[self._gaps - 1])
+
+    def means(self, values: np.ndarray) -> np.ndarray:
+        """The mean of each stretch."""
+        return self._broken(np.add.reduceat(values, self._starts) / self._sizes)
+
+    def ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The smallest and the largest of each stretch."""
+        smallest, largest = (reduce.reduceat(values, self._starts) for reduce in (np.minimum, np.maximum))
+        return self._broken(smallest), self._broken(largest)
+
+    def _broken(self, values: np.ndarray) -> np.ndarray:
+        return np.insert(values.astype(np.float64), self._gaps, np.nan)

@@ -1,0 +1,152 @@
+"""What evaluate says besides numbers: about the rows, the baseline and the tests of fit."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skscn import SCNRegressor, save_model
+from skscn.cli._verdict import compared, unconfirmed
+
+
+@pytest.fixture(scope="module")
+def later(houses, tmp_path_factory):
+    """Rows of the same kind as the houses, none of which was there in training."""
+    table = pd.read_csv(houses)
+    rng = np.random.default_rng(1)
+    table["size"] = (table["size"] + rng.uniform(-0.4, 0.4, len(table))).clip(31, 199).round(3)
+    table["price"] += rng.normal(0, 10, len(table)).round()
+    table["number"] = table["number"].clip(3, 395)
+    path = tmp_path_factory.mktemp("later") / "later.csv"
+    table.to_csv(path, index=False)
+    return path
+
+
+def evaluated(skscn, model, data, *more):
+    return json.loads(skscn("evaluate", model, data, "--json", *more).stdout)
+
+
+def written(table, path):
+    table.to_csv(path, index=False)
+    return path
+
+
+def test_rows_of_training_are_recognised_under_any_name(skscn, houses_model, houses, tmp_path):
+    table = pd.read_csv(houses)
+    shuffled = written(table.sample(frac=1.0, random_state=0)[table.columns[::-1]], tmp_path / "other.csv")
+    parquet = tmp_path / "same.parquet"
+    pd.read_csv(houses, parse_dates=["sold"]).to_parquet(parquet)
+    for data in (houses, shuffled, parquet):
+        assert evaluated(skscn, houses_model, data)["share_trained_on"] == 1.0
+        done = skscn("evaluate", houses_model, data)
+        assert f"- The model was trained on the rows of {data.name}: these scores say how well it fits" in done.stderr
+    part = written(table[:200], tmp_path / "part.csv")
+    assert evaluated(skscn, houses_model, part)["share_trained_on"] == 1.0
+
+
+def test_classes_too(skscn, iris_model, iris):
+    assert "The model was trained on the rows of iris.csv" in skscn("evaluate", iris_model, iris).stderr
+
+
+def test_rows_that_are_read_from_disk_are_recognised(skscn, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(rng.normal(size=(40_000, 6)), columns=list("abcdef")).round(6)
+    table["f"] = table["a"] + np.arange(40_000) / 1000.0
+    table["y"] = table["a"] + table["b"]
+    data, model = written(table, tmp_path / "large.csv"), tmp_path / "large.scn"
+    done = skscn("fit", data, "-t", "y", "-m", model, "--memory-limit", "4", "--set", "max_nodes=1", "--jobs", "1")
+    assert "is read from disk" in done.stderr
+    facts = evaluated(skscn, model, data)
+    assert facts["share_trained_on"] == 1.0
+    assert facts["outside"] == []
+
+
+def test_new_rows_are_not_taken_for_those_of_training(skscn, houses_model, later):
+    facts = evaluated(skscn, houses_model, later)
+    assert facts["share_trained_on"] < 0.02
+    assert facts["test_confirmed"] is True
+    assert facts["better_than_baseline"] is True
+    assert facts["outside"] == []
+    done = skscn("evaluate", houses_model, later)
+    assert "trained on" not in done.stderr
+    assert "Better than always predicting the mean: its RMSE is" in done.stdout
+
+
+def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
+    table = pd.read_csv(later)
+    data = written(table.assign(size=1000.0 * table["size"]), tmp_path / "mm.csv")
+    facts = evaluated(skscn, houses_model, data)
+    (column,) = facts["outside"]
+    assert (column["name"], column["unit"], column["above"]) == (
+        "size",
+        True,
+        int(table[table.price > 0]["size"].count()),
+    )
+    sentence = "rows above the largest training value 19"
+    assert sentence in skscn("evaluate", houses_model, data).stderr
+    predicted = skscn("predict", houses_model, data).stderr
+    assert sentence in predicted
+    assert "is the unit the same?" in predicted
+    assert skscn("predict", houses_model, later).stderr == ""
+
+
+def test_an_estimate_that_is_not_confirmed(skscn, houses_model, later, tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.read_csv(later)
+    data = written(table.assign(size=rng.permutation(table["size"])), tmp_path / "shuffled.csv")
+    facts = evaluated(skscn, houses_model, data)
+    assert facts["r2"] < 0.0
+    assert (facts["test_confirmed"], facts["better_than_baseline"]) == (False, False)
+    done = skscn("evaluate", houses_model, data, "--quiet")
+    assert "Verdict  Worse than always predicting the mean: its RMSE is" in done.stdout
+    assert "Not confirmed: when the model was fitted, its tests gave R² 0.9" in done.stdout
+    assert facts["notes"][-1].startswith("Not confirmed")
+
+
+def test_classes_worse_than_the_most_frequent_one(skscn, iris_model, iris, tmp_path):
+    text = iris.read_text(encoding="utf-8-sig").replace("virginica", "v").replace("versicolor", "virginica")
+    data = tmp_path / "wrong.csv"
+    data.write_text(text.replace("setosa", "versicolor").replace(";v\n", ";setosa\n"), encoding="utf-8")
+    done = skscn("evaluate", iris_model, data)
+    assert "Worse than always predicting the most frequent class: it makes 49 % more errors." in done.stdout
+    assert "Not confirmed: when the model was fitted, its tests gave accuracy 0.9" in done.stdout
+
+
+def test_models_without_notes_say_nothing(skscn, tmp_path):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    table = pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "y": X[:, 0]})
+    save_model(SCNRegressor(max_nodes=1, random_state=0).fit(table[["a", "b"]], table["y"]), tmp_path / "m.scn")
+    data = written(table * 1000.0, tmp_path / "d.csv")
+    facts = evaluated(skscn, tmp_path / "m.scn", data, "-t", "y")
+    assert (facts["share_trained_on"], facts["test_confirmed"], facts["notes"]) == (None, None, [])
+
+
+@pytest.mark.parametrize(
+    ("error", "better", "words"),
+    [
+        (2.0, False, "Worse than always predicting the mean: its RMSE is 100 % larger."),
+        (50.0, False, "Worse than always predicting the mean: its RMSE is more than 10 times larger."),
+        (1.0, False, "No better than always predicting the mean."),
+        (0.4, True, "Better than always predicting the mean: its RMSE is 60 % smaller."),
+    ],
+)
+def test_verdicts(error, better, words):
+    assert compared({"rmse": error}, {"rmse": 1.0}) == (better, words)
+
+
+@pytest.mark.parametrize("scores", [{"accuracy": 1.0}, {"rmse": 0.0}])
+def test_a_constant_target_has_no_baseline(scores):
+    better, words = compared(dict.fromkeys(scores, 0.5), scores)
+    assert better is None
+    assert words == "All rows have the same target; there is no baseline to compare with."
+
+
+def test_what_counts_as_not_confirmed():
+    tested = {"r2": {"mean": 0.85, "std": 0.01}, "rmse": {"mean": 1.0, "std": 0.1}}
+    assert unconfirmed({"r2": 0.75, "rmse": 1.2}, tested) is None
+    assert unconfirmed({"r2": -0.3, "rmse": 1.2}, tested) == ("r2", 0.85)
+    assert unconfirmed({"r2": 0.84, "rmse": 5.0}, tested) == ("rmse", 1.0)
+    assert unconfirmed({"r2": -0.3, "rmse": 1.2}, {**tested, "r2": {"mean": 0.85, "std": 0.5}}) is None
+    for unknown in (None, {}, {"r2": 0.9}, [1]):
+        assert unconfirmed({"r2": -0.3, "rmse": 5.0}, unknown) is None
