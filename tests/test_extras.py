@@ -9,7 +9,10 @@ from skscn.extras import EXTRAS, optional
 
 def test_a_missing_package_is_asked_for_by_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'^A picture needs matplotlib: pip install "scikit-scn\[plot\]"$'):
+    with pytest.raises(
+        ImportError,
+        match=r'^A picture needs matplotlib: pip install "scikit-scn\[plot\]", or pip install "\.\[plot\]" in a clone of scikit-scn$',
+    ):
         optional("matplotlib.figure", "A picture")
 
 

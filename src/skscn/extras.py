@@ -41,4 +41,5 @@ def optional(module: str, purpose: str) -> ModuleType:
 
 def how_to_install(package: str) -> str:
     """The command that installs an optional package together with what belongs to it."""
-    return f'pip install "scikit-scn[{EXTRAS[package]}]"'
+    extra = EXTRAS[package]
+    return f'pip install "scikit-scn[{extra}]", or pip install ".[{extra}]" in a clone of scikit-scn'

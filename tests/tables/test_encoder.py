@@ -240,7 +240,7 @@ def test_as_a_part_of_scikit_learn(table):
     ("table", "sentence"),
     [
         (pa.table({"x": pa.array([], pa.float64())}), "no rows"),
-        (pa.table({"x": [1, 1]}), "no column to learn from; Left out, with one value in all rows: x"),
+        (pa.table({"x": [1, 1]}), "no column to learn from; Left out, with the same value in all rows: x"),
         (pa.Table.from_arrays([pa.array([1, 2])] * 2, ["x", "x"]), "several columns 'x'"),
         (pd.DataFrame({"x": [1, "a", None]}), "several kinds"),
         (np.zeros(3), "2 dimensions"),

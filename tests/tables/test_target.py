@@ -53,7 +53,7 @@ def test_numbers_written_as_text():
     ("values", "task", "sentence"),
     [
         ([None, None], "auto", "no value in any row"),
-        (["a", "1"], "regression", "holds 'a', which is no number"),
+        (["a", "1"], "regression", "holds 'a', which is not a number"),
         ([1.5, 2.0], "classification", "holds fractions such as 1.5"),
         ([dt.date(2020, 1, 1)], "auto", "holds dates"),
     ],

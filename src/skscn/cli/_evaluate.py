@@ -6,15 +6,15 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.cli._models import encoded_batches, open_model
+from skscn.cli._models import encoded_batches, open_data, open_model
 from skscn.cli._scores import TITLES, Baseline, beside, classification_scores, regression_scores, true_class_shares
 from skscn.cli._voice import Voice, count, short
-from skscn.tables import open_table
+from skscn.words import quoted, shortened
 
 
 def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: Voice) -> None:
     """Predict every row that has a target, some at a time, and compare."""
-    model, file = open_model(model_path), open_table(data)
+    model, file = open_model(model_path), open_data(data)
     target = model.find_target(target_name, file)
     encoder = model.columns(file, without=(target.name,))
     task = "classification" if model.is_classifier else "regression"
@@ -30,9 +30,9 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
             probabilities = model.estimator.predict_proba(X[present])
             shares.append(true_class_shares(y, model.estimator.classes_, probabilities))
     if not truths:
-        raise ValueError(f"{data.name} has no row with a value of {target.name!r} to compare with.")
+        raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
     if missing:
-        voice.note(f"- Left out: {count(missing, 'row')} without a value of {target.name}.")
+        voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
     y, predicted = np.concatenate(truths), np.concatenate(predictions)
     scores = (
         classification_scores(y, predicted, np.concatenate(shares))

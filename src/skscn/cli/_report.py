@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.cli._models import encoded_batches, open_model
+from skscn.cli._models import encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
-from skscn.tables import TableEncoder, open_table
+from skscn.tables import TableEncoder
+from skscn.words import quoted
 
 # A page needs no more rows than that.
 _MOST_ROWS = 50_000
@@ -22,7 +23,7 @@ def run_report(
     check_output(out, [model_path, data], [".html", ".htm"])
     from skscn.report import write_report
 
-    model, file = open_model(model_path), open_table(data)
+    model, file = open_model(model_path), open_data(data)
     target = model.find_target(target_name, file)
     encoder = model.columns(file, without=(target.name,))
     inputs, truths, n_rows = [], [], 0
@@ -32,10 +33,10 @@ def run_report(
         truths.append(y)
         n_rows += len(y)
         if n_rows > _MOST_ROWS:
-            voice.note(f"- The report is about the first {n_rows:,} rows of {data.name}.")
+            voice.note(f"- The report is about the first {n_rows:,} rows of {file.label}.")
             break
     if not n_rows:
-        raise ValueError(f"{data.name} has no row with a value of {target.name!r} to compare with.")
+        raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
     write_report(
         model.estimator,
         np.concatenate(inputs),
@@ -45,8 +46,8 @@ def run_report(
         groups=encoder.groups_,
         encoder=encoder if isinstance(encoder, TableEncoder) else None,
         target_name=target.name,
-        title=title or f"{target.name} from {data.name}",
+        title=title or f"{target.name} from {file.label}",
         model_path=str(model_path),
-        data_name=data.name,
+        data_name=file.label,
     )
     write_text(f"{out}\n")

@@ -1,8 +1,9 @@
 """Tables with columns of all kinds: read from files, and encoded as numbers."""
 
 from skscn.tables._encoder import TableEncoder, as_table
-from skscn.tables._files import TableFile, near_file, open_table
+from skscn.tables._files import near_file, open_stream, open_table
 from skscn.tables._onnx import prepend_table
+from skscn.tables._table_file import TableFile
 from skscn.tables._target import Target, learn_target
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "as_table",
     "learn_target",
     "near_file",
+    "open_stream",
     "open_table",
     "prepend_table",
 ]

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.words import quoted
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -54,19 +55,19 @@ class Column(ABC):
 
     def _unlike(self, values, expected: str) -> ValueError:
         return ValueError(
-            f"Column {self.name!r} holds {describe_type(values.type)}, where it held {expected} in training; "
+            f"Column {quoted(self.name)} holds {describe_type(values.type)}, where it held {expected} in training; "
             "give it as it was then."
         )
 
     def _wrong(self, example: str, expected: str) -> ValueError:
         return ValueError(
-            f"Column {self.name!r} holds {example!r}, where it held {expected} in training; mend those values, or "
-            "leave them empty."
+            f"Column {quoted(self.name)} holds {quoted(example)}, where it held {expected} in training; correct such "
+            "values, or leave them empty."
         )
 
 
 @dataclass(frozen=True)
-class _Measured(Column):
+class Measured(Column):
     """A column whose values are on a scale: missing ones get the median, and perhaps a mark."""
 
     fill: float
@@ -96,8 +97,11 @@ class _Measured(Column):
 
 
 @dataclass(frozen=True)
-class Number(_Measured):
-    """Numbers; for a column that was text, with its decimal sign and the texts that stand for missing values."""
+class Number(Measured):
+    """Numbers; for a column that was text, with its decimal sign and the words that stand for missing values.
+
+    A number beyond the largest float, such as 1e400, is infinite, and infinite values are missing values.
+    """
 
     kind: ClassVar[str] = "number"
     decimal: str | None = None
@@ -117,8 +121,7 @@ class Number(_Measured):
             values = values.cast(pa.duration("us")).cast(pa.int64())
         if not is_number(values.type):
             raise self._unlike(values, "numbers")
-        floats = as_numpy(values.cast(pa.float64(), safe=False))
-        return np.where(np.isfinite(floats), floats, np.nan)
+        return _finite_or_nan(as_numpy(values.cast(pa.float64(), safe=False)))
 
     def _from_text(self, values) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
@@ -130,11 +133,11 @@ class Number(_Measured):
         wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
         if pc.any(wrong).as_py():
             raise self._wrong(texts.filter(wrong)[0].as_py(), "numbers")
-        return as_numpy(read)
+        return _finite_or_nan(as_numpy(read))
 
 
 @dataclass(frozen=True)
-class Flag(_Measured):
+class Flag(Measured):
     """True or false: 1 or 0."""
 
     kind: ClassVar[str] = "boolean"
@@ -153,7 +156,7 @@ class Flag(_Measured):
 
 
 @dataclass(frozen=True)
-class Moment(_Measured):
+class Moment(Measured):
     """Dates: days since 1970 began, and where they are in the year, the week and the day as far as this tells anything.
 
     ``format`` is how they are written in text; None for ISO 8601 and for columns that hold dates as such.
@@ -186,7 +189,7 @@ class Moment(_Measured):
 
 
 @dataclass(frozen=True)
-class Clock(_Measured):
+class Clock(Measured):
     """Times of the day: hours, and where they are on the clock."""
 
     kind: ClassVar[str] = "time"
@@ -214,9 +217,9 @@ class Clock(_Measured):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """Texts, one of a few: a column of 0 and 1 for each.
+    """Text, one of a few categories: a column of 0 and 1 for each.
 
-    A text that is none of them goes to the column of the others, if there is one; else it is 0 everywhere.
+    Any other text goes to the column of the others, if there is one; else it is 0 everywhere.
     """
 
     kind: ClassVar[str] = "category"
@@ -235,7 +238,7 @@ class Category(Column):
 
     def encode(self, values) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = self._texts(values)
+        texts = self.texts(values)
         places = as_numpy(pc.index_in(texts, value_set=pa.array(self.categories, pa.string())).cast(pa.float64()))
         missing = as_numpy(pc.is_null(texts))
         encoded = np.zeros((len(texts), len(self.encoded_names)))
@@ -248,13 +251,14 @@ class Category(Column):
         return encoded
 
     def unseen(self, values):
-        """The texts that training did not have; none where it had rare ones, which are not kept by name."""
+        """The categories not seen in training; none where training had rare ones, which are not kept by name."""
         pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = self._texts(values).drop_null()
+        texts = self.texts(values).drop_null()
         new = pc.invert(pc.is_in(texts, value_set=pa.array(self.categories, pa.string())))
         return texts.slice(0, 0) if self.others else texts.filter(new)
 
-    def _texts(self, values):
+    def texts(self, values):
+        """Its values as text without spaces around it; null where they are missing."""
         pa = arrow()
         try:
             return stripped(values.cast(pa.string()))
@@ -294,8 +298,12 @@ def as_numpy(values) -> np.ndarray:
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
 
 
+def _finite_or_nan(floats: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(floats), floats, np.nan)
+
+
 def is_text(type) -> bool:
-    """Whether a column of this type holds texts."""
+    """Whether a column of this type holds text."""
     types = arrow().types
     return types.is_string(type) or types.is_large_string(type) or types.is_string_view(type)
 
