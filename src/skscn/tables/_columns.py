@@ -98,14 +98,21 @@ class Measured(Column):
 
 @dataclass(frozen=True)
 class Number(Measured):
-    """Numbers; for a column that was text, with its decimal sign and the words that stand for missing values.
+    """Numbers.
 
-    A number beyond the largest float, such as 1e400, is infinite, and infinite values are missing values.
+    For a column that was text, with its decimal sign, the words that stand for missing values, and the unit after the
+    numbers. A number beyond the largest float, such as 1e400, is infinite, and infinite values are missing values.
     """
 
     kind: ClassVar[str] = "number"
     decimal: str | None = None
     placeholders: tuple[str, ...] = ()
+    unit: str | None = None
+
+    def to_json(self) -> dict:
+        state = super().to_json()
+        # Older versions know of no unit.
+        return state if self.unit is not None else {name: value for name, value in state.items() if name != "unit"}
 
     @property
     def read_type(self):
@@ -129,10 +136,11 @@ class Number(Measured):
         if self.placeholders:
             known = pc.is_in(texts, value_set=pa.array(self.placeholders, pa.string()))
             texts = pc.if_else(known, pa.scalar(None, pa.string()), texts)
-        read = numbers(texts, self.decimal or ".")
+        read = numbers(texts, self.decimal or ".", self.unit)
         wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
         if pc.any(wrong).as_py():
-            raise self._wrong(texts.filter(wrong)[0].as_py(), "numbers")
+            expected = "numbers" if self.unit is None else f"numbers in {self.unit}"
+            raise self._wrong(texts.filter(wrong)[0].as_py(), expected)
         return _finite_or_nan(as_numpy(read))
 
 
@@ -353,6 +361,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "indicator": _flag,
     "decimal": lambda value: value is None or value in (".", ","),
     "placeholders": _texts,
+    "unit": lambda value: value is None or _text(value),
     "format": lambda value: value is None or value in DATE_FORMATS,
     "zoned": _flag,
     "cycles": lambda value: _texts(value) and set(value) <= set(CYCLES),
@@ -362,12 +371,17 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 }
 
 
+# Fields that files of the first version lack.
+_SINCE_0_2 = {"unit"}
+
+
 def column_from_json(state) -> Column:
     """A column from what :meth:`Column.to_json` gave; anything else raises ValueError."""
     kind = state.get("kind") if isinstance(state, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"A column must be an object with a kind, one of {', '.join(KINDS)}.")
     names = [field.name for field in fields(KINDS[kind])]
+    state = {**dict.fromkeys(_SINCE_0_2 & set(names)), **state}
     if set(state) != {"kind", *names}:
         raise ValueError(f"A column of kind {kind} must have exactly the fields {', '.join(names)}.")
     for name in names:

@@ -23,7 +23,8 @@ _FIELDS = {"max_categories", "columns", "left_out", "notes"}
 class TableEncoder(TransformerMixin, BaseEstimator):
     """Encode a table of numbers, text, dates and booleans as an array of numbers.
 
-    - Numbers stay as they are; text that holds numbers ("1,234", "12 %") is read as such.
+    - Numbers stay as they are; text that holds numbers ("1,234", "12 %", or "84.4 °C" with the same
+      unit throughout) is read as such.
     - Text and categoricals become a column of 0 and 1 for each of their most frequent categories and, where there are
       more, one for all others; a category not seen in training goes there too, or is 0 everywhere.
     - Dates become days since 1970 began, and sine and cosine of their place in the year, the week and the day where

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from skscn.tables._columns import CYCLES, Category, Clock, Column, Flag, Measured, Moment, Number, is_number, is_text
-from skscn.tables._text import arrow, date_formats, date_order, dates, decimal_sign, numbers, stripped
+from skscn.tables._text import (
+    arrow,
+    common_unit,
+    date_formats,
+    date_order,
+    dates,
+    decimal_sign,
+    numbers,
+    stripped,
+    without_unit,
+)
 from skscn.words import quoted
 
 # Words among numbers stand for missing values if there are at most this many of them, in at most this share of rows.
@@ -118,12 +128,15 @@ def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: st
     if texts.null_count == len(texts):
         return learnt.remark(EMPTY, name)
     distinct = pc.unique(texts).drop_null()
-    decimal = decimal_sign(distinct)
+    decimal, unit = decimal_sign(distinct), None
     wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))
+    if len(wrong) and (unit := common_unit(wrong)):
+        decimal = decimal_sign(without_unit(distinct, unit))
+        wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
     if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
         in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
         if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
-            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()))
+            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()), unit)
             return _learn_written_numbers(learnt, column, texts, distinct)
     formats = date_formats(distinct, order)
     if formats:
@@ -145,7 +158,7 @@ def _learn_written_numbers(learnt: Learnt, column: Number, texts, distinct) -> L
     learnt.remark(AS_NUMBERS, f"{column.name} (like {quoted(max(examples, key=len))})")
     if column.placeholders:
         learnt.remark(PLACEHOLDER, f"{column.name} ({', '.join(map(quoted, column.placeholders))})")
-    _remark_on_infinite(learnt, column.name, numbers(texts, column.decimal or "."))
+    _remark_on_infinite(learnt, column.name, numbers(texts, column.decimal or ".", column.unit))
     return _finish(learnt, column, texts)
 
 

@@ -24,6 +24,10 @@ _NUMBER = {
     ".": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[, ']\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
     ",": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[. ']\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
 }
+# A number followed by a unit: letters and signs, perhaps with a power.
+_NUMBER_WITH_UNIT = (
+    r"^[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*(?P<unit>[^\d\s.,'+\-:%$€£][^\s\d:]{0,9}(?:[ /^·*]*[^\s:]{1,9})?)$"
+)
 # Texts that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
 _DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
 
@@ -46,15 +50,31 @@ def decimal_sign(texts) -> str:
     return "," if pc.any(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py() else "."
 
 
-def numbers(texts, decimal: str):
-    """The numbers that texts say; null where a text says none."""
+def numbers(texts, decimal: str, unit: str | None = None):
+    """The numbers that texts say, each perhaps with a unit after it; null where a text says none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
+    texts = without_unit(texts, unit)
     texts = pc.replace_substring(texts, "\u00a0", " ")
     fits = pc.and_(pc.match_substring_regex(texts, _NUMBER[decimal]), pc.match_substring_regex(texts, r"\d"))
     signs = pc.replace_substring_regex(texts, r"[^0-9eE+\-.,]" if decimal == "," else r"[^0-9eE+\-.]", "")
     if decimal == ",":
         signs = pc.replace_substring(pc.replace_substring(signs, ".", ""), ",", ".")
     return pc.if_else(fits, signs, pa.scalar(None, pa.string())).cast(pa.float64())
+
+
+def common_unit(texts) -> str | None:
+    """The unit that follows numbers in these texts, if there is one and no other: "°C" in "84.4 °C"."""
+    pc = arrow("pyarrow.compute")
+    found = pc.unique(pc.struct_field(pc.extract_regex(texts, _NUMBER_WITH_UNIT), "unit")).drop_null()
+    return found[0].as_py() if len(found) == 1 else None
+
+
+def without_unit(texts, unit: str | None):
+    """Texts without the unit at their end."""
+    if unit is None:
+        return texts
+    literally = "".join(f"\\x{{{ord(character):x}}}" for character in unit)
+    return arrow("pyarrow.compute").replace_substring_regex(texts, rf"\s*{literally}$", "")
 
 
 def dates(texts, format: str | None):
