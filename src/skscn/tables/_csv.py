@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -67,8 +66,7 @@ class TextFile(TableFile):
     def _rows(self) -> Iterator[Row]:
         """The rows under the names, with their lines in the file."""
         skipped = self._dialect.skip_lines
-        for row in scan(islice(self._lines(), skipped, None), self._dialect.delimiter):
-            yield replace(row, line=row.line + skipped, end=row.end + skipped)
+        return scan(islice(self._lines(), skipped, None), self._dialect.delimiter, first=skipped + 1)
 
     def _count_quotes(self) -> int:
         with Readable(self.place, []), self._bytes(self.path) as file:

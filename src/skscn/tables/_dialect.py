@@ -155,9 +155,12 @@ def _keel_dialect(place: str, encoding: str, text: str) -> Dialect:
 # ---- rows of values
 
 
-def scan(lines: Iterable[str], delimiter: str) -> Iterator[Row]:
-    """The rows of a text as Arrow reads them; blank lines are skipped, and a quoted value may take several lines."""
-    numbered = enumerate(lines, start=1)
+def scan(lines: Iterable[str], delimiter: str, first: int = 1) -> Iterator[Row]:
+    """The rows of a text as Arrow reads them; blank lines are skipped, and a quoted value may take several lines.
+
+    ``first`` is the number of the first line.
+    """
+    numbered = enumerate(lines, start=first)
     for number, line in numbered:
         if '"' not in line:
             text = line.rstrip("\r\n")
