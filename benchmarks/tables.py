@@ -183,8 +183,8 @@ def twins(table: Table, rng: Rng) -> None:
 
 
 def wide(table: Table, rng: Rng) -> None:
-    """Thousands of columns."""
-    many(table, rng, int(rng.integers(1_000, 5_000)))
+    """Hundreds or thousands of columns."""
+    many(table, rng, int(10 ** rng.uniform(2.5, 3.7)))
 
 
 def many(table: Table, rng: Rng, count: int) -> None:

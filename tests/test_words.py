@@ -34,3 +34,17 @@ def test_long_names_lose_their_middle_and_control_characters():
     assert quoted("a\x1b[31m\nb") == "'a [31m b'"
     assert len(listed(["x" * 10**6] * 30)) < 1500
     assert len(not_found("column", "y" * 10**6, ["x" * 10**6, "z"])) < 400
+
+
+def test_the_work_of_finding_twins_grows_with_the_number_of_names():
+    comparisons = []
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            comparisons.append(1)
+            return str.__eq__(self, other)
+
+    refuse_twins([Name(i) for i in range(2000)])
+    assert len(comparisons) < 2000

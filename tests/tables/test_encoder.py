@@ -98,6 +98,17 @@ def test_every_way_to_write_a_date(format):
     np.testing.assert_allclose(encoded(pa.table({"when": texts}))["when"], days, rtol=0, atol=1e-9)
 
 
+def test_a_wrong_date_among_others_is_the_one_that_is_named():
+    encoder = TableEncoder().fit(pa.table({"when": ["2024-01-02", "2024-02-03", "2024-03-04"]}))
+    with pytest.raises(ValueError, match="'when' holds 'soon', where it held dates"):
+        encoder.transform(pa.table({"when": ["2024-01-02", "2024-02-03", "soon"]}))
+
+
+def test_dates_with_nanoseconds():
+    days = encoded(pa.table({"when": ["2024-01-02 00:00:00.123456789", "2024-01-03 12:00:00.000000001"]}))["when"]
+    np.testing.assert_allclose(days, [19724, 19725.5], rtol=0, atol=1e-5)
+
+
 def test_times_in_a_zone():
     zone = dt.timezone(dt.timedelta(hours=2))
     moments = [dt.datetime(2020, 1, day, 3, tzinfo=zone) for day in (1, 2, 5)]

@@ -317,3 +317,11 @@ if sys.platform != "win32":
         writer.join()
         assert file.read().to_pydict() == ROWS
         assert [table.num_rows for table in file.batches({"size": pa.float64()})] == [2]
+
+
+def test_a_file_that_columns_were_learnt_from_can_be_encoded_in_batches(tmp_path):
+    path = write(tmp_path / "a.csv", 'when,x\n2024-01-02,1\n" \n ",2\n 2024-03-04 ,3\n2024-03-05,4\n')
+    file = open_table(path)
+    encoder = TableEncoder().fit(file.read())
+    (batch,) = file.batches(encoder.read_types)
+    np.testing.assert_array_equal(encoder.transform(batch), encoder.transform(file.read()))

@@ -25,7 +25,7 @@ _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ENDINGS = (*_DELIMITERS, ".parquet")
 # Cells that a spreadsheet takes for a formula; numbers with a sign are none.
 _FORMULA = r"^[=+\-@\t\r]"
-_SIGNED_NUMBER = r"^[-+][0-9]*[.,]?[0-9]*(?:[eE][-+]?[0-9]+)?$"
+_SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
 Write = Callable[[Any], None]
 
 

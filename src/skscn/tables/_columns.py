@@ -177,8 +177,8 @@ class Moment(Measured):
 
     @property
     def read_type(self):
-        pa = arrow()
-        return pa.string() if self.format else pa.timestamp("us", "UTC" if self.zoned else None)
+        # Text, in which spaces around a date and words for missing values are seen to.
+        return arrow().string()
 
     @property
     def _more_names(self) -> list[str]:
@@ -189,8 +189,13 @@ class Moment(Measured):
             texts = stripped(values)
             values = dates(texts, self.format)
             if values.null_count > texts.null_count:
-                raise self._wrong(texts.filter(values.is_null()).drop_null()[0].as_py(), "dates")
+                raise self._wrong(self._first_wrong(texts.filter(values.is_null()).drop_null()), "dates")
         return microseconds(values, self._unlike) / _DAY
+
+    def _first_wrong(self, texts) -> str:
+        """The first text that is not a date; in ISO 8601 Arrow reads all of them or none."""
+        each = (texts.slice(place, 1) for place in range(len(texts)))
+        return next((text[0].as_py() for text in each if dates(text, self.format).null_count), texts[0].as_py())
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
         return [part for cycle in self.cycles for part in waves(filled / cycle_days(cycle))]

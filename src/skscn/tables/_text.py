@@ -82,9 +82,9 @@ def dates(texts, format: str | None):
     pa, pc = arrow(), arrow("pyarrow.compute")
     if format is not None:
         return pc.strptime(texts, format=format, unit="us", error_is_null=True)
-    for zone in (None, "UTC"):
+    for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
         try:
-            return texts.cast(pa.timestamp("us", zone))
+            return texts.cast(pa.timestamp(unit, zone))
         except pa.ArrowInvalid:
             continue
     return pa.chunked_array([pa.nulls(len(texts), pa.timestamp("us"))])
