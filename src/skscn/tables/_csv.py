@@ -19,8 +19,9 @@ from skscn.words import quoted
 # Bytes of a file that are looked at to find out how it is written: more where lines are long.
 _SAMPLE, _LARGEST_SAMPLE = 2**18, 2**26
 _FEWEST_LINES = 3
-# Bytes that are parsed at a time, as long as a row fits.
+# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit.
 _BLOCKS = (2**21, 2**25, 2**29)
+_ROWS_OF_BLOCK = 64
 # Bytes from which the columns of a file that does not fit in memory are learnt.
 _HEAD = 2**25
 # How much larger a compressed file is when it is read.
@@ -35,7 +36,10 @@ class TextFile(TableFile):
     def __init__(self, path: Path, ending: str, place: str, compressed: bool):
         self._compressed = compressed
         with Readable(place, []):
-            self._dialect = find_dialect(place, ending, self._sample(path))
+            sample = self._sample(path)
+            self._dialect = find_dialect(place, ending, sample)
+        longest = max(map(len, sample.splitlines()))
+        self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _BLOCKS[1])]
         super().__init__(path, self._dialect.names, place)
         self.notes += [f"{self.label} {note}." for note in self._dialect.notes]
         quotes = self._count_quotes()
@@ -96,28 +100,27 @@ class TextFile(TableFile):
         with self._readable():
             return self._in_blocks(lambda block: read(self._stream(), **self._options(columns, types, block)))
 
-    @staticmethod
-    def _in_blocks(read: Callable[[int], Any]) -> Any:
+    def _in_blocks(self, read: Callable[[int], Any]) -> Any:
         """Read with blocks of some bytes; with larger ones where a row does not fit."""
-        for block in _BLOCKS[:-1]:
+        for block in self._blocks[:-1]:
             try:
                 return read(block)
             except arrow().ArrowInvalid as error:
                 if not _is_too_long(error):
                     raise
-        return read(_BLOCKS[-1])
+        return read(self._blocks[-1])
 
     def batches(self, types: Mapping[str, Any]) -> Iterator:
         done = 0
         with self._readable():
-            for block in _BLOCKS:
+            for block in self._blocks:
                 try:
                     for table in self._batches(types, block, skip=done):
                         done += len(table)
                         yield table
                     return
                 except arrow().ArrowInvalid as error:
-                    if _is_too_long(error) and block < _BLOCKS[-1]:
+                    if _is_too_long(error) and block < self._blocks[-1]:
                         continue
                     # Without threads rows are counted: the same error, met again, says in which one it is.
                     for _ in self._batches(types, block, use_threads=False):
