@@ -161,7 +161,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
 
 
 def _place(path: Path, interrupted: bool) -> Path:
-    """Where to write: a model that was cut short does not replace another, it goes beside it."""
+    """Where to write: a model that was cut short does not replace another, it goes next to it."""
     return path.with_name(f"{path.stem}.partial{path.suffix}") if interrupted and path.exists() else path
 
 

@@ -139,7 +139,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
 
     def _set(self, columns: list[Column], left_out: list[str], notes: list[str]) -> None:
         if not columns:
-            raise ValueError(f"There is no column to learn from; {' '.join(notes) or 'add one to the target.'}".strip())
+            raise ValueError(
+                f"There is no column to learn from; {' '.join(notes) or 'give a table with at least one.'}".strip()
+            )
         self.columns_, self.left_out_, self.notes_ = columns, left_out, notes
         self.n_features_in_ = len(columns) + len(left_out)
         self.groups_: dict[str, list[int]] = {}
