@@ -203,6 +203,10 @@ def test_a_first_row_of_words_is_no_row_of_units(tmp_path):
     assert not file.notes
 
 
+def test_one_column_with_its_name_in_a_comment(tmp_path):
+    assert open_table(write(tmp_path / "a.csv", "# x\n1\n2\n")).read().to_pydict() == {"x": [1, 2]}
+
+
 # ---- files that are too much for some readers
 
 

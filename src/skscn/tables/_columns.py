@@ -165,7 +165,7 @@ class Flag(Measured):
 
 @dataclass(frozen=True)
 class Moment(Measured):
-    """Dates: days since 1970 began, and where they are in the year, the week and the day as far as this tells anything.
+    """Dates: days since 1970-01-01, and sine and cosine of their place in the year, the week and the day.
 
     ``format`` is how they are written in text; None for ISO 8601 and for columns that hold dates as such.
     """
@@ -295,7 +295,7 @@ def waves(turns: np.ndarray) -> list[np.ndarray]:
 
 
 def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray:
-    """Dates as microseconds since 1970 began; NaN where they are missing."""
+    """Dates as microseconds since 1970-01-01; NaN where they are missing."""
     pa = arrow()
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)

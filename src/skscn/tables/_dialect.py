@@ -260,7 +260,7 @@ def _with_comments(dialect: Dialect, comments: list[str], rows: list[Row]) -> Di
         return dialect
     last = next((row.values for row in scan([comments[-1]], dialect.delimiter)), [])
     first, second = rows[0].values, rows[1].values if len(rows) > 1 else []
-    if len(last) == len(first) > 1 and (_has_number(first) or not _has_number(second)):
+    if len(last) == len(first) and (_has_number(first) or (len(first) > 1 and not _has_number(second))):
         last[0] = last[0].lstrip("# ") or "#"
         above = dialect.skip_lines - rows[0].end
         return replace(dialect, names=last, skip_lines=above, notes=(*dialect.notes, "has its names in a line with #"))

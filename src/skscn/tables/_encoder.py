@@ -27,7 +27,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       unit throughout) is read as such.
     - Text and categoricals become a column of 0 and 1 for each of their most frequent categories and, where there are
       more, one for all others; a category not seen in training goes there too, or is 0 everywhere.
-    - Dates become days since 1970 began, and sine and cosine of their place in the year, the week and the day where
+    - Dates become days since 1970-01-01, and sine and cosine of their place in the year, the week and the day where
       they span more than one; times of the day become hours with sine and cosine.
     - Missing values (also "?", "NA" and the like, infinite values, and numbers beyond the largest float such as 1e400)
       become the median, and are marked in an extra column if training had any; missing text is a category.

@@ -20,9 +20,9 @@ _ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 2
 def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
     """Let a graph that takes encoded rows take the columns of a table.
 
-    Each column is an input of shape (rows, 1) under its name: strings for categories, with "" for a missing one; float64
-    for all others, with NaN for a missing value: booleans as 0 and 1, dates as days since 1970-01-01, times of the
-    day as hours.
+    Each column is an input of shape (rows, 1) under its name: strings for categories, with "" for a missing one;
+    float64 for all others, with NaN for a missing value: booleans as 0 and 1, dates as days since 1970-01-01, times of
+    the day as hours.
 
     Parameters
     ----------
