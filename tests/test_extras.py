@@ -9,8 +9,9 @@ from skscn.extras import EXTRAS, optional
 
 def test_a_missing_package_is_asked_for_by_its_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(ImportError, match=r'^A picture needs matplotlib: pip install "scikit-scn\[plot\]"$'):
+    with pytest.raises(ImportError, match=r'^A picture needs matplotlib: pip install "scikit-scn\[plot\]"') as missing:
         optional("matplotlib.figure", "A picture")
+    assert str(missing.value).endswith('or pip install ".[plot]" in a clone of scikit-scn')
 
 
 def test_a_module_that_fails_for_another_reason_is_not_blamed_on_the_extra():

@@ -1,5 +1,6 @@
 """Optional packages: imported where they are used, and asked for in one sentence where they are missing."""
 
+import sys
 from importlib import import_module
 from types import ModuleType
 
@@ -30,6 +31,8 @@ def optional(module: str, purpose: str) -> ModuleType:
         What needs it, as the subject of a sentence: "A report", "Reading files".
     """
     package = module.split(".")[0]
+    if sys.modules.get(package) is not None and (loaded := sys.modules.get(module)) is not None:
+        return loaded
     try:
         import_module(package)
     except ModuleNotFoundError as missing:
@@ -41,4 +44,5 @@ def optional(module: str, purpose: str) -> ModuleType:
 
 def how_to_install(package: str) -> str:
     """The command that installs an optional package together with what belongs to it."""
-    return f'pip install "scikit-scn[{EXTRAS[package]}]"'
+    extra = EXTRAS[package]
+    return f'pip install "scikit-scn[{extra}]", or pip install ".[{extra}]" in a clone of scikit-scn'

@@ -51,7 +51,7 @@ def test_help_imports_nothing_heavy():
         (["predict"], "Missing argument"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--cv", "1"], "must be 0 or at least 2"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "maxnodes=3"], "did you mean 'max_nodes'"),
-        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "max_nodes"], "takes name=value"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "max_nodes"], "needs name=value"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "random_state=3"], "use --seed"),
     ],
 )

@@ -50,8 +50,8 @@ def test_results_are_on_stdout_and_notes_on_stderr(skscn, iris, tmp_path):
     assert "2-fold cross-validation" in done.stdout
     assert "predicting the most frequent class" in done.stdout
     assert "separated by semicolons, with decimal commas" in done.stderr
-    assert "classification (holds 3 different texts)" in done.stderr
-    assert "SCNEnsembleClassifier: the most accurate" in done.stderr
+    assert "classification (holds 3 different text values)" in done.stderr
+    assert "SCNEnsembleClassifier: the more accurate choice" in done.stderr
 
 
 def test_quiet_leaves_the_result_alone(skscn, iris, tmp_path):
@@ -135,12 +135,12 @@ MANY = "\n".join(f"{i},{i % 7}.5,{'ab'[i % 2]}" for i in range(30))
         ("x,y\n" + "1,7\n" * 20, ["-t", "y"], "'y' is 7 in all rows"),
         ("x,y\n" + "1,a\n" * 20, ["-t", "y"], "'y' is a in all rows"),
         ("x,x,y\n1,2,3\n", ["-t", "y"], "several columns 'x'"),
-        ("x,y\n" + "1,\n" * 20 + "1,2\n", ["-t", "y"], "Only 1 row have a value"),
+        ("x,y\n" + "1,\n" * 20 + "1,2\n", ["-t", "y"], "'y' has a value in 1 row only"),
         ("x,y\n" + "\n".join(f"{i},name {i}" for i in range(20)), ["-t", "y"], "20 classes in 20 rows"),
         ("x,y,z\n" + MANY, ["-t", "Z "], "no column 'Z '; did you mean 'z'"),
         ("x,y,z\n" + MANY, ["-t", "z", "--drop", "yy"], "no column 'yy'; did you mean 'y'"),
         ("x,y,z\n" + MANY, ["-t", "z", "--drop", "z"], "'z' is the target"),
-        ("x,y,z\n" + MANY, ["-t", "z", "--task", "regression"], "holds 'a', which is no number"),
+        ("x,y,z\n" + MANY, ["-t", "z", "--task", "regression"], "holds 'a', which is not a number"),
         ("x,y,z\n" + MANY, ["-t", "x", "--weight", "z"], "The weights 'z' hold text; they must be numbers"),
         ("x,y,z\n" + MANY, ["-t", "y", "--set", "max_nodes=many"], "'max_nodes' parameter .* must be an int"),
         ("x,y,z\n" + MANY, ["-t", "y", "--estimator", "network", "--set", "n_members=3"], "parameter of ensembles"),
@@ -190,7 +190,7 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
 
 
 def test_the_choice_of_a_model_is_explained():
-    assert _choose("auto", 1000) == (True, "the most accurate; --estimator network is quicker")
+    assert _choose("auto", 1000) == (True, "the more accurate choice; --estimator network is faster")
     assert not _choose("auto", 10**8)[0]
     assert _choose("network", 1000) == (False, "as asked")
 

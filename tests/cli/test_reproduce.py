@@ -59,7 +59,8 @@ def test_one_method_alone(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"), [(("tabel1",), "tabel1 is none of"), (("table1", "--method", "SC"), "SC is none of")]
+    ("arguments", "sentence"),
+    [(("tabel1",), "tabel1 is not one of"), (("table1", "--method", "SC"), "SC is not one of")],
 )
 def test_typing_errors_are_usage_errors(tmp_path, arguments, sentence):
     done = run(*arguments, "--out", tmp_path)

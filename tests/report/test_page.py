@@ -434,5 +434,5 @@ def test_rows_are_checked(network, diabetes, report):
 @pytest.mark.parametrize("package", ["jinja2", "matplotlib"])
 def test_a_missing_package_is_asked_for(network, diabetes, tmp_path, monkeypatch, package):
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(ImportError, match=rf'^A report needs {package}: pip install "scikit-scn\[plot\]"$'):
+    with pytest.raises(ImportError, match=rf'^A report needs {package}: pip install "scikit-scn\[plot\]"'):
         write_report(network, *diabetes, tmp_path / "report.html")

@@ -1,6 +1,7 @@
 import datetime as dt
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,17 @@ def test_every_way_to_write_a_date(format):
     if format and "%H" not in format:
         days = [math.floor(day) for day in days]
     np.testing.assert_allclose(encoded(pa.table({"when": texts}))["when"], days, rtol=0, atol=1e-9)
+
+
+def test_a_wrong_date_among_others_is_the_one_that_is_named():
+    encoder = TableEncoder().fit(pa.table({"when": ["2024-01-02", "2024-02-03", "2024-03-04"]}))
+    with pytest.raises(ValueError, match="'when' holds 'soon', where it held dates"):
+        encoder.transform(pa.table({"when": ["2024-01-02", "2024-02-03", "soon"]}))
+
+
+def test_dates_with_nanoseconds():
+    days = encoded(pa.table({"when": ["2024-01-02 00:00:00.123456789", "2024-01-03 12:00:00.000000001"]}))["when"]
+    np.testing.assert_allclose(days, [19724, 19725.5], rtol=0, atol=1e-5)
 
 
 def test_times_in_a_zone():
@@ -240,7 +252,7 @@ def test_as_a_part_of_scikit_learn(table):
     ("table", "sentence"),
     [
         (pa.table({"x": pa.array([], pa.float64())}), "no rows"),
-        (pa.table({"x": [1, 1]}), "no column to learn from; Left out, with one value in all rows: x"),
+        (pa.table({"x": [1, 1]}), "no column to learn from; Left out, with the same value in all rows: x"),
         (pa.Table.from_arrays([pa.array([1, 2])] * 2, ["x", "x"]), "several columns 'x'"),
         (pd.DataFrame({"x": [1, "a", None]}), "several kinds"),
         (np.zeros(3), "2 dimensions"),
@@ -249,6 +261,96 @@ def test_as_a_part_of_scikit_learn(table):
 def test_what_cannot_be_learnt_is_said(table, sentence):
     with pytest.raises(ValueError, match=sentence):
         TableEncoder().fit(table)
+
+
+def test_a_number_that_is_too_large_is_missing_in_every_kind_of_column():
+    as_float, as_text = pa.table({"x": [1.0, math.inf, 3.0]}), pa.table({"x": ["1 %", "1e400", "3 %"]})
+    for table in (as_float, as_text):
+        encoder = TableEncoder().fit(table)
+        np.testing.assert_array_equal(encoder.transform(table), [[1, 0], [2, 1], [3, 0]])
+        assert "Infinite values treated as missing: x (1)." in encoder.notes_
+
+
+@pytest.mark.parametrize(
+    ("texts", "numbers"),
+    [
+        (["84.4 °C", "85 °C", "1e2 °C"], [84.4, 85, 100]),
+        (["1,5 kg/m²", "2,25 kg/m²", "3"], [1.5, 2.25, 3]),
+        (["3 bedrooms", "4 bedrooms", "10 bedrooms"], [3, 4, 10]),
+    ],
+)
+def test_numbers_with_the_same_unit_are_numbers(texts, numbers):
+    table = pa.table({"x": texts})
+    encoder = TableEncoder().fit(table)
+    np.testing.assert_array_equal(encoder.transform(table)[:, 0], numbers)
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
+    with pytest.raises(ValueError, match="'x' holds '5 miles', where it held numbers in"):
+        again.transform(pa.table({"x": ["5 miles"]}))
+    assert len(TableEncoder().fit(pa.table({"x": [*texts, "1 inch"]})).get_feature_names_out()) > 1
+
+
+DAY, MONTH = (dt.date(2024, 4, 3) - dt.date(1970, 1, 1)).days, (dt.date(2024, 3, 4) - dt.date(1970, 1, 1)).days
+
+
+@pytest.mark.parametrize(
+    ("others", "order", "days"),
+    [
+        ([], "auto", MONTH),
+        ([], "day-first", DAY),
+        ([], "month-first", MONTH),
+        (["25/12/2024"], "auto", DAY),
+        (["25/12/2024"], "month-first", DAY),
+        (["12/25/2024"], "day-first", MONTH),
+    ],
+)
+def test_the_order_of_day_and_month_is_decided_by_all_dates_or_by_the_user(others, order, days):
+    table = pa.table({"when": ["03/04/2024", "05/06/2024", *others] * 40})
+    encoder = TableEncoder(dates=order).fit(table)
+    assert encoder.transform(table)[0, 0] == days
+    notes = " ".join(encoder.notes_)
+    assert ("read day first" if days == DAY else "read month first") in notes
+    assert ("could be read day first or month first" in notes) == (not others)
+    assert TableEncoder.from_json(encoder.to_json()).dates == order
+
+
+def test_parts_of_the_rows_are_encoded_as_the_kinds_that_all_of_them_are():
+    rng = np.random.default_rng(0)
+    names = [f"n{i}" for i in rng.integers(0, 30, 60)]
+    table = pa.table({"name": names, "x": [None, *rng.normal(size=59)], "day": ["03/04/2024"] * 59 + ["25/12/2024"]})
+    encoder = TableEncoder(max_categories=25).fit(table)
+    part = table.slice(1, 20)
+    refitted = encoder.refitted(part)
+    assert [type(column) for column in refitted.columns_] == [type(column) for column in encoder.columns_]
+    by_name = {column.name: column for column in refitted.columns_}
+    assert by_name["x"].fill == np.median(part["x"].to_numpy())
+    assert set(by_name["name"].categories) == set(part["name"].to_pylist())
+    assert refitted.transform(table).shape == (60, len(refitted.get_feature_names_out()))
+    assert encoder.columns_ == TableEncoder(max_categories=25).fit(table).columns_
+
+
+def test_the_work_on_names_grows_with_their_number():
+    # Names are compared by hash: each comparison of two texts that differ would count here.
+    comparisons = []
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            comparisons.append(1)
+            return str.__eq__(self, other)
+
+    def counted(n_columns):
+        names = [f"x{i}" for i in range(n_columns)]
+        table = pa.table(dict.fromkeys(names, pa.array([1.0, 2.0])))
+        encoder = TableEncoder().fit(table.select(["x0"]))
+        encoder._set([replace(encoder.columns_[0], name=Name(name)) for name in names], [], [])
+        comparisons.clear()
+        assert encoder.transform(table).shape == (2, n_columns)
+        return len(comparisons)
+
+    few, many = counted(1_000), counted(10_000)
+    assert many < 20 * max(few, 1_000)
 
 
 # ---- as JSON

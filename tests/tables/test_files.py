@@ -1,5 +1,10 @@
 import datetime as dt
 import gzip
+import io
+import os
+import re
+import sys
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -7,7 +12,7 @@ import pytest
 from pyarrow import feather, parquet
 
 from skscn.datasets import DataFileError
-from skscn.tables import TableEncoder, open_table
+from skscn.tables import TableEncoder, open_stream, open_table
 
 TEXT = "town,size,sold\nRome,1.5,2020-01-02\nSão Paulo,2.25,2020-01-03\n"
 ROWS = {
@@ -103,11 +108,10 @@ def test_batches_encode_to_what_the_whole_table_does(tmp_path):
     [
         ("a.csv", "", "is empty"),
         ("a.csv", " \n\n", "is empty"),
-        ("a.csv", "a,b\n1,2\n1,2,3\n", "Expected 2 columns, got 3"),
+        ("a.csv", "a,b\n1,2\n1,2,3\n", "line 3 has 3 values, where there are 2 columns"),
         ("a.csv", "a,b,a\n1,2,3\n", "several columns 'a'; rename all but one"),
         ("a.xlsx", "PK", "save the table as CSV"),
-        ("a", "a,b\n1,2\n", "save the table as CSV"),
-        ("a.csv.gz", "a,b\n", "cannot be decompressed"),
+        ("a.csv.gz", "a,b\n", "cannot be read: Not a gzipped file"),
         ("a.parquet", "a,b\n", "cannot be read"),
         ("a.arrow", "a,b\n", "cannot be read"),
         ("a.dat", "@attribute a date\n", "not a real, integer or nominal attribute"),
@@ -122,9 +126,9 @@ def test_what_cannot_be_read_is_one_sentence(tmp_path, name, content, sentence):
 
 def test_a_value_that_is_not_of_its_type_is_named_with_its_column(tmp_path):
     path = write(tmp_path / "a.csv", "a,b\n1,2\n3,four\n")
-    with pytest.raises(DataFileError, match="column 'b', row 3 of the file: 'four' is no number"):
+    with pytest.raises(DataFileError, match="column 'b', line 3: 'four' is not a number"):
         list(open_table(path).batches({"b": pa.float64()}))
-    with pytest.raises(DataFileError, match="column 'b', row 2 of the file: '2' is no date"):
+    with pytest.raises(DataFileError, match="column 'b', line 2: '2' is not a date"):
         list(open_table(path).batches({"b": pa.timestamp("us")}))
 
 
@@ -170,3 +174,158 @@ def test_bytes_that_are_not_utf8_far_down(tmp_path):
 
 def test_names_that_are_not_there_get_one(tmp_path):
     assert open_table(write(tmp_path / "a.csv", ",a\n0,1\n")).names == ["column 1", "a"]
+
+
+# ---- what is above the rows
+
+
+@pytest.mark.parametrize(
+    ("above", "note"),
+    [
+        ("# from the historian\n#\ntown,size,sold\n", "begins with 2 lines of comments"),
+        ("# town,size,sold\n", "has its names in a line with #"),
+        ("#town,size,sold\n", "has its names in a line with #"),
+        ("town,size,sold\n,m²,\n", r"has a row of units under its names \(m²\)"),
+        ("# plant 7\n\ntown,size,sold\n-,[kg/h],-\n", r"units under its names \(\[kg/h\]\)"),
+    ],
+)
+def test_comments_and_units_above_the_rows_are_recognised_and_said(tmp_path, above, note):
+    path = write(tmp_path / "a.csv", TEXT.replace("town,size,sold\n", above))
+    file = open_table(path)
+    assert file.read().to_pydict() == ROWS
+    assert pa.concat_tables(file.batches({"size": pa.float64()}))["size"].to_pylist() == ROWS["size"]
+    assert any(re.search(note, said) for said in file.notes), file.notes
+
+
+def test_a_first_row_of_words_is_no_row_of_units(tmp_path):
+    file = open_table(write(tmp_path / "a.csv", "state,x\nopen,closed\nshut,1\nopen,2\n"))
+    assert file.read().num_rows == 3
+    assert not file.notes
+
+
+def test_one_column_with_its_name_in_a_comment(tmp_path):
+    assert open_table(write(tmp_path / "a.csv", "# x\n1\n2\n")).read().to_pydict() == {"x": [1, 2]}
+
+
+# ---- files that are too much for some readers
+
+
+def test_values_and_lines_of_any_length(tmp_path):
+    names = [f"a rather long name {i}" for i in range(16_000)]
+    wide = open_table(write(tmp_path / "wide.csv", ",".join(names) + "\n" + ",".join("1" * 16_000) + "\n"))
+    assert wide.names == names
+    assert wide.read(names[-1:]).to_pydict() == {names[-1]: [1]}
+    long = 'a,b\n1,"' + "x" * 200_000 + '"\n' + "2,y\n" * 3 + "3," + "z" * 5_000_000 + "\n4,w\n"
+    file = open_table(write(tmp_path / "long.csv", long))
+    assert [len(text) for text in file.read()["b"].to_pylist()] == [200_000, 1, 1, 1, 5_000_000, 1]
+    batches = pa.concat_tables(file.batches({"a": pa.float64(), "b": pa.string()}))
+    assert batches["a"].to_pylist() == [1, 2, 2, 2, 3, 4]
+
+
+@pytest.mark.parametrize("line", [1, 2, 20_000])
+def test_a_quote_that_is_never_closed_is_named_with_its_line(tmp_path, line):
+    lines = ["a,b", *["1,x"] * 60_000]
+    lines[line - 1] = 'a,"b'
+    path = write(tmp_path / "a.csv", "\n".join(lines))
+    with pytest.raises(DataFileError, match=f"a quote that is opened in line {line:,} is never closed"):
+        open_table(path)
+
+
+def test_a_value_of_several_lines_far_down(tmp_path):
+    # Where a block ends within it, Arrow must know that lines may end in values.
+    rows = ['1,"two\nlines"'] * 2
+    text = "a,b\n" + "1,x\n" * 600_000 + "\n".join(rows) + "\n"
+    file = open_table(write(tmp_path / "a.csv", text))
+    assert sum(len(table) for table in file.batches({"b": pa.string()})) == 600_002
+    assert file.read()["b"][-1].as_py() == "two\nlines"
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_unicode_encodings_and_files_that_end_within_a_character(tmp_path, encoding):
+    path = write(tmp_path / "a.csv", TEXT.encode(encoding))
+    assert open_table(path).read().to_pydict() == ROWS
+    write(path, TEXT.encode(encoding)[:-1])
+    with pytest.raises(
+        DataFileError, match=r"is not UTF-\d\d.* throughout, or ends within a character; save it as UTF-8"
+    ):
+        open_table(path).read()
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("a,b\n1,2\n\n\n1,2,3\n", "line 5 has 3 values, where there are 2 columns"),
+        ('a,b\n"1\n2",2\n1\n', "line 4 has 1 value, where there are 2 columns"),
+        ("# c\na,b\n" + "1,2\n" * 70_000 + "1\n", "line 70,003 has 1 value,"),
+    ],
+)
+def test_a_ragged_row_is_named_with_its_line(tmp_path, text, sentence):
+    file = open_table(write(tmp_path / "a.csv", text))
+    for read in (file.read, lambda: list(file.batches({"a": pa.string()}))):
+        with pytest.raises(DataFileError, match=sentence):
+            read()
+
+
+def test_whole_numbers_that_floats_would_round_stay_text_where_asked(tmp_path):
+    path = write(tmp_path / "a.csv", f"a,b\n{10**19 + 1},1\n{10**19 + 2},2\n")
+    file = open_table(path)
+    for table in (file.read(exact=["a", "b"]), file.head(["a", "b"], exact=["a", "b"])):
+        assert table.to_pydict() == {"a": [str(10**19 + 1), str(10**19 + 2)], "b": [1, 2]}
+    write(tmp_path / "b.csv", "a,b\n5,1\n")
+    assert open_table(tmp_path).read(exact=["a"])["a"].to_pylist() == [str(10**19 + 1), str(10**19 + 2), "5"]
+
+
+def test_long_names_are_shortened_in_messages(tmp_path):
+    name = "x" * 5000
+    file = open_table(write(tmp_path / "a.csv", f"{name},b\n1,2\n"))
+    with pytest.raises(ValueError, match="no column 'y'; the columns are xxx") as refusal:
+        file.find("y")
+    assert len(str(refusal.value)) < 200
+    with pytest.raises(DataFileError, match="is not a number") as refusal:
+        list(open_table(write(tmp_path / "b.csv", f"a,{name}\n1,{'z' * 5000}\n")).batches({name: pa.float64()}))
+    assert len(str(refusal.value)) < 400
+
+
+# ---- streams
+
+
+def test_a_stream_is_read_as_the_file_it_came_from(tmp_path):
+    parquet.write_table(pa.table(ROWS), tmp_path / "a.parquet")
+    contents = [TEXT.encode(), gzip.compress(TEXT.encode()), (tmp_path / "a.parquet").read_bytes()]
+    for content in contents:
+        file = open_stream(io.BytesIO(content), "standard input")
+        assert file.read().to_pydict() == ROWS
+        assert file.label == file.place == "standard input"
+        copy = file.path
+        assert copy.exists()
+        del file
+        assert not copy.parent.exists()
+    with pytest.raises(DataFileError, match="^standard input is empty"):
+        open_stream(io.BytesIO(b""), "standard input")
+
+
+def test_a_file_without_an_ending_is_known_by_its_beginning(tmp_path):
+    parquet.write_table(pa.table(ROWS), tmp_path / "b")
+    for path in (write(tmp_path / "a", TEXT), tmp_path / "b"):
+        assert open_table(path).read().to_pydict() == ROWS
+
+
+if sys.platform != "win32":
+
+    def test_a_pipe_is_read_once(tmp_path):
+        pipe = tmp_path / "pipe"
+        os.mkfifo(pipe)
+        writer = threading.Thread(target=write, args=(pipe, TEXT))
+        writer.start()
+        file = open_table(pipe)
+        writer.join()
+        assert file.read().to_pydict() == ROWS
+        assert [table.num_rows for table in file.batches({"size": pa.float64()})] == [2]
+
+
+def test_a_file_that_columns_were_learnt_from_can_be_encoded_in_batches(tmp_path):
+    path = write(tmp_path / "a.csv", 'when,x\n2024-01-02,1\n" \n ",2\n 2024-03-04 ,3\n2024-03-05,4\n')
+    file = open_table(path)
+    encoder = TableEncoder().fit(file.read())
+    (batch,) = file.batches(encoder.read_types)
+    np.testing.assert_array_equal(encoder.transform(batch), encoder.transform(file.read()))

@@ -53,7 +53,7 @@ def test_numbers_written_as_text():
     ("values", "task", "sentence"),
     [
         ([None, None], "auto", "no value in any row"),
-        (["a", "1"], "regression", "holds 'a', which is no number"),
+        (["a", "1"], "regression", "holds 'a', which is not a number"),
         ([1.5, 2.0], "classification", "holds fractions such as 1.5"),
         ([dt.date(2020, 1, 1)], "auto", "holds dates"),
     ],
@@ -84,3 +84,45 @@ def test_fractions_where_classes_were_whole_numbers():
 def test_a_hostile_state_is_refused(state):
     with pytest.raises(ValueError, match=r"\.$"):
         Target.from_json(state)
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([2**53, 2**53 + 1, 2**53 + 2], "whole"),
+        ([-(2**63), 2**63 - 1], "whole"),
+        (pa.array([10**19 + 1, 10**19 + 2], pa.uint64()), "text"),
+        (pa.array([10**30 + 1, 10**30 + 2], pa.decimal128(38)), "text"),
+        ([str(10**30 + 1), str(10**30 + 2)], "text"),
+        ([2.0**60, 2.0**61], "whole"),
+        ([1e30, 2e30], "text"),
+    ],
+)
+def test_whole_numbers_of_any_size_are_different_classes(values, kind):
+    values = pa.array(values)
+    column = pa.chunked_array([values] * 4)
+    target, _ = learn_target("y", column)
+    assert (target.kind, target.task) == (kind, "classification")
+    y, present = target.values(column)
+    assert present.all()
+    expected = values.to_pylist() if kind == "whole" else values.cast(pa.string()).to_pylist()
+    assert y.tolist() == expected * 4
+
+
+def test_whole_numbers_are_read_exactly_from_text():
+    target = Target("y", "whole")
+    assert pa.types.is_string(target.read_type)
+    y, present = target.values(pa.chunked_array([["9007199254740993", None, " 7 ", "-1"]]))
+    assert y.tolist() == [2**53 + 1, 7, -1]
+    assert present.tolist() == [True, False, True, True]
+    assert target.values(pa.chunked_array([["1.0", "2.00", ""]]))[0].tolist() == [1, 2]
+    assert target.values(pa.chunked_array([["1,0", "2,00"]]))[0].tolist() == [1, 2]
+    for texts in (["99999999999999999999"], ["1e25", "1"]):
+        with pytest.raises(ValueError, match="a larger whole number than it did in training"):
+            target.values(pa.chunked_array([texts]))
+
+
+def test_labels_that_arrays_would_change_or_that_are_no_labels_are_refused():
+    for label, sentence in (("a\0", "NUL character"), ("x" * 5000, "a text of 5,000 characters")):
+        with pytest.raises(ValueError, match=sentence):
+            Target("y", "text").values(pa.chunked_array([["a", label]]))

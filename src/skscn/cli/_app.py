@@ -15,9 +15,9 @@ from skscn.words import printable
 
 
 class _Commands(TyperGroup):
-    """Commands whose errors are a sentence on standard error: 1 for a user error, 130 for Ctrl-C.
+    """Commands whose errors are a sentence on standard error: exit code 1 for user errors, 130 for Ctrl-C.
 
-    Where the reader of standard output has gone, they end without a word, with 141 as programs do that SIGPIPE ends.
+    When the reader of standard output has gone, they end silently with 141, like programs that SIGPIPE ends.
     """
 
     def invoke(self, ctx):
@@ -35,6 +35,14 @@ class _Commands(TyperGroup):
                 raise
             typer.secho(printable(f"Error: {error}"), fg="red", err=True)
             raise typer.Exit(1) from None
+
+
+class Dates(StrEnum):
+    """What comes first in dates that can be read in two ways."""
+
+    AUTO = "auto"
+    DAY_FIRST = "day-first"
+    MONTH_FIRST = "month-first"
 
 
 class Task(StrEnum):
@@ -62,17 +70,20 @@ app = typer.Typer(
 )
 _TARGETS = "table1 … table5, figure1 … figure4, all, sensitivity, activations"
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit has written.")]
+Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
 Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A table, .csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .dat, or a folder of them.",
+        help="A table: .csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .dat, a folder of such files, or - "
+        "for standard input.",
     ),
 ]
-TargetName = Annotated[str | None, typer.Option("--target", "-t", help="The target's column, if the model lacks it.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes and no progress.")]
+TargetName = Annotated[
+    str | None, typer.Option("--target", "-t", help="The target column, if the model file does not name it.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither notes nor progress.")]
 
 
 def _version(asked: bool) -> None:
@@ -84,10 +95,10 @@ def _version(asked: bool) -> None:
 @app.callback()
 def main(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Stochastic Configuration Networks: models that build themselves, from tables.
+    """Stochastic Configuration Networks: train models on tables and predict with them.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
@@ -99,45 +110,53 @@ def fit(
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write, for example houses.scn.")],
     task: Annotated[
-        Task, typer.Option(help="auto: texts, truth values and few whole numbers are classes.")
+        Task,
+        typer.Option(help="auto: text, booleans, and up to 10 different whole numbers are classes."),
     ] = Task.AUTO,
     estimator: Annotated[
         Kind,
-        typer.Option(help="ensemble: most accurate, with intervals; network: quick; auto: by the size of the data."),
+        typer.Option(
+            help="ensemble: more accurate, with intervals; network: faster; auto: depends on the size of the data."
+        ),
     ] = Kind.AUTO,
     settings: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter, for example max_nodes=200; may be repeated."),
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set a parameter, for example max_nodes=200; may be repeated."
+        ),
     ] = None,
     cv: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Parts of the cross-validation; 0 for none. By default 5; of many rows one in 5 is held out.",
+            help="Number of cross-validation folds; 0 to skip the test. By default 5, of which large tables use one.",
         ),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
-    weight: Annotated[str | None, typer.Option(help="A column with the weights of the rows.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.")] = None,
+    weight: Annotated[str | None, typer.Option(help="A column that holds the weights of the rows.")] = None,
+    dates: Annotated[
+        Dates, typer.Option(help="How to read dates such as 03/04/2024 where the column does not settle it.")
+    ] = Dates.AUTO,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Processors to use; -1 for all. The model does not depend on it.")
+        int, typer.Option("--jobs", "-j", help="Number of processors to use; -1 for all. It does not change the model.")
     ] = -1,
     memory_limit: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="MB",
-            help="Memory to use; larger files stay on disk. By default a quarter of the machine's.",
+            help="Memory to use; larger files are read from disk in chunks. By default a quarter of all memory.",
         ),
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Learn to predict a column of a table from the others, and write the model to a file.
+    """Train a model that predicts one column of a table from the others, and write it to a file.
 
-    Numbers, texts, dates, truth values and missing values are handled; notes say how.
+    Columns may hold numbers, text, dates, booleans and missing values; notes say how they are used.
 
-    Ctrl-C keeps what has grown, next to MODEL if that exists already, says so, and exits with 130.
+    Ctrl-C saves what has been trained so far, next to MODEL if that file exists already, and exits with code 130.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
@@ -160,6 +179,7 @@ def fit(
         drop=drop or [],
         weight=weight,
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
+        dates=dates.value,
     )
     run_fit(request, Voice(quiet, as_json))
 
@@ -170,33 +190,47 @@ def predict(
     data: Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="A .csv, .tsv or .parquet file; without it, CSV on standard output."),
+        typer.Option(
+            "--out",
+            "-o",
+            help="The .csv, .tsv or .parquet file to write. By default CSV is written to standard output.",
+        ),
     ] = None,
     interval: Annotated[
         float | None,
-        typer.Option(metavar="COVERAGE", help="Add an interval that holds this share of the targets, for example 0.9."),
+        typer.Option(
+            metavar="COVERAGE", help="Add an interval that covers this share of the targets, for example 0.9."
+        ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[list[str] | None, typer.Option(help="A column of DATA to copy; may be repeated.")] = None,
+    spreadsheet: Annotated[
+        bool,
+        typer.Option(
+            "--spreadsheet",
+            help="In CSV and TSV, put an apostrophe before text that a spreadsheet would run as a formula: text that "
+            "begins with =, +, - or @ and is not a number.",
+        ),
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict every row of a table, some rows at a time, so that it need not fit in memory.
+    """Predict the target of every row of a table. The table is read in batches and need not fit in memory.
 
-    DATA may be - for CSV from standard input.
+    A column copied with --keep that has the name of a column of predictions gets " (kept)" added to its name.
 
     Example: skscn predict houses.scn new.csv -o predicted.csv --interval 0.9
     """
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--interval")
-    from skscn.cli._predict import run_predict
+    from skscn.cli._predict import Wanted, run_predict
     from skscn.cli._voice import Voice
 
-    run_predict(model, data, out, interval, proba, keep or [], Voice(quiet))
+    run_predict(model, data, Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet))
 
 
 @app.command()
 def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Say how good a model is on a table with the target, compared with predicting the mean or the most frequent class.
+    """Measure how good a model is on a table that has the target, against predicting the mean or most frequent class.
 
     Example: skscn evaluate houses.scn sold.csv
     """
@@ -208,7 +242,7 @@ def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json 
 
 @app.command()
 def inspect(model: Model, as_json: Json = False) -> None:
-    """Say what is in a model file: nodes, scopes, columns, what it was trained on, parameters, versions.
+    """Show what is in a model file: nodes, scopes, columns, training data, parameters and versions.
 
     Example: skscn inspect houses.scn
     """
@@ -222,12 +256,12 @@ def inspect(model: Model, as_json: Json = False) -> None:
 def report(
     model: Model,
     data: Data,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
     target: TargetName = None,
-    title: Annotated[str | None, typer.Option(help="What stands above the page.")] = None,
+    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write one HTML page about a model and how it does on a table; it can be read offline.
+    """Write an HTML report on a model and its predictions for a table: a single file that can be read offline.
 
     Example: skscn report houses.scn sold.csv -o report.html
     """
@@ -243,7 +277,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="FILE.onnx", help="The ONNX file to write.")],
     quiet: Quiet = False,
 ) -> None:
-    """Write a model as an ONNX file, for other programs and languages; each column of the table is an input.
+    """Export a model to ONNX, for use in other programs and languages; each column of the table is an input.
 
     Example: skscn export houses.scn houses.onnx
     """
@@ -255,10 +289,10 @@ def export(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="Where to write the picture.")] = Path("demo.png"),
-    seed: Annotated[int, typer.Option(help="Seed of the data and the nodes.")] = 0,
+    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("demo.png"),
+    seed: Annotated[int, typer.Option(help="Seed of the data and of the networks.")] = 0,
 ) -> None:
-    """Approximate the paper's first data set with six networks, print their errors and draw their curves.
+    """Fit six networks to the paper's first data set, print their errors and plot their curves.
 
     Example: skscn demo --out curves.png
     """
@@ -270,17 +304,18 @@ def demo(
 @app.command()
 def reproduce(
     targets: Annotated[list[str], typer.Argument(help=_TARGETS, metavar="TARGET...")],
-    trials: Annotated[int, typer.Option(min=1, help="Networks for each cell.")] = 100,
-    jobs: Annotated[int, typer.Option(help="Processes; -1 for all processors.")] = 2,
-    out: Annotated[Path, typer.Option(help="Folder for trials and results.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Seed of data and split.")] = 0,
+    trials: Annotated[int, typer.Option(min=1, help="Number of networks for each cell of a table.")] = 100,
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 for one on each processor.")] = 2,
+    out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("results"),
+    seed: Annotated[int, typer.Option(help="Seed of the data and of their split.")] = 0,
     method: Annotated[
-        str | None, typer.Option(help="Only the cells of MQ, IRVFL, SC-I, SC-II or SC-III, as a CSV file.")
+        str | None,
+        typer.Option(help="Only this method (MQ, IRVFL, SC-I, SC-II or SC-III); its cells are written as a CSV file."),
     ] = None,
 ) -> None:
-    """Repeat experiments of the paper and show each number beside the paper's.
+    """Repeat the experiments of the paper and compare each number with the paper's.
 
-    Trials are kept as they come: an interrupted run goes on where it was.
+    Every trial is saved when it is done; an interrupted run continues where it stopped.
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
@@ -289,9 +324,9 @@ def reproduce(
 
     unknown = [target for target in targets if target not in NAMES]
     if unknown:
-        raise typer.BadParameter(f"{', '.join(unknown)} is none of {', '.join(NAMES)}.", param_hint="TARGET")
+        raise typer.BadParameter(f"{', '.join(unknown)} is not one of {', '.join(NAMES)}.", param_hint="TARGET")
     if method is not None and method not in METHODS:
-        raise typer.BadParameter(f"{method} is none of {', '.join(METHODS)}.", param_hint="--method")
+        raise typer.BadParameter(f"{method} is not one of {', '.join(METHODS)}.", param_hint="--method")
     from skscn.cli._reproduce import run_reproduce
 
     run_reproduce(targets, trials, jobs, out, seed, method)

@@ -23,7 +23,7 @@ _ROWS = {"IRVFL": "IRVFL, λ = 1", "SC-I": "SC-I", "SC-II": "SC-II, K = 15", "SC
 
 
 def run_demo(out: Path, seed: int) -> None:
-    """Grow the six networks, print errors beside the paper's, and write the picture to ``out``."""
+    """Grow the six networks, print their errors next to the paper's, and write the picture to ``out``."""
     optional("matplotlib.figure", "The demo")
     make_folder(out.parent)
     check_output(out, [], _ENDINGS)

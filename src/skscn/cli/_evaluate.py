@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._scores import TITLES, Baseline, beside, classification_scores, regression_scores, true_class_shares
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, count, short
-from skscn.tables import OutsideColumn, TableFile, Target, open_table, outside_sentences
+from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
+from skscn.words import quoted, shortened
 
 
 class Compared:
@@ -36,7 +37,7 @@ class Compared:
             if model.is_classifier:
                 shares.append(true_class_shares(y, model.estimator.classes_, model.estimator.predict_proba(X)))
         if not truths:
-            raise ValueError(f"{file.path.name} has no row with a value of {target.name!r} to compare with.")
+            raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
         self.outside: list[OutsideColumn] = outside.found()
         self.y, predicted = np.concatenate(truths), np.concatenate(predictions)
         self.scores = (
@@ -48,14 +49,14 @@ class Compared:
 
 def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: Voice) -> None:
     """Predict every row that has a target, some at a time, and compare."""
-    model, file = open_model(model_path), open_table(data)
+    model, file = open_model(model_path), open_data(data)
     target = model.find_target(target_name, file)
     found = Compared(model, file, target)
     baseline = Baseline.of(found.y, "classification" if model.is_classifier else "regression")
     known = baseline.scores(found.y)
     better, verdict = compared(found.scores, known)
     share = found.sketch.share_in(model.notes.get("sketch"))
-    notes = _notes(found, share, target, data)
+    notes = _notes(found, share, target, file.label)
     tested = unconfirmed(found.scores, model.notes.get("tested"))
     doubt = None if tested is None else unconfirmed_sentence(*tested, found.scores[tested[0]], bool(found.outside))
     voice.notes(notes)
@@ -78,8 +79,8 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
 
 
-def _notes(found: Compared, share: float | None, target: Target, data: Path) -> list[str]:
+def _notes(found: Compared, share: float | None, target: Target, label: str) -> list[str]:
     """What is good to know about the rows."""
-    seen: list[Any] = [seen_sentence(share, data.name)]
-    left_out = f"Left out: {count(found.missing, 'row')} without a value of {target.name}."
+    seen: list[Any] = [seen_sentence(share, label)]
+    left_out = f"Left out: {count(found.missing, 'row')} without a value of {shortened(target.name)}."
     return [*([left_out] if found.missing else []), *filter(None, seen), *outside_sentences(found.outside)]

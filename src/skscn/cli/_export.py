@@ -32,11 +32,11 @@ def _inputs(encoder: TableEncoder) -> list[str]:
     words = {
         "number": "numbers",
         "boolean": "0 or 1",
-        "date": "days since 1970 began",
+        "date": "days since 1970-01-01",
         "time": "hours since midnight",
     }
     texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
     kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in words}
     lines = [f"Inputs as float64, {words[kind]}: {listed(names)}." for kind, names in kinds.items() if names]
-    lines += [f"Inputs as texts: {listed(texts)}."] if texts else []
-    return [*lines, 'Each has the shape (rows, 1); a missing value is NaN, or "" among texts.']
+    lines += [f"Inputs as strings: {listed(texts)}."] if texts else []
+    return [*lines, 'Each has the shape (rows, 1); a missing value is NaN, or "" for strings.']

@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skscn.cli._growth import Growth, growing
+from skscn.cli._models import data_name, open_data
 from skscn.cli._outputs import check_output
 from skscn.cli._scores import Validated
 from skscn.cli._seen import RowSketch
@@ -26,9 +27,9 @@ from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRe
 from skscn.persistence import save_model
 from skscn.rows import Chunks
 from skscn.rows.sources import default_memory_limit
-from skscn.tables import TableEncoder, TableFile, Target, learn_target, open_table
+from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables._columns import Number, describe_type, is_number
-from skscn.words import listed
+from skscn.words import listed, quoted, shortened
 
 # Up to so many numbers an ensemble is grown, and the model tested on all parts of a cross-validation, unless the user
 # says otherwise: a few minutes on one processor.
@@ -58,6 +59,7 @@ class Request:
     drop: list[str]
     weight: str | None
     memory_limit: int | None
+    dates: str = "auto"
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def run_fit(request: Request, voice: Voice) -> None:
 
 
 def _fit(settings: Settings, request: Request, voice: Voice) -> Fitted:
-    file = open_table(request.data)
+    file = open_data(request.data)
     inputs = _inputs(file, request)
     voice.notes(file.notes)
     limit = default_memory_limit() if request.memory_limit is None else request.memory_limit
@@ -122,11 +124,11 @@ def _inputs(file: TableFile, request: Request) -> list[str]:
     for name in apart:
         file.find(name)
     if request.target in apart[1:]:
-        raise ValueError(f"{request.target!r} is the target; it cannot be dropped or hold the weights too.")
-    inputs = [name for name in file.names if name not in apart]
+        raise ValueError(f"{quoted(request.target)} is the target; it cannot be dropped or hold the weights too.")
+    inputs = [name for name in file.names if name not in set(apart)]
     if not inputs:
         raise ValueError(
-            f"{file.path.name} has no column to learn {request.target!r} from; its columns are {listed(file.names)}."
+            f"{file.label} has no column to learn {quoted(request.target)} from; its columns are {listed(file.names)}."
         )
     return inputs
 
@@ -135,13 +137,15 @@ def _inputs(file: TableFile, request: Request) -> list[str]:
 
 
 def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, request: Request, voice: Voice) -> Fitted:
-    table = file.read([*inputs, *_apart(request)])
+    table = file.read([*inputs, *_apart(request)], exact=[request.target])
     if len(table) < _FEWEST_ROWS:
-        raise ValueError(f"{file.path.name} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
+        raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
     target, reason = learn_target(request.target, table.column(request.target), request.task)
     rows = _complete(table, inputs, target, request, voice)
     encoder = TableEncoder(**settings.encoder).fit(rows.table)
-    voice.note(f"{target.name}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {_described(encoder)}.")
+    voice.note(
+        f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {_described(encoder)}."
+    )
     voice.notes(encoder.notes_)
     X = encoder.transform(rows.table)
     ensemble, why = _choose(request.estimator, X.size)
@@ -170,7 +174,7 @@ def _is_whole(estimator) -> bool:
 
 
 def _place(path: Path, interrupted: bool) -> Path:
-    """Where to write: a model that was cut short does not replace another, it goes beside it."""
+    """Where to write: a model that was cut short does not replace another, it goes next to it."""
     return path.with_name(f"{path.stem}.partial{path.suffix}") if interrupted and path.exists() else path
 
 
@@ -191,9 +195,11 @@ def _complete(table, inputs: list[str], target: Target, request: Request, voice:
     weight = None if request.weight is None else _weights(request.weight, table)[present]
     missing = len(present) - len(y)
     if missing:
-        voice.note(f"- Left out: {count(missing, 'row')} without a value of {target.name}.")
+        voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
     if len(y) < _FEWEST_ROWS:
-        raise ValueError(f"Only {count(len(y), 'row')} have a value of {target.name!r}; {_FEWEST_ROWS} are needed.")
+        raise ValueError(
+            f"{quoted(target.name)} has a value in {count(len(y), 'row')} only; training needs at least {_FEWEST_ROWS}."
+        )
     _check_varies(y, target)
     return Rows(table.filter(present).select(inputs), y, weight)
 
@@ -201,21 +207,23 @@ def _complete(table, inputs: list[str], target: Target, request: Request, voice:
 def _check_varies(y: np.ndarray, target: Target) -> None:
     classes = np.unique(y)
     if len(classes) == 1:
-        raise ValueError(f"The target {target.name!r} is {classes[0]} in all rows; there is nothing to learn.")
+        raise ValueError(
+            f"The target {quoted(target.name)} is {shortened(str(classes[0]))} in all rows; there is nothing to learn."
+        )
     if target.task == "classification" and len(classes) > len(y) / 2:
         raise ValueError(
-            f"The target {target.name!r} has {len(classes)} classes in {count(len(y), 'row')}; classes need several "
-            "rows each. Is it the right column, or is it a number to be predicted (--task regression)?"
+            f"The target {quoted(target.name)} has {len(classes)} classes in {count(len(y), 'row')}; classes need "
+            "several rows each. Is it the right column, or is it a number to be predicted (--task regression)?"
         )
 
 
 def _weights(name: str, table) -> np.ndarray:
     column = table.column(name)
     if not is_number(column.type):
-        raise ValueError(f"The weights {name!r} hold {describe_type(column.type)}; they must be numbers.")
+        raise ValueError(f"The weights {quoted(name)} hold {describe_type(column.type)}; they must be numbers.")
     weights = Number(name, 0.0, False).floats(column)
     if np.isnan(weights).any() or (weights < 0).any():
-        raise ValueError(f"The weights {name!r} must be numbers of at least 0 in every row.")
+        raise ValueError(f"The weights {quoted(name)} must be numbers of at least 0 in every row.")
     return weights
 
 
@@ -224,6 +232,8 @@ def _settings(request: Request) -> Settings:
     encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
     own = [set(part.get_params(deep=False)) for part in (encoder, ensemble, network)]
     values = parse_settings(request.settings, set().union(*own))
+    if request.dates != "auto":
+        values["dates"] = request.dates
     return Settings(*({name: value for name, value in values.items() if name in names} for names in own))
 
 
@@ -237,8 +247,8 @@ def _choose(asked: str, numbers: int) -> tuple[bool, str]:
     if asked != "auto":
         return asked == "ensemble", "as asked"
     if numbers <= _ENSEMBLE_NUMBERS:
-        return True, "the most accurate; --estimator network is quicker"
-    return False, "quicker on so many rows; --estimator ensemble is more accurate"
+        return True, "the more accurate choice; --estimator network is faster"
+    return False, "faster on a table of this size; --estimator ensemble is more accurate"
 
 
 def _estimator(task: str, ensemble: bool, settings: Settings, request: Request) -> BaseEstimator:
@@ -261,14 +271,14 @@ def _fit_from_disk(
     """Read the file chunk by chunk; the columns are learnt from its first rows."""
     if request.estimator == "ensemble":
         raise ValueError(
-            f"{file.path.name} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
+            f"{file.label} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
             "use --estimator network, or raise --memory-limit."
         )
-    head = file.head([*inputs, *_apart(request)])
-    voice.note(f"{file.path.name} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
+    head = file.head([*inputs, *_apart(request)], exact=[request.target])
+    voice.note(f"{file.label} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
     target, reason = learn_target(request.target, head.column(request.target), request.task)
     encoder = TableEncoder(**settings.encoder).fit(head.select(inputs))
-    voice.note(f"{target.name}: {target.task} ({reason}), {_described(encoder)}.")
+    voice.note(f"{shortened(target.name)}: {target.task} ({reason}), {_described(encoder)}.")
     voice.notes(encoder.notes_)
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight, passes), memory_limit=limit)
@@ -312,7 +322,7 @@ def _save(fitted: Fitted, request: Request) -> None:
     pipeline = Pipeline([("table", fitted.encoder), ("model", fitted.estimator)])
     notes = {
         "target": fitted.target.to_json(),
-        "data": request.data.name,
+        "data": data_name(request.data),
         "rows": fitted.n_rows,
         "sketch": fitted.sketch.to_json() if fitted.sketch else None,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -347,7 +357,10 @@ def _limited(estimator) -> list[str]:
     if 2 * len(ended) < len(networks(estimator)):
         return []
     most = ended[0].max_nodes
-    return [f"Growth ended at max_nodes={most}; more nodes may be better: --set max_nodes={2 * most}."]
+    kept = sorted({network.n_nodes_ for network in ended})
+    which = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    fewer = f", and early stopping kept {which} of these nodes" if kept[0] < most else ""
+    return [f"Growth ended at max_nodes={most}{fewer}; more nodes may be better: --set max_nodes={2 * most}."]
 
 
 def _summary(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,11 +12,12 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from skscn.persistence import ModelFileError, describe_model, load_model
-from skscn.tables import TableEncoder, TableFile, Target, near_file
+from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
 from skscn.tables._columns import Number
 from skscn.tables._outside import Outside
-from skscn.words import listed, nearest
+from skscn.words import listed, nearest, quoted
 
+STANDARD_INPUT = "standard input"
 # Numbers that are encoded at a time.
 _ENCODED_AT_A_TIME = 2**22
 
@@ -46,7 +48,8 @@ class NumericColumns:
         X = np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
         incomplete = np.isnan(X).any(axis=0)
         if incomplete.any():
-            raise ValueError(f"Column {self.names[incomplete.argmax()]!r} holds missing values; the model takes none.")
+            name = quoted(self.names[incomplete.argmax()])
+            raise ValueError(f"Column {name} holds missing values, which the model cannot handle; fill them in.")
         return X
 
 
@@ -81,12 +84,13 @@ class Model:
     def columns(self, file: TableFile, without: tuple[str, ...] = ()) -> TableEncoder | NumericColumns:
         """What encodes a file for this model; ValueError if columns are missing."""
         encoder = self.encoder or self._guess(file, without)
-        missing = [name for name in encoder.read_types if name not in file.names]
+        there = set(file.names)
+        missing = [name for name in encoder.read_types if name not in there]
         if missing:
             near = nearest(missing[0], file.names) if len(missing) == 1 else None
-            meant = f" ({near!r} is there: rename it if that is it)" if near else ""
+            meant = f" ({quoted(near)} is there: rename it if that is the one)" if near else ""
             raise ValueError(
-                f"{file.path.name} lacks the column{'s' if len(missing) > 1 else ''} {listed(map(repr, missing))}, "
+                f"{file.label} lacks the column{'s' if len(missing) > 1 else ''} {listed(map(quoted, missing))}, "
                 f"which {self.path.name} needs{meant}; its columns are {listed(file.names)}."
             )
         return encoder
@@ -97,7 +101,7 @@ class Model:
         if len(names) != self.estimator.n_features_in_:
             raise ValueError(
                 f"{self.path.name} takes {self.estimator.n_features_in_} columns and does not say which; "
-                f"{file.path.name} has {len(names)}: {listed(names)}."
+                f"{file.label} has {len(names)}: {listed(names)}."
             )
         return NumericColumns(names)
 
@@ -108,7 +112,9 @@ class Model:
         elif name is None:
             raise ValueError(f"{self.path.name} does not say what it predicts; name the target's column with --target.")
         elif self.target is not None:
-            raise ValueError(f"{self.path.name} predicts {self.target.name!r}, not {name!r}; leave --target out.")
+            raise ValueError(
+                f"{self.path.name} predicts {quoted(self.target.name)}, not {quoted(name)}; leave --target out."
+            )
         else:
             target = Target(name, self._kind())
         file.find(target.name)
@@ -134,6 +140,16 @@ def open_model(path: Path) -> Model:
     # Columns are found by name here; the model itself gets arrays.
     vars(model[0] if isinstance(model, Pipeline) else model).pop("feature_names_in_", None)
     return Model(path, None if names is None else NumericColumns(list(names)), model, target, notes)
+
+
+def open_data(path: Path) -> TableFile:
+    """Open a table; "-" is standard input."""
+    return open_stream(sys.stdin.buffer, STANDARD_INPUT) if str(path) == "-" else open_table(path)
+
+
+def data_name(path: Path) -> str:
+    """What to call a table."""
+    return STANDARD_INPUT if str(path) == "-" else path.name
 
 
 def encoded_batches(

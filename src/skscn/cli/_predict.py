@@ -4,86 +4,127 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 
-from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, count, write_bytes
 from skscn.files import replacing
-from skscn.tables import TableFile, open_table, outside_sentences
+from skscn.tables import outside_sentences
+from skscn.tables._columns import is_text
 from skscn.tables._text import arrow
+from skscn.words import quoted
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ENDINGS = (*_DELIMITERS, ".parquet")
+# Cells that a spreadsheet takes for a formula; numbers with a sign are none.
+_FORMULA = r"^[=+\-@\t\r]"
+_SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
 Write = Callable[[Any], None]
 
 
-def run_predict(
-    model_path: Path, data: Path, out: Path | None, coverage: float | None, proba: bool, keep: list[str], voice: Voice
-) -> None:
+@dataclass(frozen=True)
+class Wanted:
+    """What to write, and how.
+
+    Attributes
+    ----------
+    out : Path or None
+        Where to; None for CSV on standard output.
+    coverage : float or None
+        Of intervals, if there are to be any.
+    proba : bool
+        Whether to add probabilities.
+    keep : list of str
+        Columns of the table to copy.
+    for_spreadsheet : bool
+        Whether to put an apostrophe before text that a spreadsheet would take for a formula.
+    """
+
+    out: Path | None = None
+    coverage: float | None = None
+    proba: bool = False
+    keep: tuple[str, ...] = ()
+    for_spreadsheet: bool = False
+
+
+def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> None:
     """Predict the target of every row."""
+    out = wanted.out
     if out is not None:
         check_output(out, [model_path, data], _ENDINGS)
     model = open_model(model_path)
-    _check_options(model, coverage, proba)
-    n_rows = 0
-    with _opened(data) as file, _writer(out) as write:
-        encoder = model.columns(file, without=tuple(keep))
-        outside = encoder.looking_outside()
-        kept = {file.find(name): arrow().string() for name in keep}
+    _check_options(model, wanted)
+    file = open_data(data)
+    encoder = model.columns(file, without=wanted.keep)
+    kept = {file.find(name): arrow().string() for name in wanted.keep}
+    names = _kept_names(model, wanted)
+    outside, n_rows = encoder.looking_outside(), 0
+    with _writer(wanted) as write:
         for X, table in encoded_batches(model, file, encoder, kept):
-            write(_predicted(model, X, table.select(keep), coverage, proba))
+            write(_predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
             outside.add(X, table)
             n_rows += len(X)
         if not n_rows:
-            raise ValueError(f"{file.path.name} has no rows to predict.")
+            raise ValueError(f"{file.label} has no rows to predict.")
+    voice.notes(_renamed(names))
     voice.notes(outside_sentences(outside.found()))
     if out is not None:
         voice.note(f"{count(n_rows, 'prediction')} in {out}.")
 
 
-@contextmanager
-def _opened(data: Path) -> Iterator[TableFile]:
-    """The table; what comes from standard input is kept in a file meanwhile, since its beginning is read twice."""
-    if str(data) != "-":
-        yield open_table(data)
-        return
-    with TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        path = Path(folder) / "standard input.csv"
-        with path.open("wb") as file:
-            shutil.copyfileobj(sys.stdin.buffer, file)
-        yield open_table(path)
+def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:
+    """The columns to copy and what they are called in the output, where predictions have the first right to a name."""
+    taken = set(_output_names(model, wanted))
+    names = {}
+    for name in dict.fromkeys(wanted.keep):
+        new = name
+        while new in taken:
+            new += " (kept)"
+        taken.add(new)
+        names[name] = new
+    return names
 
 
-def _check_options(model: Model, coverage: float | None, proba: bool) -> None:
-    if coverage is not None and not hasattr(model.estimator, "predict_interval"):
+def _renamed(names: dict[str, str]) -> list[str]:
+    return [
+        f"{quoted(name)} of the table is written as {quoted(new)}: the predictions have a column of that name."
+        for name, new in names.items()
+        if new != name
+    ]
+
+
+def _check_options(model: Model, wanted: Wanted) -> None:
+    if wanted.coverage is not None and not hasattr(model.estimator, "predict_interval"):
         raise ValueError(
-            f"{model.path.name} has no intervals; a regression fitted with --estimator ensemble has, and classes have "
-            "probabilities (--proba)."
+            f"{model.path.name} has no intervals; regression models fitted with --estimator ensemble have them, and "
+            "classifiers have probabilities (--proba)."
         )
-    if proba and not model.is_classifier:
+    if wanted.proba and not model.is_classifier:
         raise ValueError(f"{model.path.name} predicts numbers, which have no probabilities; see --interval.")
 
 
-def _predicted(model: Model, X: np.ndarray, kept, coverage: float | None, proba: bool):
-    """A table of predictions, beside the columns to keep."""
+def _output_names(model: Model, wanted: Wanted) -> list[str]:
+    """The columns of predictions, intervals and probabilities."""
+    ends = ["lower", "upper"] if wanted.coverage is not None else []
+    return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
+
+
+def _predicted(model: Model, X: np.ndarray, kept, wanted: Wanted):
+    """A table of predictions, next to the columns to keep."""
     estimator = model.estimator
-    columns: dict[str, Any] = {"prediction": estimator.predict(X)}
-    if coverage is not None:
-        columns["lower"], columns["upper"] = estimator.predict_interval(X, coverage=coverage)
-    if proba:
-        columns |= {
-            f"probability of {name}": p for name, p in zip(_labels(model), estimator.predict_proba(X).T, strict=True)
-        }
-    for name, values in columns.items():
+    columns = [estimator.predict(X)]
+    if wanted.coverage is not None:
+        columns += estimator.predict_interval(X, coverage=wanted.coverage)
+    if wanted.proba:
+        columns += list(estimator.predict_proba(X).T)
+    for name, values in zip(_output_names(model, wanted), columns, strict=True):
         kept = kept.append_column(name, arrow().array(_plain(values)))
     return kept
 
@@ -99,24 +140,28 @@ def _plain(values: np.ndarray):
 
 
 @contextmanager
-def _writer(out: Path | None) -> Iterator[Write]:
+def _writer(wanted: Wanted) -> Iterator[Write]:
     """What writes one table after another: to standard output, or to a file that appears when all are there."""
+    out = wanted.out
     if out is None:
-        yield _CsvWriter(write_bytes, ",")
+        yield _CsvWriter(write_bytes, ",", wanted.for_spreadsheet)
         return
     with replacing(out) as stream:
         if out.suffix.lower() == ".parquet":
             with _ParquetWriter(stream) as writer:
                 yield writer
         else:
-            yield _CsvWriter(stream.write, _DELIMITERS[out.suffix.lower()])
+            yield _CsvWriter(stream.write, _DELIMITERS[out.suffix.lower()], wanted.for_spreadsheet)
 
 
 class _CsvWriter:
-    def __init__(self, write: Callable[[bytes], Any], delimiter: str):
+    def __init__(self, write: Callable[[bytes], Any], delimiter: str, for_spreadsheet: bool):
         self._write, self._delimiter, self._begun = write, delimiter, False
+        self._for_spreadsheet = for_spreadsheet
 
     def __call__(self, table) -> None:
+        if self._for_spreadsheet:
+            table = _without_formulas(table)
         if not self._begun:
             header = io.StringIO()
             csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(table.column_names)
@@ -125,7 +170,7 @@ class _CsvWriter:
         try:
             self._write(self._rows(table, "none"))
         except arrow().ArrowInvalid:
-            # Texts with delimiters, quotes or line ends in them.
+            # Text with delimiters, quotes or line ends in it.
             self._write(self._rows(table, "needed"))
 
     def _rows(self, table, quoting: str) -> bytes:
@@ -133,6 +178,19 @@ class _CsvWriter:
         options = module.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=quoting)
         module.write_csv(table, rows, options)
         return rows.getvalue()
+
+
+def _without_formulas(table):
+    """The table with an apostrophe before each text, name or value, that a spreadsheet would take for a formula."""
+    names = _as_text(arrow().array(table.column_names, arrow().string())).to_pylist()
+    columns = [_as_text(column) if is_text(column.type) else column for column in table.columns]
+    return arrow().table(columns, names=names)
+
+
+def _as_text(texts):
+    pc = arrow("pyarrow.compute")
+    formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _SIGNED_NUMBER))
+    return pc.if_else(formula, pc.binary_join_element_wise("'", texts, ""), texts)
 
 
 class _ParquetWriter:

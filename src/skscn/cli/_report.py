@@ -6,13 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._voice import Voice, write_text
-from skscn.tables import TableEncoder, TableFile, open_table
+from skscn.tables import TableEncoder, TableFile
 from skscn.tables._columns import read_times
 from skscn.tables._text import arrow
+from skscn.words import quoted
 
 # The most rows that a page is about.
 _MOST_ROWS = 50_000
@@ -25,7 +26,7 @@ def run_report(
     check_output(out, [model_path, data], [".html", ".htm"])
     from skscn.report import write_report
 
-    model, file = open_model(model_path), open_table(data)
+    model, file = open_model(model_path), open_data(data)
     target = model.find_target(target_name, file)
     encoder = model.columns(file, without=(target.name,))
     time = _time_column(model, file)
@@ -38,12 +39,12 @@ def run_report(
         moments += [table.column(time).filter(present)] if time else []
         sketch.add(X[present], y)
         if sketch.rows > _MOST_ROWS:
-            voice.note(f"- The report covers the first {sketch.rows:,} rows of {data.name}.")
+            voice.note(f"- The report covers the first {sketch.rows:,} rows of {file.label}.")
             break
     if not sketch.rows:
-        raise ValueError(f"{data.name} has no row with a value of {target.name!r} to compare with.")
+        raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
     seen = sketch.share_in(model.notes.get("sketch"))
-    voice.notes(filter(None, [seen_sentence(seen, data.name)]))
+    voice.notes(filter(None, [seen_sentence(seen, file.label)]))
     write_report(
         model.estimator,
         np.concatenate(inputs),
@@ -53,9 +54,9 @@ def run_report(
         groups=encoder.groups_,
         encoder=encoder if isinstance(encoder, TableEncoder) else None,
         target_name=target.name,
-        title=title or f"{target.name} from {data.name}",
+        title=title or f"{target.name} from {file.label}",
         model_path=str(model_path),
-        data_name=data.name,
+        data_name=file.label,
         times=_times(moments),
         seen=seen,
     )

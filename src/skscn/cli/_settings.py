@@ -28,7 +28,7 @@ def parse_settings(texts: Iterable[str], known: Iterable[str]) -> dict[str, Any]
     for text in texts:
         name, sign, value = (part.strip() for part in text.partition("="))
         if not sign:
-            raise _wrong(f"takes name=value, for example max_nodes=200; got {text!r}.")
+            raise _wrong(f"needs name=value, for example max_nodes=200; got {text!r}.")
         if name in _ELSEWHERE:
             raise _wrong(f"{name} cannot be set here; {_ELSEWHERE[name]}.")
         if name not in names:

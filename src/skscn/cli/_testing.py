@@ -56,7 +56,7 @@ def cross_validate(
     for number, (train, test) in enumerate(folds.parts, start=1):
         growth.begin(f"Testing {number}/{len(folds.parts)}", estimator)
         known, unseen = rows.take(train), rows.take(test)
-        score = _score(clone(encoder), clone(estimator), known, unseen, folds.task)
+        score = _score(encoder.refitted(known.table), clone(estimator), known, unseen, folds.task)
         if growth.interrupted:
             break
         baseline = Baseline.of(known.y, folds.task, known.sample_weight)
@@ -67,7 +67,7 @@ def cross_validate(
 
 
 def _score(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task: str) -> dict[str, float]:
-    estimator.fit(encoder.fit_transform(known.table), known.y, sample_weight=known.sample_weight)
+    estimator.fit(encoder.transform(known.table), known.y, sample_weight=known.sample_weight)
     X = encoder.transform(unseen.table)
     if task == "regression":
         return regression_scores(unseen.y, estimator.predict(X))

@@ -22,6 +22,7 @@ from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._data import ArrayData, TrainingData
 from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
+from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
 from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
@@ -161,14 +162,15 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _validated(self, X):
         check_is_fitted(self, "network_")
-        return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        with naming_encoder():
+            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
     def _validated_training(self, X, y, **checks) -> tuple:
         """X and y for a fit; what cannot be fitted is refused before anything changes."""
         self._configuration()
-        return validate_data(
-            self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=not self._is_continued(), **checks
-        )
+        reset = not self._is_continued()
+        with naming_encoder():
+            return validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, **checks)
 
     @contextmanager
     def _opened(self, X, y, sample_weight, **checks) -> Iterator[tuple]:

@@ -26,6 +26,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
+from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
@@ -171,7 +172,8 @@ class _BaseEnsemble(BaseEstimator, ABC):
     def _responses(self, X) -> np.ndarray:
         """What each member says about each row: shape (n_members, n_samples, ...)."""
         check_is_fitted(self, "members_")
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        with naming_encoder():
+            X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
         return np.stack(
             [
                 getattr(member, self._response)(_columns(X, features))
@@ -268,7 +270,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
+        with naming_encoder():
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
         data = distinct_rows(X, y, y, checked_weights(sample_weight, X))
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
         out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int))
@@ -335,7 +338,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
             raise ValueError(
                 f"predict_interval learns from out-of-bag rows, and there are none; {_GET_OUT_OF_BAG_ROWS}."
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        with naming_encoder():
+            X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
         half = self._conformal.half_width(X, spread.reshape(len(spread), -1), coverage).reshape(mean.shape)
         return mean - half, mean + half
 
@@ -474,7 +478,8 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
-        X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
+        with naming_encoder():
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
         sample_weight = checked_weights(sample_weight, X)
         # A class that has rows of weight 0 only is none.

@@ -1,9 +1,10 @@
 """Tables with columns of all kinds: read from files, and encoded as numbers."""
 
 from skscn.tables._encoder import TableEncoder, as_table
-from skscn.tables._files import TableFile, near_file, open_table
+from skscn.tables._files import near_file, open_stream, open_table
 from skscn.tables._onnx import prepend_table
 from skscn.tables._outside import OutsideColumn, outside_sentences
+from skscn.tables._table_file import TableFile
 from skscn.tables._target import Target, learn_target
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "as_table",
     "learn_target",
     "near_file",
+    "open_stream",
     "open_table",
     "outside_sentences",
     "prepend_table",

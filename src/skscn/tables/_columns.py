@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.tables._text import DATE_FORMATS, arrow, clock_times, date_format, dates, numbers, stripped
+from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.words import quoted
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -54,14 +55,14 @@ class Column(ABC):
 
     def _unlike(self, values, expected: str) -> ValueError:
         return ValueError(
-            f"Column {self.name!r} holds {describe_type(values.type)}, where it held {expected} in training; "
+            f"Column {quoted(self.name)} holds {describe_type(values.type)}, where it held {expected} in training; "
             "give it as it was then."
         )
 
     def _wrong(self, example: str, expected: str) -> ValueError:
         return ValueError(
-            f"Column {self.name!r} holds {example!r}, where it held {expected} in training; mend those values, or "
-            "leave them empty."
+            f"Column {quoted(self.name)} holds {quoted(example)}, where it held {expected} in training; correct such "
+            "values, or leave them empty."
         )
 
 
@@ -106,11 +107,21 @@ class Measured(Column):
 
 @dataclass(frozen=True)
 class Number(Measured):
-    """Numbers; for a column that was text, with its decimal sign and the texts that stand for missing values."""
+    """Numbers.
+
+    For a column that was text, with its decimal sign, the words that stand for missing values, and the unit after the
+    numbers. A number beyond the largest float, such as 1e400, is infinite, and infinite values are missing values.
+    """
 
     kind: ClassVar[str] = "number"
     decimal: str | None = None
     placeholders: tuple[str, ...] = ()
+    unit: str | None = None
+
+    def to_json(self) -> dict:
+        state = super().to_json()
+        # Older versions know of no unit.
+        return state if self.unit is not None else {name: value for name, value in state.items() if name != "unit"}
 
     @property
     def read_type(self):
@@ -126,8 +137,7 @@ class Number(Measured):
             values = values.cast(pa.duration("us")).cast(pa.int64())
         if not is_number(values.type):
             raise self._unlike(values, "numbers")
-        floats = as_numpy(values.cast(pa.float64(), safe=False))
-        return np.where(np.isfinite(floats), floats, np.nan)
+        return _finite_or_nan(as_numpy(values.cast(pa.float64(), safe=False)))
 
     def _from_text(self, values) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
@@ -135,11 +145,12 @@ class Number(Measured):
         if self.placeholders:
             known = pc.is_in(texts, value_set=pa.array(self.placeholders, pa.string()))
             texts = pc.if_else(known, pa.scalar(None, pa.string()), texts)
-        read = numbers(texts, self.decimal or ".")
+        read = numbers(texts, self.decimal or ".", self.unit)
         wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
         if pc.any(wrong).as_py():
-            raise self._wrong(texts.filter(wrong)[0].as_py(), "numbers")
-        return as_numpy(read)
+            expected = "numbers" if self.unit is None else f"numbers in {self.unit}"
+            raise self._wrong(texts.filter(wrong)[0].as_py(), expected)
+        return _finite_or_nan(as_numpy(read))
 
 
 @dataclass(frozen=True)
@@ -163,7 +174,7 @@ class Flag(Measured):
 
 @dataclass(frozen=True)
 class Moment(Measured):
-    """Dates: days since 1970 began, and where they are in the year, the week and the day as far as this tells anything.
+    """Dates: days since 1970-01-01, and sine and cosine of their place in the year, the week and the day.
 
     ``format`` is how they are written in text; None for ISO 8601 and for columns that hold dates as such.
     """
@@ -175,8 +186,8 @@ class Moment(Measured):
 
     @property
     def read_type(self):
-        pa = arrow()
-        return pa.string() if self.format else pa.timestamp("us", "UTC" if self.zoned else None)
+        # Text, in which spaces around a date and words for missing values are seen to.
+        return arrow().string()
 
     @property
     def _more_names(self) -> list[str]:
@@ -187,8 +198,13 @@ class Moment(Measured):
             texts = stripped(values)
             values = dates(texts, self.format)
             if values.null_count > texts.null_count:
-                raise self._wrong(texts.filter(values.is_null()).drop_null()[0].as_py(), "dates")
+                raise self._wrong(self._first_wrong(texts.filter(values.is_null()).drop_null()), "dates")
         return microseconds(values, self._unlike) / _DAY
+
+    def _first_wrong(self, texts) -> str:
+        """The first text that is not a date; in ISO 8601 Arrow reads all of them or none."""
+        each = (texts.slice(place, 1) for place in range(len(texts)))
+        return next((text[0].as_py() for text in each if dates(text, self.format).null_count), texts[0].as_py())
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
         return [part for cycle in self.cycles for part in waves(filled / cycle_days(cycle))]
@@ -223,9 +239,9 @@ class Clock(Measured):
 
 @dataclass(frozen=True)
 class Category(Column):
-    """Texts, one of a few: a column of 0 and 1 for each.
+    """Text, one of a few categories: a column of 0 and 1 for each.
 
-    A text that is none of them goes to the column of the others, if there is one; else it is 0 everywhere.
+    Any other text goes to the column of the others, if there is one; else it is 0 everywhere.
     """
 
     kind: ClassVar[str] = "category"
@@ -244,7 +260,7 @@ class Category(Column):
 
     def encode(self, values) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = self._texts(values)
+        texts = self.texts(values)
         places = as_numpy(pc.index_in(texts, value_set=pa.array(self.categories, pa.string())).cast(pa.float64()))
         missing = as_numpy(pc.is_null(texts))
         encoded = np.zeros((len(texts), len(self.encoded_names)))
@@ -257,13 +273,14 @@ class Category(Column):
         return encoded
 
     def unseen(self, values):
-        """The texts that training did not have; none where it had rare ones, which are not kept by name."""
+        """The categories not seen in training; none where training had rare ones, which are not kept by name."""
         pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = self._texts(values).drop_null()
+        texts = self.texts(values).drop_null()
         new = pc.invert(pc.is_in(texts, value_set=pa.array(self.categories, pa.string())))
         return texts.slice(0, 0) if self.others else texts.filter(new)
 
-    def _texts(self, values):
+    def texts(self, values):
+        """Its values as text without spaces around it; null where they are missing."""
         pa = arrow()
         try:
             return stripped(values.cast(pa.string()))
@@ -287,7 +304,7 @@ def waves(turns: np.ndarray) -> list[np.ndarray]:
 
 
 def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray:
-    """Dates as microseconds since 1970 began; NaN where they are missing."""
+    """Dates as microseconds since 1970-01-01; NaN where they are missing."""
     pa = arrow()
     if pa.types.is_null(values.type):
         return np.full(len(values), np.nan)
@@ -298,28 +315,17 @@ def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray
     return as_numpy(ticks.cast(pa.float64(), safe=False))
 
 
-def read_times(values) -> np.ndarray | None:
-    """Moments, as such or written as text, as datetime64; NaT where they are missing, None if they are no moments."""
-    pa, pc = arrow(), arrow("pyarrow.compute")
-    if is_text(values.type):
-        texts = stripped(values)
-        are_dates, format = date_format(pc.unique(texts).drop_null())
-        if not are_dates:
-            return None
-        values = dates(texts, format)
-    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
-        return None
-    ticks = microseconds(values, lambda *_: ValueError("no dates"))
-    return np.where(np.isnan(ticks), np.iinfo(np.int64).min, ticks).astype("datetime64[us]")
-
-
 def as_numpy(values) -> np.ndarray:
     """An Arrow array of numbers as NumPy's, with NaN for null."""
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
 
 
+def _finite_or_nan(floats: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(floats), floats, np.nan)
+
+
 def is_text(type) -> bool:
-    """Whether a column of this type holds texts."""
+    """Whether a column of this type holds text."""
     types = arrow().types
     return types.is_string(type) or types.is_large_string(type) or types.is_string_view(type)
 
@@ -376,6 +382,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "range": _range,
     "decimal": lambda value: value is None or value in (".", ","),
     "placeholders": _texts,
+    "unit": lambda value: value is None or _text(value),
     "format": lambda value: value is None or value in DATE_FORMATS,
     "zoned": _flag,
     "cycles": lambda value: _texts(value) and set(value) <= set(CYCLES),
@@ -383,8 +390,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "others": _flag,
     "missing": _flag,
 }
-# Fields that files of earlier versions lack.
-_NEWER = {"range": None}
+# Fields that files of the first version lack.
+_SINCE_0_2 = {"range", "unit"}
 
 
 def column_from_json(state) -> Column:
@@ -393,7 +400,7 @@ def column_from_json(state) -> Column:
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"A column must be an object with a kind, one of {', '.join(KINDS)}.")
     names = [field.name for field in fields(KINDS[kind])]
-    state = {**{name: value for name, value in _NEWER.items() if name in names}, **state}
+    state = {**dict.fromkeys(_SINCE_0_2 & set(names)), **state}
     if set(state) != {"kind", *names}:
         raise ValueError(f"A column of kind {kind} must have exactly the fields {', '.join(names)}.")
     for name in names:

@@ -1,42 +1,48 @@
-"""Tables to numbers: a transformer that takes columns of all kinds."""
+"""Tables to numbers: a transformer for columns of all kinds."""
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
 from skscn.tables._columns import Column, Measured, column_from_json
-from skscn.tables._learning import learn
+from skscn.tables._learning import learn, relearn
 from skscn.tables._outside import Outside, OutsideColumn
-from skscn.tables._text import arrow
-from skscn.words import listed, refuse_twins
+from skscn.tables._text import DATE_ORDERS, arrow
+from skscn.words import listed, quoted, refuse_twins, shortened
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode a table of numbers, texts, dates and truth values as an array of numbers.
+    """Encode a table of numbers, text, dates and booleans as an array of numbers.
 
-    - Numbers stay as they are; texts that are numbers ("1,234", "12 %") are read as such.
-    - Texts and categoricals become a column of 0 and 1 for each of their most frequent categories and, where there are
-      more, one for all others; a category that training did not have goes there too, or is 0 everywhere.
-    - Dates become days since 1970 began, and sine and cosine of their place in the year, the week and the day where
+    - Numbers stay as they are; text that holds numbers ("1,234", "12 %", or "84.4 °C" with the same
+      unit throughout) is read as such.
+    - Text and categoricals become a column of 0 and 1 for each of their most frequent categories and, where there are
+      more, one for all others; a category not seen in training goes there too, or is 0 everywhere.
+    - Dates become days since 1970-01-01, and sine and cosine of their place in the year, the week and the day where
       they span more than one; times of the day become hours with sine and cosine.
-    - Missing values ("?", "NA" and the like too) become the median, and are marked in a column of their own if training
-      had any; missing texts are a category.
-    - Columns of one value, and texts that differ in nearly every row, are left out.
+    - Missing values (also "?", "NA" and the like, infinite values, and numbers beyond the largest float such as 1e400)
+      become the median, and are marked in an extra column if training had any; missing text is a category.
+    - Columns of one value, and text that differs in nearly every row, are left out.
 
     Parameters
     ----------
     max_categories : int, default=20
         The most categories of a column that get a column of their own.
+    dates : {"auto", "day-first", "month-first"}, default="auto"
+        How to read dates such as 03/04/2024 in a column where every date can be read in both ways. Each column is
+        decided by all its values; where they leave it open, "auto" reads 03/04/2024 month first and 03-04-2024 day
+        first. ``notes_`` say which.
 
     Attributes
     ----------
@@ -64,10 +70,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [4., 0., 0., 1.]])
     """
 
-    _parameter_constraints: dict = {"max_categories": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: dict = {
+        "max_categories": [Interval(Integral, 1, None, closed="left")],
+        "dates": [StrOptions(set(DATE_ORDERS))],
+    }
 
-    def __init__(self, max_categories=20):
+    def __init__(self, max_categories=20, dates="auto"):
         self.max_categories = max_categories
+        self.dates = dates
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -91,7 +101,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if table.num_rows == 0:
             raise ValueError("The table has no rows; training needs at least one.")
-        learnt = {name: learn(name, table.column(name), self.max_categories) for name in table.column_names}
+        learnt = {
+            name: learn(name, column, self.max_categories, self.dates)
+            for name, column in zip(table.column_names, table.columns, strict=True)
+        }
         remarks: dict[str, list[str]] = {}
         for topic, detail in (remark for result in learnt.values() for remark in result.remarks):
             remarks.setdefault(topic, []).append(detail)
@@ -103,10 +116,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         return self
 
+    def refitted(self, X) -> TableEncoder:
+        """An encoder with these columns, whose medians and categories are those of other rows.
+
+        What a column is stays as it was learnt, so that a part of the rows, such as those of a fold in
+        cross-validation, is encoded in the same way as all of them.
+
+        Parameters
+        ----------
+        X : pyarrow.Table, DataFrame of pandas or Polars, or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        encoder : TableEncoder
+        """
+        check_is_fitted(self, "columns_")
+        table = self._needed(as_table(X))
+        encoder = copy(self)
+        columns = zip(self.columns_, table.columns, strict=True)
+        encoder._set(
+            [relearn(column, values, self.max_categories) for column, values in columns], self.left_out_, self.notes_
+        )
+        return encoder
+
     def _set(self, columns: list[Column], left_out: list[str], notes: list[str]) -> None:
         if not columns:
             raise ValueError(
-                f"There is no column to learn from; {' '.join(notes) or 'add one beside the target.'}".strip()
+                f"There is no column to learn from; {' '.join(notes) or 'give a table with at least one.'}".strip()
             )
         self.columns_, self.left_out_, self.notes_ = columns, left_out, notes
         self.n_features_in_ = len(columns) + len(left_out)
@@ -130,18 +166,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded : ndarray of shape (n_samples, n_features_out), float64
         """
         check_is_fitted(self, "columns_")
-        table = as_table(X)
-        missing = [column.name for column in self.columns_ if column.name not in table.column_names]
+        table = self._needed(as_table(X))
+        encoded = np.empty((table.num_rows, self._n_features_out))
+        for column, values in zip(self.columns_, table.columns, strict=True):
+            places = self.groups_[column.name]
+            encoded[:, places[0] : places[-1] + 1] = column.encode(values)
+        return encoded
+
+    def _needed(self, table):
+        """The columns that are encoded, in their order."""
+        places = {name: place for place, name in enumerate(table.column_names)}
+        missing = [column.name for column in self.columns_ if column.name not in places]
         if missing:
             raise ValueError(
-                f"The table lacks {'columns' if len(missing) > 1 else 'the column'} {listed(map(repr, missing))}, "
+                f"The table lacks {'columns' if len(missing) > 1 else 'the column'} {listed(map(quoted, missing))}, "
                 f"which training had; its columns are {listed(table.column_names)}."
             )
-        encoded = np.empty((table.num_rows, self._n_features_out))
-        for column in self.columns_:
-            places = self.groups_[column.name]
-            encoded[:, places[0] : places[-1] + 1] = column.encode(table.column(column.name))
-        return encoded
+        return table.select([places[column.name] for column in self.columns_])
 
     def outside(self, X) -> list[OutsideColumn]:
         """The columns of a table that hold values which training did not have.
@@ -215,6 +256,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "columns": [_plain(column.to_json()) for column in self.columns_],
             "left_out": list(self.left_out_),
             "notes": list(self.notes_),
+            **({} if self.dates == "auto" else {"dates": self.dates}),
         }
 
     @classmethod
@@ -225,7 +267,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         state : dict
         """
-        if not isinstance(state, dict) or set(state) != _FIELDS:
+        # Files of the first version say nothing of dates.
+        if not isinstance(state, dict) or set(state) - {"dates"} != _FIELDS:
             raise ValueError(f"A table encoder must be an object with exactly the fields {', '.join(sorted(_FIELDS))}.")
         most, columns, left_out, notes = (state[name] for name in ("max_categories", "columns", "left_out", "notes"))
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
@@ -234,8 +277,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError("The field columns of a table encoder must be a list of at least one column.")
         for name, value in (("left_out", left_out), ("notes", notes)):
             if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
-                raise ValueError(f"The field {name} of a table encoder must be a list of texts.")
-        encoder = cls(most)
+                raise ValueError(f"The field {name} of a table encoder must be a list of strings.")
+        dates = state.get("dates", "auto")
+        if not isinstance(dates, str) or dates not in DATE_ORDERS:
+            raise ValueError(f"The field dates of a table encoder must be one of {', '.join(DATE_ORDERS)}.")
+        encoder = cls(most, dates)
         encoder._set([column_from_json(column) for column in columns], left_out, notes)
         names = [*encoder.groups_, *left_out]
         refuse_twins(names)
@@ -256,7 +302,9 @@ def as_table(X):
     try:
         table = _table(pa, X)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as mixed:
-        raise ValueError(f"A column holds values of several kinds ({mixed}); make them all of one.") from None
+        raise ValueError(
+            f"A column holds values of several kinds ({shortened(str(mixed))}); make them all of one kind."
+        ) from None
     table = table.select([place for place, name in enumerate(table.column_names) if not ROW_LABELS.fullmatch(name)])
     refuse_twins(table.column_names)
     return table

@@ -6,31 +6,43 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from skscn.tables._columns import CYCLES, Category, Clock, Column, Flag, Moment, Number, is_number, is_text
-from skscn.tables._text import arrow, date_format, dates, decimal_sign, numbers, stripped
+from skscn.tables._columns import CYCLES, Category, Clock, Column, Flag, Measured, Moment, Number, is_number, is_text
+from skscn.tables._text import (
+    arrow,
+    common_unit,
+    date_formats,
+    date_order,
+    dates,
+    decimal_sign,
+    numbers,
+    stripped,
+    without_unit,
+)
+from skscn.words import quoted
 
-# Texts that are no numbers stand for missing values if there are so few of them, in so few rows, among numbers.
+# Words among numbers stand for missing values if there are at most this many of them, in at most this share of rows.
 _MOST_PLACEHOLDERS = 5
 _LARGEST_SHARE_OF_PLACEHOLDERS = 0.1
-# From this share of distinct values on, texts are like identifiers.
+# From this share of distinct values on, text is taken for an identifier.
 _IDENTIFIERS = 0.9
-# Whole numbers, all different, within so many times as many, count the rows.
+# Whole numbers that all differ count the rows if their range is below this many times their number.
 _CONSECUTIVE = 1.2
-# A cycle is worth having if the dates span so many days.
+# Days that the dates must span for a cycle to be worth encoding.
 _SPAN = {"year": 365.0, "week": 14.0, "day": 2.0}
 
-EMPTY = "Left out, with no value in any row"
-CONSTANT = "Left out, with one value in all rows"
-IDENTIFIER = "Left out, with another text in nearly every row, like an identifier"
-UNSUITABLE = "Left out, with values that are no numbers, texts or dates"
-FILLED = "Missing values replaced by the median, and marked in a column of their own"
-OWN_CATEGORY = "Missing values made a category of their own"
-POOLED = "Rare categories taken together as others"
-AS_NUMBERS = "Texts read as numbers"
-AS_DATES = "Texts read as dates"
-PLACEHOLDER = "Texts taken for missing values"
-INFINITE = "Infinite values taken for missing"
-ROW_NUMBERS = "Counts the rows; leave it out if it is no more than a row number"
+EMPTY = "Left out, without a value in any row"
+CONSTANT = "Left out, with the same value in all rows"
+IDENTIFIER = "Left out, with a different text in nearly every row, like an identifier"
+UNSUITABLE = "Left out, with values that are neither numbers nor text nor dates"
+FILLED = "Missing values replaced by the median and marked in an extra column"
+OWN_CATEGORY = "Missing values treated as a category"
+POOLED = "Rare categories grouped as others"
+AS_NUMBERS = "Text read as numbers"
+AS_DATES = "Text read as dates"
+EITHER_ORDER = "Dates that could be read day first or month first (choose with --dates, or dates= in Python)"
+PLACEHOLDER = "Text treated as missing values"
+INFINITE = "Infinite values treated as missing"
+ROW_NUMBERS = "Counts the rows; drop it if it is just a row number"
 
 
 @dataclass
@@ -46,7 +58,7 @@ class Learnt:
         return self
 
 
-def learn(name: str, values, max_categories: int) -> Learnt:
+def learn(name: str, values, max_categories: int, date_order: str = "auto") -> Learnt:
     """Learn a column from its values in training.
 
     Parameters
@@ -55,6 +67,8 @@ def learn(name: str, values, max_categories: int) -> Learnt:
     values : pyarrow.ChunkedArray
     max_categories : int
         The most frequent categories that get a column of their own.
+    date_order : {"auto", "day-first", "month-first"}
+        What to prefer where text can be read as dates in both orders.
     """
     types = arrow().types
     learnt = Learnt()
@@ -64,7 +78,7 @@ def learn(name: str, values, max_categories: int) -> Learnt:
     if types.is_dictionary(type):
         return _learn_category(learnt, name, _as_text(values), max_categories)
     if is_text(type):
-        return _learn_text(learnt, name, stripped(values), max_categories)
+        return _learn_text(learnt, name, stripped(values), max_categories, date_order)
     if types.is_boolean(type):
         return _finish(learnt, Flag(name, 0.0, False), values)
     if types.is_timestamp(type) or types.is_date(type):
@@ -82,14 +96,19 @@ def _as_text(values):
 
 
 def _learn_numbers(learnt: Learnt, name: str, values) -> Learnt:
-    pa, pc = arrow(), arrow("pyarrow.compute")
+    pa = arrow()
     if pa.types.is_floating(values.type):
-        infinite = pc.sum(pc.is_inf(values)).as_py()
-        if infinite:
-            learnt.remark(INFINITE, f"{name} ({infinite})")
+        _remark_on_infinite(learnt, name, values)
     elif pa.types.is_integer(values.type) and _counts_rows(values):
         learnt.remark(ROW_NUMBERS, name)
     return _finish(learnt, Number(name, 0.0, False), values)
+
+
+def _remark_on_infinite(learnt: Learnt, name: str, values) -> None:
+    pc = arrow("pyarrow.compute")
+    infinite = pc.sum(pc.is_inf(values)).as_py()
+    if infinite:
+        learnt.remark(INFINITE, f"{name} ({infinite})")
 
 
 def _counts_rows(values) -> bool:
@@ -104,37 +123,42 @@ def _counts_rows(values) -> bool:
     )
 
 
-def _learn_text(learnt: Learnt, name: str, texts, max_categories: int) -> Learnt:
+def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: str) -> Learnt:
     pc = arrow("pyarrow.compute")
     if texts.null_count == len(texts):
         return learnt.remark(EMPTY, name)
     distinct = pc.unique(texts).drop_null()
-    decimal = decimal_sign(distinct)
+    decimal, unit = decimal_sign(distinct), None
     wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))
+    if len(wrong) and (unit := common_unit(wrong)):
+        decimal = decimal_sign(without_unit(distinct, unit))
+        wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
     if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
         in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
         if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
-            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()))
+            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()), unit)
             return _learn_written_numbers(learnt, column, texts, distinct)
-    are_dates, format = date_format(distinct)
-    if are_dates:
-        learnt.remark(AS_DATES, f"{name} (like {distinct[0].as_py()!r}{_order(format)})")
-        return _learn_dates(learnt, name, texts, format)
+    formats = date_formats(distinct, order)
+    if formats:
+        _remark_on_dates(learnt, name, distinct[0].as_py(), formats)
+        return _learn_dates(learnt, name, texts, formats[0])
     return _learn_category(learnt, name, texts, max_categories)
 
 
-def _order(format: str | None) -> str:
-    """Which of two orders was taken for dates that may be read in both."""
-    if format and format[:2] in ("%d", "%m") and format[3:5] in ("%d", "%m") and format[2] in "/-":
-        return f", {'day' if format.startswith('%d') else 'month'} first"
-    return ""
+def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str | None]) -> None:
+    orders = [order for format in formats if (order := date_order(format))]
+    read = f", read {orders[0].replace('-', ' ')}" if orders else ""
+    learnt.remark(AS_DATES, f"{name} (like {quoted(example)}{read})")
+    if len(set(orders)) > 1:
+        learnt.remark(EITHER_ORDER, name)
 
 
 def _learn_written_numbers(learnt: Learnt, column: Number, texts, distinct) -> Learnt:
     examples = [text for text in distinct[:100].to_pylist() if text not in column.placeholders]
-    learnt.remark(AS_NUMBERS, f"{column.name} (like {max(examples, key=len)!r})")
+    learnt.remark(AS_NUMBERS, f"{column.name} (like {quoted(max(examples, key=len))})")
     if column.placeholders:
-        learnt.remark(PLACEHOLDER, f"{column.name} ({', '.join(map(repr, column.placeholders))})")
+        learnt.remark(PLACEHOLDER, f"{column.name} ({', '.join(map(quoted, column.placeholders))})")
+    _remark_on_infinite(learnt, column.name, numbers(texts, column.decimal or ".", column.unit))
     return _finish(learnt, column, texts)
 
 
@@ -163,8 +187,13 @@ def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> L
     if missing:
         learnt.remark(FILLED, f"{column.name} ({missing})")
     ends = float(known.min()), float(known.max())
-    learnt.column = replace(column, fill=float(np.median(known)), indicator=missing > 0, range=ends)
+    learnt.column = replace(column, fill=_median(known), indicator=missing > 0, range=ends)
     return learnt
+
+
+def _median(known: np.ndarray) -> float:
+    # Of two huge numbers the middle is found without adding them up.
+    return float(np.median(known / 2.0) * 2.0)
 
 
 def _learn_category(learnt: Learnt, name: str, texts, max_categories: int) -> Learnt:
@@ -182,7 +211,26 @@ def _learn_category(learnt: Learnt, name: str, texts, max_categories: int) -> Le
         learnt.remark(POOLED, f"{name} ({rare} of {len(counts)})")
     if texts.null_count:
         learnt.remark(OWN_CATEGORY, f"{name} ({texts.null_count})")
-    by_frequency = sorted(counts.to_pylist(), key=lambda count: (-count["counts"], count["values"]))
-    kept = tuple(sorted(count["values"] for count in by_frequency[:max_categories]))
-    learnt.column = Category(name, kept, rare > 0, texts.null_count > 0)
+    learnt.column = Category(name, _most_frequent(counts, max_categories), rare > 0, texts.null_count > 0)
     return learnt
+
+
+def _most_frequent(counts, max_categories: int) -> tuple[str, ...]:
+    by_frequency = sorted(counts.to_pylist(), key=lambda count: (-count["counts"], count["values"]))
+    return tuple(sorted(count["values"] for count in by_frequency[:max_categories]))
+
+
+def relearn(column: Column, values, max_categories: int) -> Column:
+    """The column as it would have been learnt from fewer rows, had these told as much about what it is.
+
+    Its kind, how it is written and whether it has missing values stay; the median and the categories are those of these
+    rows.
+    """
+    if isinstance(column, Category):
+        counts = arrow("pyarrow.compute").value_counts(column.texts(values).drop_null())
+        kept = _most_frequent(counts, max_categories)
+        return replace(column, categories=kept, others=column.others or len(kept) < len(counts)) if kept else column
+    assert isinstance(column, Measured), "there are two families of kinds"
+    floats = column.floats(values)
+    known = floats[~np.isnan(floats)]
+    return replace(column, fill=_median(known)) if len(known) else column

@@ -20,9 +20,9 @@ _ML_DOMAIN, _ML_OPSET = "ai.onnx.ml", 2
 def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
     """Let a graph that takes encoded rows take the columns of a table.
 
-    Each column is an input of shape (rows, 1) under its name: texts for categories, with "" for a missing one; float64
-    for all others, with NaN for a missing value: truth values as 0 and 1, dates as days since 1970 began, times of the
-    day as hours.
+    Each column is an input of shape (rows, 1) under its name: strings for categories, with "" for a missing one;
+    float64 for all others, with NaN for a missing value: booleans as 0 and 1, dates as days since 1970-01-01, times of
+    the day as hours.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
     names = [column.name for column in encoder.columns_]
     taken = sorted({output.name for output in graph.graph.output} & set(names))
     if taken:
-        raise ValueError(f"The graph's output is called {taken[0]!r}, as one of its columns is; rename the column.")
+        raise ValueError(f"The graph's output is called {taken[0]!r}, like one of the columns; rename the column.")
     _make_way(graph.graph, set(names))
     table = _Table()
     parts = [table.encoded(column) for column in encoder.columns_]

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from skscn.tables._columns import Category, Column, Measured
-from skscn.words import listed
+from skscn.words import listed, quoted, shortened
 
 # A column has a sentence of its own from this share of the rows on, or from this distance, in widths of its range.
 _NOTABLE_SHARE = 0.05
@@ -75,13 +75,18 @@ class OutsideColumn:
     def __str__(self) -> str:
         if self.training is None:
             verb = "has a category" if self.above == 1 else "have categories"
-            return f"{self.name}: {_count(self.above)} {verb} not seen in training, for example {self.example!r}."
+            example = quoted(self.example or "")
+            return f"{self._label}: {_count(self.above)} {verb} not seen in training, for example {example}."
         low, high = map(_written, self.training)
         sides = [
             *([f"{self._of(self.below)} below the smallest training value {low}"] if self.below else []),
             *([f"{self._of(self.above)} above the largest training value {high}"] if self.above else []),
         ]
-        return f"{self.name}: {' and '.join(sides)}{self._how_far()}{'; is the unit the same?' if self.unit else '.'}"
+        return f"{self._label}: {' and '.join(sides)}{self._how_far()}{'; is the unit the same?' if self.unit else '.'}"
+
+    @property
+    def _label(self) -> str:
+        return shortened(self.name)
 
     def _of(self, rows: int) -> str:
         return f"{rows:,} of {_count(self.rows)}"

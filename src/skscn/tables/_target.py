@@ -9,13 +9,18 @@ import numpy as np
 
 from skscn.tables._columns import Flag, Number, column_from_json, describe_type, is_number, is_text
 from skscn.tables._text import arrow, decimal_sign, numbers, stripped
+from skscn.words import quoted
 
-# So many different whole numbers are classes, as far as each of them is there several times.
+# At most this many different whole numbers are classes, if there are this many rows for each of them.
 _MOST_WHOLE_CLASSES = 10
 _ROWS_PER_CLASS = 3
 TASKS = ("regression", "classification")
-# What the values are: numbers, or classes that are texts, whole numbers or truth values.
+# What the values are: numbers, or classes that are text, whole numbers or booleans.
 _KINDS = ("number", "text", "whole", "boolean")
+_LONGEST_LABEL = 1000
+# Text in which a number is given as a float: from here on floats leave whole numbers out.
+_LARGEST_EXACT = 2.0**53
+_LARGEST_INTEGER = 2.0**63
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class Target:
     kind : {"number", "text", "whole", "boolean"}
         All but numbers are classes.
     decimal : str or None
-        The decimal sign, where numbers are written in a column of texts.
+        The decimal sign, where numbers are written in a column of text.
     """
 
     name: str
@@ -44,22 +49,21 @@ class Target:
     def read_type(self):
         """The Arrow type to read it as from a text file."""
         pa = arrow()
-        if self.kind == "text" or self.decimal is not None:
+        # Whole numbers as text, since floats would round large ones.
+        if self.kind in ("text", "whole") or self.decimal is not None:
             return pa.string()
         return pa.bool_() if self.kind == "boolean" else pa.float64()
 
     def values(self, column) -> tuple[np.ndarray, np.ndarray]:
         """The values of those rows that have one, and which rows these are."""
         if self.kind == "text":
-            texts = _texts(self.name, column)
-            present = np.asarray(texts.is_valid())
-            return np.array(texts.drop_null().to_pylist(), dtype=str), present
+            return _labels(self.name, _texts(self.name, column))
+        if self.kind == "whole":
+            return _whole(self.name, column)
         number = Flag(self.name, 0.0, False) if self.kind == "boolean" else Number(self.name, 0.0, False, self.decimal)
         floats = number.floats(column)
         present = ~np.isnan(floats)
         floats = floats[present]
-        if self.kind == "whole":
-            return _whole(self.name, floats), present
         return floats.astype(bool) if self.kind == "boolean" else floats, present
 
     def to_json(self) -> dict:
@@ -98,7 +102,7 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
     """
     types = arrow().types
     if column.null_count == len(column):
-        raise ValueError(f"The target {name!r} has no value in any row; name another column.")
+        raise ValueError(f"The target {quoted(name)} has no value in any row; name another column.")
     type = column.type
     if types.is_dictionary(type) or is_text(type):
         return _learn_text(name, _texts(name, column), task)
@@ -108,7 +112,7 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
     if is_number(type):
         return _learn_number(name, column, task)
     raise ValueError(
-        f"The target {name!r} holds {describe_type(type)}; it must hold numbers, for regression, or classes."
+        f"The target {quoted(name)} holds {describe_type(type)}; it must hold numbers, for regression, or classes."
     )
 
 
@@ -124,29 +128,44 @@ def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
     if task == "regression" and not are_numbers:
         wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))[0].as_py()
         raise ValueError(
-            f"The target {name!r} holds {wrong!r}, which is no number; regression needs numbers, "
-            "classification takes texts."
+            f"The target {quoted(name)} holds {quoted(wrong)}, which is not a number; regression needs numbers, "
+            "classification can use text."
         )
     if are_numbers and task != "classification" and len(distinct) > _MOST_WHOLE_CLASSES:
         return Target(name, "number", decimal), _reason(task, "holds numbers")
     if task == "regression":
         return Target(name, "number", decimal), "as asked"
-    return Target(name, "text"), _reason(task, f"holds {len(distinct)} different texts")
+    return Target(name, "text"), _reason(task, f"holds {len(distinct)} different text values")
 
 
 def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
-    floats = Number(name, 0.0, False).floats(column)
-    distinct = np.unique(floats[~np.isnan(floats)])
-    whole = bool(np.all(distinct == np.round(distinct)))
-    few = len(distinct) <= min(_MOST_WHOLE_CLASSES, len(floats) // _ROWS_PER_CLASS)
-    if task == "classification" or (task == "auto" and whole and few):
-        if not whole:
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    distinct = pc.unique(column).drop_null()
+    if pa.types.is_floating(distinct.type):
+        distinct = distinct.filter(pc.is_finite(distinct))
+    if not len(distinct):
+        raise ValueError(f"The target {quoted(name)} has no finite value in any row; name another column.")
+    fractions = distinct.filter(pc.not_equal(distinct, pc.round(distinct)))
+    few = len(distinct) <= min(_MOST_WHOLE_CLASSES, len(column) // _ROWS_PER_CLASS)
+    if task == "classification" or (task == "auto" and not len(fractions) and few):
+        if len(fractions):
             raise ValueError(
-                f"The target {name!r} holds fractions such as {distinct[distinct != np.round(distinct)][0]:g}, which "
-                "are no classes; choose regression."
+                f"The target {quoted(name)} holds fractions such as {float(fractions[0].as_py()):g}, which cannot be "
+                "classes; choose regression."
             )
-        return Target(name, "whole"), _reason(task, f"holds {len(distinct)} different whole numbers")
+        kind = "whole" if _fits(distinct) else "text"
+        return Target(name, kind), _reason(task, f"holds {len(distinct)} different whole numbers")
     return Target(name, "number"), _reason(task, "holds numbers")
+
+
+def _fits(whole) -> bool:
+    """Whether whole numbers can be integers of 64 bits; larger ones stay text."""
+    pa = arrow()
+    try:
+        whole.cast(pa.int64())
+    except pa.ArrowInvalid:
+        return False
+    return True
 
 
 def _texts(name: str, column):
@@ -156,10 +175,48 @@ def _texts(name: str, column):
     try:
         return stripped(column.cast(pa.string()))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise ValueError(f"The target {name!r} holds {describe_type(column.type)}, which are no classes.") from None
+        raise ValueError(
+            f"The target {quoted(name)} holds {describe_type(column.type)}, which cannot be classes."
+        ) from None
 
 
-def _whole(name: str, floats: np.ndarray) -> np.ndarray:
+def _labels(name: str, texts) -> tuple[np.ndarray, np.ndarray]:
+    """Text labels, and which rows have one."""
+    pc = arrow("pyarrow.compute")
+    longest = pc.max(pc.utf8_length(texts)).as_py() or 0
+    if longest > _LONGEST_LABEL:
+        raise ValueError(
+            f"The target {quoted(name)} holds a text of {longest:,} characters; classes may have at most "
+            f"{_LONGEST_LABEL:,}. Is a quote missing in the file?"
+        )
+    # NumPy takes such characters at the end of a text for padding.
+    if pc.any(pc.ends_with(texts, "\0")).as_py():
+        raise ValueError(f"The target {quoted(name)} holds classes that end in a NUL character; remove it.")
+    return np.array(texts.drop_null().to_pylist(), dtype=str), np.asarray(texts.is_valid())
+
+
+def _whole(name: str, column) -> tuple[np.ndarray, np.ndarray]:
+    """Whole numbers, exactly, and which rows have one."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    column = stripped(column) if is_text(column.type) else column
+    written = is_text(column.type) and pc.all(pc.match_substring_regex(column, r"^-?\d+$")).as_py() is not False
+    if written or pa.types.is_integer(column.type):
+        try:
+            return np.asarray(column.drop_null().cast(pa.int64())), np.asarray(column.is_valid())
+        except pa.ArrowInvalid:
+            raise _too_large(name) from None
+    decimal = decimal_sign(column) if is_text(column.type) else None
+    floats = Number(name, 0.0, False, decimal).floats(column)
+    present = ~np.isnan(floats)
+    floats = floats[present]
     if np.any(floats != np.round(floats)):
-        raise ValueError(f"The target {name!r} holds fractions, where it held whole numbers in training.")
-    return floats.astype(np.int64)
+        raise ValueError(f"The target {quoted(name)} holds fractions, where it held whole numbers in training.")
+    if np.any(np.abs(floats) >= (_LARGEST_INTEGER if decimal is None else _LARGEST_EXACT)):
+        raise _too_large(name)
+    return floats.astype(np.int64), present
+
+
+def _too_large(name: str) -> ValueError:
+    return ValueError(
+        f"The target {quoted(name)} holds a larger whole number than it did in training; is it the same column?"
+    )

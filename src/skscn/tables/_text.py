@@ -1,4 +1,4 @@
-"""What a text says: a number, a date, or that there is nothing."""
+"""What a text says: a number, a date, or that a value is missing."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from typing import Any
 
 from skscn.extras import optional
 
-# Texts that stand for a missing value, in files and in columns.
+# What stands for a missing value, in files and in columns.
 MISSING = (
     *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "<null>", "NULL", "Null", "null"),
     *("NaN", "nan", "-nan", "-NaN", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-# How dates are written, beside ISO 8601. Of two that fit every text, the first is taken.
+# How dates are written, apart from ISO 8601. Of two that fit every value, the first is used.
 DATE_FORMATS = tuple(
     f"{date}{time}"
     for date in ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y")
     for time in ("", " %H:%M", " %H:%M:%S")
 )
 _FEW = 20
+DATE_ORDERS = ("auto", "day-first", "month-first")
 # A number by its decimal sign: digits, perhaps in groups of three, with a currency or a percent sign.
 _NUMBER = {
     ".": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[, ']\d{3})+|\d*)(?:\.\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
     ",": r"^[-+]?[$€£]? ?(?:\d{1,3}(?:[. ']\d{3})+|\d*)(?:,\d*)?(?:[eE][-+]?\d+)? ?[%$€£]?$",
 }
+# A number followed by a unit: letters and signs, perhaps with a power.
+_NUMBER_WITH_UNIT = (
+    r"^[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*(?P<unit>[^\d\s.,'+\-:%$€£][^\s\d:]{0,9}(?:[ /^·*]*[^\s:]{1,9})?)$"
+)
 # Texts that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
 _DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
 
@@ -33,7 +38,7 @@ def arrow(module: str = "pyarrow") -> Any:
 
 
 def stripped(texts):
-    """Texts without spaces around them; null where they stand for a missing value."""
+    """Text without spaces around it; null where it stands for a missing value."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     trimmed = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), trimmed)
@@ -45,9 +50,10 @@ def decimal_sign(texts) -> str:
     return "," if pc.any(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py() else "."
 
 
-def numbers(texts, decimal: str):
-    """The numbers that texts say; null where a text says none."""
+def numbers(texts, decimal: str, unit: str | None = None):
+    """The numbers that texts say, each perhaps with a unit after it; null where a text says none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
+    texts = without_unit(texts, unit)
     texts = pc.replace_substring(texts, "\u00a0", " ")
     fits = pc.and_(pc.match_substring_regex(texts, _NUMBER[decimal]), pc.match_substring_regex(texts, r"\d"))
     signs = pc.replace_substring_regex(texts, r"[^0-9eE+\-.,]" if decimal == "," else r"[^0-9eE+\-.]", "")
@@ -56,14 +62,29 @@ def numbers(texts, decimal: str):
     return pc.if_else(fits, signs, pa.scalar(None, pa.string())).cast(pa.float64())
 
 
+def common_unit(texts) -> str | None:
+    """The unit that follows numbers in these texts, if there is one and no other: "°C" in "84.4 °C"."""
+    pc = arrow("pyarrow.compute")
+    found = pc.unique(pc.struct_field(pc.extract_regex(texts, _NUMBER_WITH_UNIT), "unit")).drop_null()
+    return found[0].as_py() if len(found) == 1 else None
+
+
+def without_unit(texts, unit: str | None):
+    """Texts without the unit at their end."""
+    if unit is None:
+        return texts
+    literally = "".join(f"\\x{{{ord(character):x}}}" for character in unit)
+    return arrow("pyarrow.compute").replace_substring_regex(texts, rf"\s*{literally}$", "")
+
+
 def dates(texts, format: str | None):
     """The moments that texts say, in a format or, for None, in ISO 8601; null where a text says none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     if format is not None:
         return pc.strptime(texts, format=format, unit="us", error_is_null=True)
-    for zone in (None, "UTC"):
+    for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
         try:
-            return texts.cast(pa.timestamp("us", zone))
+            return texts.cast(pa.timestamp(unit, zone))
         except pa.ArrowInvalid:
             continue
     return pa.chunked_array([pa.nulls(len(texts), pa.timestamp("us"))])
@@ -76,11 +97,26 @@ def clock_times(texts):
     return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us")).cast(pa.time64("us"))
 
 
-def date_format(texts) -> tuple[bool, str | None]:
-    """Whether all these texts are dates, and the format that they are in; None for ISO 8601."""
+def date_formats(texts, order: str = "auto") -> list[str | None]:
+    """The formats in which all these texts are dates, the one to use first; None stands for ISO 8601.
+
+    Parameters
+    ----------
+    texts : pyarrow array
+    order : {"auto", "day-first", "month-first"}
+        Which formats to prefer among those with a day and a month that may be exchanged.
+    """
     # A few tell at once that most formats do not fit.
     few = texts[:_FEW]
-    for format in (None, *DATE_FORMATS):
-        if all(dates(some, format).null_count == some.null_count for some in (few, texts)):
-            return True, format
-    return False, None
+    fitting: list[str | None] = [
+        format
+        for format in (None, *DATE_FORMATS)
+        if all(dates(some, format).null_count == some.null_count for some in (few, texts))
+    ]
+    return sorted(fitting, key=lambda format: format is not None and order != "auto" and date_order(format) != order)
+
+
+def date_order(format: str | None) -> str | None:
+    """Whether the day or the month comes first in a format in which they may be exchanged."""
+    orders = {"%d/%m": "day-first", "%d-%m": "day-first", "%m/%d": "month-first", "%m-%d": "month-first"}
+    return None if format is None else orders.get(format[:5])

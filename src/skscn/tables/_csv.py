@@ -1,0 +1,196 @@
+"""Text files of tables: CSV in its many dialects, and KEEL's format."""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import IO, Any, cast
+
+from skscn.datasets import DataFileError
+from skscn.tables._dialect import Row, find_dialect, open_quote, scan
+from skscn.tables._table_file import Readable, TableFile
+from skscn.tables._text import MISSING, arrow
+from skscn.words import quoted
+
+# Bytes of a file that are looked at to find out how it is written: more where lines are long.
+_SAMPLE, _LARGEST_SAMPLE = 2**18, 2**26
+_FEWEST_LINES = 3
+# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit.
+_BLOCKS = (2**21, 2**25, 2**29)
+_ROWS_OF_BLOCK = 64
+# Bytes from which the columns of a file that does not fit in memory are learnt.
+_HEAD = 2**25
+# How much larger a compressed file is when it is read.
+_COMPRESSION = 6
+# From here on two whole numbers may be the same float.
+_LARGEST_EXACT = 2.0**53
+
+
+class TextFile(TableFile):
+    """CSV and its relatives."""
+
+    def __init__(self, path: Path, ending: str, place: str, compressed: bool):
+        self._compressed = compressed
+        with Readable(place, []):
+            sample = self._sample(path)
+            self._dialect = find_dialect(place, ending, sample)
+        longest = max(map(len, sample.splitlines()))
+        self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _BLOCKS[1])]
+        super().__init__(path, self._dialect.names, place)
+        self.notes += [f"{self.label} {note}." for note in self._dialect.notes]
+        quotes = self._count_quotes()
+        # Within quotes a line may end, which makes reading slower.
+        self._multiline = quotes > 0
+        if quotes % 2:
+            self._refuse_open_quote()
+
+    def _sample(self, path: Path) -> bytes:
+        """The first bytes, with at least two rows under the names."""
+        with self._bytes(path) as file:
+            sample = file.read(_SAMPLE)
+            while _few_lines(sample) and len(sample) < _LARGEST_SAMPLE and (more := file.read(len(sample))):
+                sample += more
+        return sample
+
+    def _bytes(self, path: Path) -> IO[bytes]:
+        return cast(IO[bytes], gzip.open(path)) if self._compressed else path.open("rb")
+
+    def _lines(self) -> Iterator[str]:
+        """The lines of the file, as text; what is not in its encoding is replaced."""
+        with (
+            self._bytes(self.path) as file,
+            io.TextIOWrapper(file, self._dialect.encoding, errors="replace", newline="") as text,
+        ):
+            yield from text
+
+    def _rows(self) -> Iterator[Row]:
+        """The rows under the names, with their lines in the file."""
+        skipped = self._dialect.skip_lines
+        return scan(islice(self._lines(), skipped, None), self._dialect.delimiter, first=skipped + 1)
+
+    def _count_quotes(self) -> int:
+        with Readable(self.place, []), self._bytes(self.path) as file:
+            return sum(block.count(b'"') for block in iter(partial(file.read, _BLOCKS[0]), b""))
+
+    def _refuse_open_quote(self) -> None:
+        """Raise DataFileError where the file ends within quotes: Arrow would take all that follows for one value."""
+        for row in self._rows():
+            if not row.closed:
+                raise DataFileError(open_quote(self.place, row.line))
+
+    @property
+    def size(self) -> int:
+        return self.path.stat().st_size * (_COMPRESSION if self._compressed else 1)
+
+    def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()):
+        table = self._read(columns, self._dialect.types)
+        binary = [item.name for item in table.schema if arrow().types.is_binary(item.type)]
+        if binary:
+            raise DataFileError(
+                f"{self.place} is not UTF-8 throughout (column {quoted(binary[0])}); save it as UTF-8 and try again."
+            )
+        return _with_exact(table, exact, lambda name: self._read([name], {name: arrow().string()}))
+
+    def _read(self, columns: list[str] | None, types: dict):
+        read = arrow("pyarrow.csv").read_csv
+        with self._readable():
+            return self._in_blocks(lambda block: read(self._stream(), **self._options(columns, types, block)))
+
+    def _in_blocks(self, read: Callable[[int], Any]) -> Any:
+        """Read with blocks of some bytes; with larger ones where a row does not fit."""
+        for block in self._blocks[:-1]:
+            try:
+                return read(block)
+            except arrow().ArrowInvalid as error:
+                if not _is_too_long(error):
+                    raise
+        return read(self._blocks[-1])
+
+    def batches(self, types: Mapping[str, Any]) -> Iterator:
+        done = 0
+        with self._readable():
+            for block in self._blocks:
+                try:
+                    for table in self._batches(types, block, skip=done):
+                        done += len(table)
+                        yield table
+                    return
+                except arrow().ArrowInvalid as error:
+                    if _is_too_long(error) and block < self._blocks[-1]:
+                        continue
+                    # Without threads rows are counted: the same error, met again, says in which one it is.
+                    for _ in self._batches(types, block, use_threads=False):
+                        pass
+                    raise
+
+    def _batches(self, types: Mapping[str, Any], block: int, use_threads: bool = True, skip: int = 0) -> Iterator:
+        options = self._options(list(types), dict(types), block)
+        options["read_options"].use_threads = use_threads
+        with arrow("pyarrow.csv").open_csv(self._stream(), **options) as reader:
+            for batch in reader:
+                table = arrow().Table.from_batches([batch]).slice(skip)
+                skip = max(0, skip - len(batch))
+                if len(table) or not len(batch):
+                    yield table
+
+    def head(self, columns: list[str], exact: Sequence[str] = ()):
+        table = self._head(columns, self._dialect.types)
+        return _with_exact(table, exact, lambda name: self._head([name], {name: arrow().string()}))
+
+    def _head(self, columns: list[str], types: dict):
+        options = self._options(columns, types, _HEAD)
+        with self._readable(), arrow("pyarrow.csv").open_csv(self._stream(), **options) as reader:
+            return arrow().Table.from_batches([reader.read_next_batch()])
+
+    def _stream(self):
+        return arrow().input_stream(str(self.path), compression="gzip" if self._compressed else None)
+
+    def _options(self, columns: list[str] | None, types: dict, block: int) -> dict:
+        module, dialect = arrow("pyarrow.csv"), self._dialect
+        return {
+            "read_options": module.ReadOptions(
+                column_names=dialect.names, skip_rows=dialect.skip_lines, encoding=dialect.encoding, block_size=block
+            ),
+            "parse_options": module.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=self._multiline),
+            "convert_options": module.ConvertOptions(
+                null_values=list(MISSING),
+                strings_can_be_null=True,
+                decimal_point=dialect.decimal,
+                include_columns=columns,
+                column_types=types,
+            ),
+        }
+
+    def _readable(self) -> Readable:
+        return Readable(self.place, self.names, self._rows, self._dialect.skip_lines)
+
+
+def _few_lines(sample: bytes) -> bool:
+    return max(sample.count(b"\n"), sample.count(b"\r")) <= _FEWEST_LINES
+
+
+def _is_too_long(error: Exception) -> bool:
+    """Whether a row did not fit into a block."""
+    return "straddl" in str(error)
+
+
+def _with_exact(table, names: Sequence[str], read_text: Callable[[str], Any]):
+    """The table with columns of whole numbers that floats cannot tell apart as text."""
+    for name in names:
+        if _is_rounded(table.column(name)):
+            table = table.set_column(table.column_names.index(name), name, read_text(name).column(name))
+    return table
+
+
+def _is_rounded(column) -> bool:
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    if not pa.types.is_floating(column.type):
+        return False
+    floats = column.drop_null()
+    floats = floats.filter(pc.is_finite(floats))
+    whole = pc.all(pc.equal(floats, pc.round(floats))).as_py()
+    return bool(whole and pc.any(pc.greater_equal(pc.abs(floats), _LARGEST_EXACT)).as_py())

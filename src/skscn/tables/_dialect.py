@@ -1,0 +1,292 @@
+"""How a text file is written: its encoding, delimiter and decimal sign, and where its names and rows are."""
+
+from __future__ import annotations
+
+import io
+import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from skscn.datasets import DataFileError
+from skscn.datasets._keel import read_keel_header
+from skscn.tables._text import MISSING, arrow
+from skscn.words import listed
+
+_SAMPLE_ROWS = 200
+# Characters of a row from which on a quote that is still open was never meant to be one.
+_LONGEST_ROW = 2**26
+_DELIMITERS = (",", ";", "\t", "|")
+_DELIMITER_NAMES = {";": "semicolons", "\t": "tabs", "|": "bars"}
+_FRACTION = {sign: re.compile(rf"\s*[-+]?\d+[{sign}]\d+\s*") for sign in ".,"}
+_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
+# A unit of measurement: symbols with their prefixes and powers, possibly in brackets: "°C", "[m3/h]", "kg/(m²·s)".
+_SYMBOL = (
+    r"(?:°\s?[CFK]?|deg\s?[CFK]?|%|‰|[€$£]|ppm|ppb|psi[ag]?|rpm|bar[ag]?|mbar|wt|vol|min|hr?|sec|day|year|gal|lb|ft|inch|atm"
+    r"|(?:da|[pnuµμmcdhkMGT])?(?:mol|cd|Hz|Pa|Nm|Wh|VA|var|eV|Ohm|Ω|bar|[mgsAKNJWCVFSTHlLtdhB]))"
+)
+_UNIT = re.compile(
+    rf"[\[(<]?\s*(?:1\s?/\s?)?\(?{_SYMBOL}(?:\^?-?\d|[²³⁻¹])*(?:[\s·*/.]{{0,3}}\(?{_SYMBOL}(?:\^?-?\d|[²³⁻¹])*\)?){{0,4}}\s*[\])>]?"
+)
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text file is written.
+
+    Attributes
+    ----------
+    encoding, delimiter, decimal : str
+    skip_lines : int
+        Lines above the rows.
+    names : list of str
+        Its columns.
+    types : dict
+        Arrow types of the columns for which the file says so.
+    notes : tuple of str
+        What is unusual about it, as the ends of sentences that begin with the file's name.
+    """
+
+    encoding: str
+    delimiter: str
+    decimal: str
+    skip_lines: int
+    names: list[str]
+    types: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Row:
+    """Values of a text file, the line on which they begin, and the one on which they end.
+
+    ``closed`` is False where a quote has not been closed when the text ended.
+    """
+
+    values: list[str]
+    line: int
+    end: int
+    closed: bool = True
+
+
+def find_dialect(place: str, ending: str, sample: bytes) -> Dialect:
+    """How a file is written, from its first bytes.
+
+    Parameters
+    ----------
+    place : str
+        The file's, for messages.
+    ending : str
+        Of its name, such as ".csv".
+    sample : bytes
+    """
+    encoding, text = decoded(sample)
+    if not text.strip():
+        raise DataFileError(f"{place} is empty; give a file with a line of column names and rows.")
+    if ending == ".dat" and text.lstrip().startswith(("@", "%")):
+        return _keel_dialect(place, encoding, text)
+    lines = list(io.StringIO(text, newline=""))
+    # Excel writes its delimiter above the names.
+    chosen = re.fullmatch(r"sep=([^\w\s\"'.+-]|\t)\s*", lines[0])
+    comments = _comments(lines, start=1 if chosen else 0)
+    body = lines[comments.stop :]
+    if not body:
+        raise DataFileError(f"{place} has no line of column names; give a file with column names and rows.")
+    delimiter = chosen.group(1) if chosen else _find_delimiter(body, ending)
+    rows = _first_rows(body, delimiter)
+    if not rows[0].closed:
+        raise DataFileError(open_quote(place, comments.stop + rows[0].line))
+    decimal = _find_decimal([row.values for row in rows[1:]], delimiter)
+    notes = _how_written(encoding, delimiter, decimal, ending)
+    dialect = Dialect(encoding, delimiter, decimal, comments.stop + rows[0].end, rows[0].values, notes=notes)
+    dialect = _with_comments(dialect, [lines[place] for place in comments], rows)
+    if dialect.skip_lines > comments.stop:
+        dialect = _with_units(dialect, rows)
+    names = [name.strip() or f"column {place}" for place, name in enumerate(dialect.names, start=1)]
+    return replace(dialect, names=names)
+
+
+def open_quote(place: str, line: int) -> str:
+    """What to say about a quote that is never closed."""
+    return f"{place} cannot be read: a quote that is opened in line {line:,} is never closed; close it, or remove it."
+
+
+def _how_written(encoding: str, delimiter: str, decimal: str, ending: str) -> tuple[str, ...]:
+    notes = []
+    if ending not in (".tsv", ".dat") and delimiter in _DELIMITER_NAMES:
+        commas = ", with decimal commas" if decimal == "," else ""
+        notes.append(f"is separated by {_DELIMITER_NAMES[delimiter]}{commas}")
+    if not encoding.startswith("utf"):
+        notes.append(f"is not UTF-8; it was read as {encoding}")
+    return tuple(notes)
+
+
+def decoded(sample: bytes) -> tuple[str, str]:
+    """The encoding of a file and the text that it begins with."""
+    for encoding in (*_unicode_encodings(sample), "utf-8", "cp1252"):
+        try:
+            return encoding, getincrementaldecoder(encoding)().decode(sample).removeprefix("\ufeff")
+        except UnicodeDecodeError:
+            continue
+    return "latin-1", sample.decode("latin-1")
+
+
+def _unicode_encodings(sample: bytes) -> list[str]:
+    """UTF-16 or UTF-32, if the mark at the beginning, or a zero in every other byte, says so."""
+    if sample.startswith((BOM_UTF32_LE, BOM_UTF32_BE)):
+        return ["utf-32"]
+    if sample.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return ["utf-16"]
+    half = len(sample) // 2
+    zeros = {"utf-16-le": sample[1::2].count(0), "utf-16-be": sample[::2].count(0)}
+    return [encoding for encoding, count in zeros.items() if half and count > 0.9 * half]
+
+
+def _keel_dialect(place: str, encoding: str, text: str) -> Dialect:
+    header = read_keel_header(Path(place), text.splitlines())
+    string = arrow().string()
+    types = {name: string for name, kind in header.attributes.items() if kind == "nominal"}
+    return Dialect(encoding, ",", ".", header.n_lines, list(header.attributes), types)
+
+
+# ---- rows of values
+
+
+def scan(lines: Iterable[str], delimiter: str, first: int = 1) -> Iterator[Row]:
+    """The rows of a text as Arrow reads them; blank lines are skipped, and a quoted value may take several lines.
+
+    ``first`` is the number of the first line.
+    """
+    numbered = enumerate(lines, start=first)
+    for number, line in numbered:
+        if '"' not in line:
+            text = line.rstrip("\r\n")
+            if text:
+                yield Row(text.split(delimiter), number, number)
+            continue
+        end, values = number, _values(line, delimiter)
+        while values is None:
+            more, end = _until_quote(numbered, end)
+            line += more
+            if not more or len(line) > _LONGEST_ROW:
+                yield Row([], number, end, closed=False)
+                return
+            values = _values(line, delimiter)
+        yield Row(values, number, end)
+
+
+def _until_quote(numbered: Iterator[tuple[int, str]], end: int) -> tuple[str, int]:
+    """The lines up to the next one with a quote, where an open one may be closed, and the number of the last."""
+    lines, length = [], 0
+    for number, line in numbered:
+        lines.append(line)
+        end, length = number, length + len(line)
+        if '"' in line or length > _LONGEST_ROW:
+            break
+    return "".join(lines), end
+
+
+def _values(text: str, delimiter: str) -> list[str] | None:
+    """The values of one row; None where a quote is still open."""
+    pattern, values, place = _value(delimiter), [], 0
+    while True:
+        match = pattern.match(text, place)
+        assert match is not None, "the pattern fits everything"
+        quoted, closing, rest, plain, end = match.groups()
+        if quoted is not None and not closing:
+            return None
+        values.append(plain if quoted is None else quoted.replace('""', '"') + rest)
+        place = match.end()
+        if end != delimiter:
+            return values
+
+
+@cache
+def _value(delimiter: str) -> re.Pattern:
+    sign = re.escape(delimiter)
+    rest = rf"([^{sign}\r\n]*)"
+    return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)("?){rest}|{rest})({sign}|\r\n|\r|\n|\Z)')
+
+
+def _first_rows(lines: list[str], delimiter: str) -> list[Row]:
+    """The first rows; the last one of a sample may be cut, and is left out where there are others."""
+    rows = []
+    for row in scan(lines, delimiter):
+        rows.append(row)
+        if len(rows) > _SAMPLE_ROWS:
+            break
+    return rows[:-1] if len(rows) > 2 else rows
+
+
+def _find_delimiter(lines: list[str], ending: str) -> str:
+    """The delimiter with which rows have the most columns among those with which they all have the same number."""
+    best, most = "\t" if ending == ".tsv" else ",", 1
+    for delimiter in _DELIMITERS:
+        if delimiter not in lines[0]:
+            continue
+        rows = _first_rows(lines, delimiter)
+        width = len(rows[0].values)
+        if width > most and sum(len(row.values) == width for row in rows) >= 0.9 * len(rows):
+            best, most = delimiter, width
+    return best
+
+
+def _find_decimal(rows: list[list[str]], delimiter: str) -> str:
+    """A comma where another sign separates columns and fractions are written with it."""
+    if delimiter == ",":
+        return "."
+    fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for row in rows for value in row) for sign in ".,"}
+    return "," if fractions[","] > fractions["."] else "."
+
+
+# ---- lines above the rows
+
+
+def _comments(lines: list[str], start: int) -> range:
+    """The places of the lines above the names that are blank or begin with #."""
+    end = start
+    while end < len(lines) and (not lines[end].strip() or lines[end].lstrip().startswith("#")):
+        end += 1
+    return range(start, end)
+
+
+def _with_comments(dialect: Dialect, comments: list[str], rows: list[Row]) -> Dialect:
+    """Take the names from the last comment where the first row holds values: "# a,b,c" above "1,2,3"."""
+    comments = [line for line in comments if line.strip()]
+    if not comments:
+        return dialect
+    last = next((row.values for row in scan([comments[-1]], dialect.delimiter)), [])
+    first, second = rows[0].values, rows[1].values if len(rows) > 1 else []
+    if len(last) == len(first) and (_has_number(first) or (len(first) > 1 and not _has_number(second))):
+        last[0] = last[0].lstrip("# ") or "#"
+        above = dialect.skip_lines - rows[0].end
+        return replace(dialect, names=last, skip_lines=above, notes=(*dialect.notes, "has its names in a line with #"))
+    lines = f"{len(comments)} line{'s' if len(comments) > 1 else ''}"
+    return replace(dialect, notes=(*dialect.notes, f"begins with {lines} of comments (#), which were skipped"))
+
+
+def _has_number(values: list[str]) -> bool:
+    return any(map(_NUMBER.fullmatch, values))
+
+
+def _with_units(dialect: Dialect, rows: list[Row]) -> Dialect:
+    """Skip a row of units under the names: those columns hold nothing but numbers below it."""
+    if len(rows) < 3 or len(rows[1].values) != len(dialect.names):
+        return dialect
+    below = [row.values for row in rows[2:] if len(row.values) == len(dialect.names)]
+    numeric = [place for place in range(len(dialect.names)) if _holds_numbers([values[place] for values in below])]
+    units = [rows[1].values[place].strip() for place in numeric]
+    given = [unit for unit in units if unit not in MISSING]
+    if not given or not all(map(_UNIT.fullmatch, given)):
+        return dialect
+    note = f"has a row of units under its names ({listed(dict.fromkeys(given))}), which was skipped"
+    taken = rows[1].end - rows[0].end
+    return replace(dialect, skip_lines=dialect.skip_lines + taken, notes=(*dialect.notes, note))
+
+
+def _holds_numbers(values: list[str]) -> bool:
+    present = [value for value in values if value.strip() not in MISSING]
+    return bool(present) and all(map(_NUMBER.fullmatch, present))
