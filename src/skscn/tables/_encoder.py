@@ -11,12 +11,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
-from skscn.tables._columns import Column, column_from_json
-from skscn.tables._learning import learn
+from skscn.tables._columns import Column, RowTime, column_from_json
+from skscn.tables._learning import TIME_OF_ROWS, Learnt, learn, learn_time, without_trend
 from skscn.tables._text import arrow
 from skscn.words import listed, refuse_twins
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
+# Files of version 0.1 do without it.
+_TIME = "time"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -30,11 +32,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Missing values ("?", "NA" and the like too) become the median, and are marked in a column of their own if training
       had any; missing texts are a category.
     - Columns of one value, and texts that differ in nearly every row, are left out.
+    - Where `time` names the column that orders the rows, its days since 1970 are left out: they tell rows of training
+      from later ones and nothing else. Its place in the year, the week and the day stays where these come round
+      several times. Row numbers, and the days of other dates that rise with the rows, are left out as well.
 
     Parameters
     ----------
     max_categories : int, default=20
         The most categories of a column that get a column of their own.
+    time : str or None, default=None
+        The column that says when each row was taken, where the rows are a series; they have to be in its order.
 
     Attributes
     ----------
@@ -44,6 +51,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns of the table that are not used.
     groups_ : dict of str to list of int
         The encoded columns of each column.
+    time_ : str or None
+        The column that says when each row was taken; :meth:`row_times` reads it.
     notes_ : list of str
         What was done, in words.
     n_features_in_ : int
@@ -62,10 +71,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [4., 0., 0., 1.]])
     """
 
-    _parameter_constraints: dict = {"max_categories": [Interval(Integral, 1, None, closed="left")]}
+    _parameter_constraints: dict = {
+        "max_categories": [Interval(Integral, 1, None, closed="left")],
+        "time": [str, None],
+    }
 
-    def __init__(self, max_categories=20):
+    def __init__(self, max_categories=20, time=None):
         self.max_categories = max_categories
+        self.time = time
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -89,7 +102,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if table.num_rows == 0:
             raise ValueError("The table has no rows; training needs at least one.")
-        learnt = {name: learn(name, table.column(name), self.max_categories) for name in table.column_names}
+        learnt, time = self._learn(table)
         remarks: dict[str, list[str]] = {}
         for topic, detail in (remark for result in learnt.values() for remark in result.remarks):
             remarks.setdefault(topic, []).append(detail)
@@ -97,16 +110,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             [result.column for result in learnt.values() if result.column is not None],
             [name for name, result in learnt.items() if result.column is None],
             [f"{topic}: {listed(details)}." for topic, details in remarks.items()],
+            time,
         )
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         return self
 
-    def _set(self, columns: list[Column], left_out: list[str], notes: list[str]) -> None:
+    def _learn(self, table) -> tuple[dict[str, Learnt], RowTime | None]:
+        """What each column is, and the one that orders the rows."""
+        learnt = {name: learn(name, table.column(name), self.max_categories) for name in table.column_names}
+        if self.time is None:
+            return learnt, None
+        if self.time not in learnt:
+            raise ValueError(
+                f"The table has no column {self.time!r} with the time of the rows; its columns are "
+                f"{listed(table.column_names)}."
+            )
+        time = learn_time(learnt[self.time], self.time, table.column(self.time))
+        learnt = {name: without_trend(result, table.column(name)) for name, result in learnt.items()}
+        learnt[self.time] = Learnt(time if time.cycles else None).remark(TIME_OF_ROWS, self.time)
+        return learnt, time
+
+    def _set(self, columns: list[Column], left_out: list[str], notes: list[str], time: RowTime | None = None) -> None:
         if not columns:
             raise ValueError(
                 f"There is no column to learn from; {' '.join(notes) or 'add one beside the target.'}".strip()
             )
         self.columns_, self.left_out_, self.notes_ = columns, left_out, notes
+        self._time, self.time_ = time, None if time is None else time.name
         self.n_features_in_ = len(columns) + len(left_out)
         self.groups_: dict[str, list[int]] = {}
         width = 0
@@ -161,6 +191,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return {column.name: column.read_type for column in self.columns_}
 
+    def row_times(self, X) -> np.ndarray:
+        """The time of each row of a table, from its column `time_`.
+
+        Parameters
+        ----------
+        X : pyarrow.Table, DataFrame of pandas or Polars, or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        times : ndarray of datetime64, shape (n_samples,)
+            NaT where it is missing; times in a zone are in UTC.
+        """
+        check_is_fitted(self, "columns_")
+        table = as_table(X)
+        if self._time is None:
+            raise ValueError("The encoder knows no time of the rows; fit TableEncoder(time=...) with its column.")
+        if self._time.name not in table.column_names:
+            raise ValueError(f"The table lacks the column {self._time.name!r}, which holds the time of the rows.")
+        return self._time.moments(table.column(self._time.name))
+
+    @property
+    def time_types(self) -> dict[str, Any]:
+        """The column that :meth:`row_times` needs, and the Arrow type to read it as from a text file; or nothing."""
+        check_is_fitted(self, "columns_")
+        return {} if self._time is None else {self._time.name: self._time.read_type}
+
     def to_json(self) -> dict:
         """What has been learnt, as plain data that JSON can hold."""
         check_is_fitted(self, "columns_")
@@ -169,6 +225,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "columns": [_plain(column.to_json()) for column in self.columns_],
             "left_out": list(self.left_out_),
             "notes": list(self.notes_),
+            **({} if self._time is None else {_TIME: _plain(self._time.to_json())}),
         }
 
     @classmethod
@@ -179,7 +236,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         state : dict
         """
-        if not isinstance(state, dict) or set(state) != _FIELDS:
+        if not isinstance(state, dict) or set(state) - {_TIME} != _FIELDS:
             raise ValueError(f"A table encoder must be an object with exactly the fields {', '.join(sorted(_FIELDS))}.")
         most, columns, left_out, notes = (state[name] for name in ("max_categories", "columns", "left_out", "notes"))
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
@@ -189,8 +246,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         for name, value in (("left_out", left_out), ("notes", notes)):
             if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
                 raise ValueError(f"The field {name} of a table encoder must be a list of texts.")
-        encoder = cls(most)
-        encoder._set([column_from_json(column) for column in columns], left_out, notes)
+        time = _time_from_json(state.get(_TIME), left_out, columns)
+        encoder = cls(most, None if time is None else time.name)
+        encoder._set([column_from_json(column) for column in columns], left_out, notes, time)
         names = [*encoder.groups_, *left_out]
         refuse_twins(names)
         if len(encoder.groups_) < len(columns):
@@ -198,6 +256,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not all(column.encoded_names for column in encoder.columns_):
             raise ValueError("Each column of a table encoder must become at least one number.")
         return encoder
+
+
+def _time_from_json(state: Any, left_out: list[str], columns: list) -> RowTime | None:
+    """The column that orders the rows; it is one of the others too, or left out."""
+    if state is None:
+        return None
+    time = column_from_json(state)
+    if not isinstance(time, RowTime) or not (state in columns or time.name in left_out):
+        raise ValueError("The field time of a table encoder must be one of its columns that holds the time of rows.")
+    return time
 
 
 def _plain(state: dict) -> dict:
