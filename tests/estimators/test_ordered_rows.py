@@ -26,7 +26,7 @@ def test_the_last_rows_are_held_out(n_rows):
 def test_of_many_rows_in_order_the_last_are_held_out_too():
     X = np.linspace(0, 1, 100_010)[:, np.newaxis]
     model = SCNRegressor(validation="last", max_nodes=1, max_candidates=5, random_state=0).fit(X, X[:, 0] ** 2)
-    assert model.held_out_[0] == 100_010 - 10_001
+    assert model.held_out_[0] == 100_010 - 10_000
 
 
 def test_rows_that_do_not_count_are_not_held_out():

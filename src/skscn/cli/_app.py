@@ -98,7 +98,7 @@ def fit(
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write, for example houses.scn.")],
     task: Annotated[
-        Task, typer.Option(help="auto: texts, truth values and few whole numbers are classes.")
+        Task, typer.Option(help="auto: text, booleans and few distinct whole numbers are classes.")
     ] = Task.AUTO,
     estimator: Annotated[
         Kind,
@@ -117,6 +117,20 @@ def fit(
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to leave out; may be repeated.")] = None,
     weight: Annotated[str | None, typer.Option(help="A column with the weights of the rows.")] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column with the time of each row. The model is tested on later rows than it was trained on. "
+            "By default a column of dates that rises with the rows.",
+        ),
+    ] = None,
+    shuffle: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle", help="The order of the rows does not matter, and dates are inputs like other columns."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the random draws.")] = 0,
     jobs: Annotated[
         int, typer.Option("--jobs", "-j", help="Processors to use; -1 for all. The model does not depend on it.")
@@ -134,7 +148,8 @@ def fit(
 ) -> None:
     """Learn to predict a column of a table from the others, and write the model to a file.
 
-    Numbers, texts, dates, truth values and missing values are handled; notes say how.
+    Numbers, text, dates, booleans and missing values are handled; notes say how. Where a column of dates rises with
+    the rows, they are a series: the model is tested on later rows than it was trained on.
 
     Ctrl-C keeps what has grown, beside MODEL if that exists already, says so, and exits with 130.
 
@@ -142,6 +157,8 @@ def fit(
     """
     if cv == 1:
         raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
+    if shuffle and time is not None:
+        raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
     from skscn.cli._fit import Request, run_fit
     from skscn.cli._voice import Voice
 
@@ -157,6 +174,8 @@ def fit(
         jobs=jobs,
         drop=drop or [],
         weight=weight,
+        time=time,
+        shuffle=shuffle,
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
     )
     run_fit(request, Voice(quiet, as_json))

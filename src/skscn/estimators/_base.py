@@ -119,6 +119,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 
+    def _share_held_out(self, data: TrainingData) -> float:
+        """Share of the rows to hold out; of very many "auto" holds out as many as of MANY_ROWS, to save memory."""
+        most = MANY_ROWS if self.early_stopping == "auto" else np.inf
+        return self.validation_fraction * min(1.0, most / data.shape[0])
+
     def _watch(self, criterion: str | None, held_out: ArrayData, parts: Parts) -> Watch | None:
         if criterion is None:
             return None
@@ -269,7 +274,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         train, validation_rows = data, np.zeros(0, dtype=int)
         if criterion == "validation":
             training_rows, validation_rows = split_rows(
-                data.shape[0], self.validation_fraction, data.labels(), seed, self.validation
+                data.shape[0], self._share_held_out(data), data.labels(), seed, self.validation
             )
             train = data.keep(training_rows)
         held_out, parts = data.take(validation_rows), self._parts(train)
