@@ -2,6 +2,8 @@
 
 Each plant is a table of five-minute rows, in order of time, with lags, drift or outliers. The model is fitted on two
 thirds of the rows; the R² that ``fit`` prints is compared with that on the last third, and the warnings are shown.
+
+usage: ./run bench plants [PLANT ...] [--seeds 3] [options of skscn fit]
 """
 
 from __future__ import annotations
@@ -157,12 +159,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("plants", nargs="*", default=list(PLANTS))
     parser.add_argument("--seeds", type=int, default=3)
-    parser.add_argument("--options", nargs="*", default=["--jobs", "1"], help="Options of skscn fit.")
-    arguments = parser.parse_args()
+    arguments, options = parser.parse_known_args()
     with tempfile.TemporaryDirectory() as folder:
         for name in arguments.plants:
             for seed in range(arguments.seeds):
-                print(json.dumps(compare(name, seed, Path(folder), arguments.options), ensure_ascii=False), flush=True)
+                print(json.dumps(compare(name, seed, Path(folder), options), ensure_ascii=False), flush=True)
 
 
 if __name__ == "__main__":

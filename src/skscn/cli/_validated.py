@@ -17,8 +17,9 @@ _TOO_LOW_COVERAGE = 0.8
 _NO_BETTER = 0.995
 # How much R² may depend on when it is measured before that is said.
 _UNCERTAIN = 0.15
-# Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them.
-_FAR = 6.0
+# Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
+# targets in training disturb predictions of other rows too; then those further out are looked for.
+_FAR = (6.0, 20.0)
 _FEWEST_ROWS_FOR_OUTLIERS = 50
 _LARGEST_SHARE_OF_OUTLIERS = 0.05
 _NAMED = 3
@@ -140,10 +141,14 @@ class Validated:
         """The model is no better than its baseline."""
         if self.is_regression:
             poor = self.value("rmse") >= _NO_BETTER * self.value("rmse", baseline=True)
+            poor = poor or (self.ordered and self.value("r2") <= 1.0 - _NO_BETTER**2)
             return f"The model is no better than {self.words} on rows that it was not trained on." if poor else None
-        if self.value("accuracy") > self.value("accuracy", baseline=True):
-            return None
+        accuracy, guessed = self.value("accuracy"), self.value("accuracy", baseline=True)
         told = self.value("log_loss") < _NO_BETTER * self.value("log_loss", baseline=True)
+        # Within a standard error of the baseline, the probabilities decide.
+        by_chance = np.sqrt(guessed * (1.0 - guessed) / len(self._targets))
+        if accuracy > guessed + (0.0 if told else by_chance):
+            return None
         more = "; only its probabilities tell more than the frequencies of the classes" if told else ""
         return f"The model is no better than {self.words} on rows that it was not trained on{more}."
 
@@ -204,10 +209,10 @@ class Validated:
 def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
     """What to say where a few residuals are far outside the others; numbers are those of the rows."""
     distances = np.abs(residuals - np.median(residuals))
-    scale = 1.4826 * np.median(distances)
-    far = np.flatnonzero(distances > _FAR * scale)
-    most = _LARGEST_SHARE_OF_OUTLIERS * len(residuals)
-    if len(residuals) < _FEWEST_ROWS_FOR_OUTLIERS or not 0 < len(far) <= most:
+    scale, most = 1.4826 * np.median(distances), _LARGEST_SHARE_OF_OUTLIERS * len(residuals)
+    found = ((limit, np.flatnonzero(distances > limit * scale)) for limit in _FAR)
+    limit, far = next(((limit, far) for limit, far in found if len(far) <= most), (np.inf, np.zeros(0, dtype=int)))
+    if len(residuals) < _FEWEST_ROWS_FOR_OUTLIERS or not len(far):
         return None
     largest = far[np.argsort(-distances[far], kind="stable")[:_NAMED]]
     rows = listed(f"{number:,}" for number in sorted(numbers[largest]))
@@ -220,6 +225,6 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         )
     )
     return (
-        f"{have} far outside the others (more than {_FAR:g} robust standard deviations): {which} {rows}, counted "
+        f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
         "without the header. Look at them; if their targets are wrong, correct them or leave them out and fit again."
     )

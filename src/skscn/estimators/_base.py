@@ -110,12 +110,13 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """What early stopping goes by: one of CRITERIA, or None without it.
 
         A few rows are too few to hold any out, and many are too many to be overfitted; "auto" goes by generalised
-        cross-validation there. Rows in order of time are alike and count for fewer, so the last of many are held out.
+        cross-validation there. Rows in order of time are alike and count for fewer, so the last of many are held out,
+        unless they are on a cluster.
         """
         asked = self._setting("early_stopping")
         if asked and self.early_stopping == "auto":
             # Weights of mean 1 add up to the number of rows but for rounding.
-            most = np.inf if self.validation == "last" else MANY_ROWS
+            most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
             return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 

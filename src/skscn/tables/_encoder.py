@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
 from skscn.tables._columns import Column, RowTime, column_from_json
-from skscn.tables._learning import TIME_OF_ROWS, Learnt, learn, learn_time, without_trend
+from skscn.tables._learning import Learnt, learn, learn_time, without_trend
 from skscn.tables._text import arrow
 from skscn.words import listed, refuse_twins
 
@@ -127,7 +127,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         time = learn_time(learnt[self.time], self.time, table.column(self.time))
         learnt = {name: without_trend(result, table.column(name)) for name, result in learnt.items()}
-        learnt[self.time] = Learnt(time if time.cycles else None).remark(TIME_OF_ROWS, self.time)
+        learnt[self.time] = Learnt(time if time.cycles else None)
         return learnt, time
 
     def _set(self, columns: list[Column], left_out: list[str], notes: list[str], time: RowTime | None = None) -> None:

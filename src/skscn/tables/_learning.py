@@ -34,7 +34,6 @@ AS_NUMBERS = "Texts read as numbers"
 AS_DATES = "Texts read as dates"
 PLACEHOLDER = "Texts taken for missing values"
 INFINITE = "Infinite values taken for missing"
-TIME_OF_ROWS = "Orders the rows, and is no input but for its cycles"
 RISING = "Left out, rising with the rows as their time does"
 ROW_NUMBERS = "Counts the rows; leave it out if it is no more than a row number"
 
