@@ -8,6 +8,7 @@ import numpy as np
 
 from skscn.cli._scores import TITLES, beside
 from skscn.cli._voice import count, short
+from skscn.estimators._out_of_bag import positive
 from skscn.words import listed
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
@@ -17,6 +18,8 @@ _TOO_LOW_COVERAGE = 0.8
 _NO_BETTER = 0.995
 # How much R² may depend on when it is measured before that is said.
 _UNCERTAIN = 0.15
+# Stretches of time that are left out in turn to see how much R² depends on them.
+_STRETCHES = 12
 # Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
 # targets in training disturb predictions of other rows too; then those further out are looked for.
 _FAR = (6.0, 20.0)
@@ -167,16 +170,32 @@ class Validated:
         )
 
     def _uneven(self) -> str | None:
-        """The error differs much from part to part."""
+        """The error differs much over time, by itself or by a few rows that are far off."""
         if not (self.ordered and self.is_regression):
             return None
         values = [1.0 - part.scores["rmse"] ** 2 / np.var(self._targets) for part in self.parts]
-        if not max(values) - min(values) > 2 * _UNCERTAIN:
+        error = self._prediction_error()
+        if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
             return None
-        return (
-            f"R² cannot be trusted for later rows: the error differs much from one stretch of time to another (R² "
-            f"{listed(f'{value:.2f}' for value in values)} from the first to the last)."
+        parts = (
+            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, and "
+            if values[1:]
+            else ""
         )
+        return (
+            "R² cannot be trusted for later rows: the error differs much from one stretch of time to another "
+            f"({parts}±{error:.2f} for as many later rows)."
+        )
+
+    def _prediction_error(self) -> float:
+        """How far R² of as many later rows may lie off, in 9 of 10 cases, by the jackknife over stretches of time."""
+        residuals = np.concatenate([part.residuals for part in self.parts])
+        squares = np.stack([residuals, self._targets - self._targets.mean()]) ** 2
+        sums = np.stack([block.sum(axis=1) for block in np.array_split(squares, _STRETCHES, axis=1)])
+        without = sums.sum(axis=0) - sums
+        values = 1.0 - without[:, 0] / positive(without[:, 1])
+        deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
+        return float(1.645 * np.sqrt(2.0) * deviation)
 
     def _variance(self) -> str | None:
         """The target varies more in some stretches than in others, which changes R² at the same error."""
