@@ -167,7 +167,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
                 parts(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part),
                 growth,
             )
-    fitted.warnings = _warnings(fitted, rows)
+    fitted.warnings = [*series.warnings, *_warnings(fitted, rows)]
     return fitted
 
 
@@ -299,7 +299,9 @@ def _fit_from_disk(
         estimator.fit(chunks)
     voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
     path = _place(request.model, growth.interrupted)
-    return Fitted(encoder, estimator, target, chunks.n_rows or 0, growth.interrupted, path)
+    return Fitted(
+        encoder, estimator, target, chunks.n_rows or 0, growth.interrupted, path, warnings=list(series.warnings)
+    )
 
 
 def _chunks(file: TableFile, encoder: TableEncoder, target: Target, weight: str | None) -> Iterator[tuple]:

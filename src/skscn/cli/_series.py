@@ -13,15 +13,17 @@ from skscn.tables._learning import learn, rises
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.95
 _FEWEST_MOMENTS = 10
+_SHUFFLED = "rows near each other in time may make the error look small."
 
 
 @dataclass(frozen=True)
 class Series:
-    """The column with the time of the rows, if there is one, their order by it, and what to say."""
+    """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning."""
 
     time: str | None = None
     order: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def find_series(table, inputs: list[str], time: str | None, shuffle: bool) -> Series:
@@ -34,11 +36,8 @@ def find_series(table, inputs: list[str], time: str | None, shuffle: bool) -> Se
         return Series()
     name = max(rising, key=lambda name: len(np.unique(rising[name])))
     if shuffle:
-        return Series(notes=[f"Rows are shuffled for tests although {name} rises with them: {SHUFFLED}"])
+        return Series(warnings=[f"Rows are shuffled for tests although {name} rises with them: {_SHUFFLED}"])
     return _ordered(name, rising[name])
-
-
-SHUFFLED = "rows near each other in time may make the error look small."
 
 
 def _dates(name: str, values) -> np.ndarray | None:

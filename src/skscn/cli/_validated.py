@@ -137,7 +137,7 @@ class Validated:
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""
-        found = [self._no_better(), self._offset(), self._uneven(), self._variance(), self._narrow(), self._outliers()]
+        found = [self._no_better(), self._doubts(), self._narrow(), self._outliers()]
         return [text for text in found if text]
 
     def _no_better(self) -> str | None:
@@ -155,36 +155,49 @@ class Validated:
         more = "; only its probabilities tell more than the frequencies of the classes" if told else ""
         return f"The model is no better than {self.words} on rows that it was not trained on{more}."
 
-    def _offset(self) -> str | None:
-        """Predictions are off in one direction for long: drift that the inputs do not show."""
+    def _doubts(self) -> str | None:
+        """Why the error may be another one on later rows than on those tested."""
         if not (self.ordered and self.is_regression):
             return None
+        reasons = [reason for reason in (self._offset(), self._uneven(), self._variance()) if reason]
+        what = "R²" if self.within is None else "R² and intervals"
+        return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+
+    def _offset(self) -> str | None:
+        """Predictions are off in one direction for long: drift that the inputs do not show."""
         squares = sum(len(part.y) * part.residuals.mean() ** 2 for part in self.parts)
         without = self.value("r2") + squares / (np.var(self._targets) * len(self._targets))
         if not without - self.value("r2") > _UNCERTAIN:
             return None
         return (
-            "R² cannot be trusted for later rows: predictions are too high or too low for long stretches (without "
-            f"that R² would be {without:.2f}), so something drifts that the inputs do not show. Later rows may be "
-            "predicted far worse; fit again often, or add inputs that show the drift."
+            f"predictions are too high or too low for long stretches (without that R² would be {without:.2f}), so "
+            "something drifts that the inputs do not show: fit again often, or add inputs that show it"
         )
 
     def _uneven(self) -> str | None:
         """The error differs much over time, by itself or by a few rows that are far off."""
-        if not (self.ordered and self.is_regression):
-            return None
         values = [1.0 - part.scores["rmse"] ** 2 / np.var(self._targets) for part in self.parts]
         error = self._prediction_error()
         if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
             return None
         parts = (
-            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, and "
-            if values[1:]
-            else ""
+            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, " if values[1:] else ""
         )
         return (
-            "R² cannot be trusted for later rows: the error differs much from one stretch of time to another "
-            f"({parts}±{error:.2f} for as many later rows)."
+            f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
+        )
+
+    def _variance(self) -> str | None:
+        """The target varies more in some stretches than in others, which changes R² at the same error."""
+        if not self.early_variance > 0.0:
+            return None
+        error = self.value("rmse") ** 2
+        early, late = 1.0 - error / self.early_variance, 1.0 - error / np.var(self._targets)
+        if not abs(early - late) > _UNCERTAIN:
+            return None
+        return (
+            f"the target varies {'less' if late < early else 'more'} in the later half of the rows than in the first "
+            f"(with the same error R² would be {late:.2f} and {early:.2f}): go by the RMSE"
         )
 
     def _prediction_error(self) -> float:
@@ -196,20 +209,6 @@ class Validated:
         values = 1.0 - without[:, 0] / positive(without[:, 1])
         deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
         return float(1.645 * np.sqrt(2.0) * deviation)
-
-    def _variance(self) -> str | None:
-        """The target varies more in some stretches than in others, which changes R² at the same error."""
-        if not (self.ordered and self.is_regression) or not self.early_variance > 0.0:
-            return None
-        error = self.value("rmse") ** 2
-        early, late = 1.0 - error / self.early_variance, 1.0 - error / np.var(self._targets)
-        if not abs(early - late) > _UNCERTAIN:
-            return None
-        return (
-            f"R² cannot be trusted for later rows: the target varies {'less' if late < early else 'more'} in the later "
-            f"half of the rows than in the first (with the same error R² would be {late:.2f} and {early:.2f}); go by "
-            "the RMSE."
-        )
 
     def _narrow(self) -> str | None:
         """Intervals hold fewer rows than they promise."""
