@@ -363,7 +363,7 @@ def test_an_encoder_comes_back_from_json(table):
     assert again.notes_ == encoder.notes_
     assert again.groups_ == encoder.groups_
     assert list(again.get_feature_names_out()) == list(encoder.get_feature_names_out())
-    assert {column.kind for column in again.columns_} == set(KINDS)
+    assert {column.kind for column in again.columns_} == set(KINDS) - {"row time"}
 
 
 BAD = [None, True, -1, 1.5, math.inf, math.nan, "x", "", [], ["a", "a"], [1], {}, {"kind": []}, [None], 10**400]
@@ -403,3 +403,85 @@ def test_a_hostile_state_raises_a_sentence_or_is_as_good_as_a_real_one(table):
             refusals.append(str(error))
     assert len(refusals) > 300
     assert all((sentence.endswith(".") and "olumn" in sentence) or "encoder" in sentence for sentence in refusals)
+
+
+# ---- the time of the rows
+
+
+def minutes(n_rows, start="2024-03-01"):
+    """Moments five minutes apart."""
+    return np.datetime64(start, "us") + np.arange(n_rows) * np.timedelta64(5, "m")
+
+
+def series(n_rows):
+    """Rows in order of time."""
+    times = minutes(n_rows)
+    return pa.table({"when": times, "number": np.arange(n_rows), "flow": np.sin(np.arange(n_rows) / 9.0)})
+
+
+def test_the_time_of_the_rows_is_no_trend_and_its_cycles_stay():
+    encoder = TableEncoder(time="when").fit(series(2000))
+    assert encoder.time_ == "when"
+    assert list(encoder.get_feature_names_out()) == ["when sine of day", "when cosine of day", "flow"]
+    noon = pa.table({"when": [dt.datetime(2031, 5, 6, 12)], "flow": [0.5]})
+    np.testing.assert_allclose(encoder.transform(noon), [[0, -1, 0.5]], atol=1e-9)
+    assert any("number" in note and "rising" in note for note in encoder.notes_)
+
+
+def test_cycles_that_a_series_does_not_span_often_enough_are_left_out():
+    encoder = TableEncoder(time="when").fit(series(500))
+    assert list(encoder.get_feature_names_out()) == ["flow"]
+    assert encoder.left_out_ == ["when", "number"]
+    assert "when" not in encoder.read_types
+    assert list(encoder.time_types) == ["when"]
+
+
+def test_other_dates_that_rise_with_the_rows_are_no_trend_either():
+    table = series(2000).append_column("sampled", pa.array(minutes(2000, "2024-02-29")))
+    shuffled = np.random.default_rng(0).permutation(minutes(2000, "2020-01-01"))
+    names = TableEncoder(time="when").fit(table.append_column("built", pa.array(shuffled))).get_feature_names_out()
+    assert "sampled" not in names
+    assert "sampled sine of day" in names
+    assert "built" in names
+
+
+@pytest.mark.parametrize("as_text", [False, True])
+def test_the_time_of_each_row(as_text):
+    times = minutes(30)
+    given = pa.array(times) if not as_text else pa.array([str(time).replace("T", " ") for time in times])
+    table = pa.table({"when": given, "flow": np.arange(30.0) ** 2})
+    encoder = TableEncoder(time="when").fit(table)
+    np.testing.assert_array_equal(encoder.row_times(table), times)
+    gap = pa.table({"when": pa.array([None, times[3].item()], pa.timestamp("us")), "flow": [1.0, 2.0]})
+    np.testing.assert_array_equal(encoder.row_times(gap), np.array(["NaT", times[3]], "datetime64[us]"))
+
+
+@pytest.mark.parametrize("n_rows", [500, 2000])
+def test_an_encoder_of_a_series_comes_back_from_json(n_rows):
+    table = series(n_rows)
+    encoder = TableEncoder(time="when").fit(table)
+    again = TableEncoder.from_json(json.loads(json.dumps(encoder.to_json())))
+    assert again.time_ == again.time == "when"
+    np.testing.assert_array_equal(again.transform(table), encoder.transform(table))
+    np.testing.assert_array_equal(again.row_times(table), encoder.row_times(table))
+
+
+def test_a_forged_time_is_refused():
+    state = TableEncoder(time="when").fit(series(500)).to_json()
+    for forged in ({**state["time"], "name": "flow"}, {**state["time"], "kind": "date"}, 3):
+        with pytest.raises(ValueError, match="column"):
+            TableEncoder.from_json({**state, "time": forged})
+
+
+def test_what_cannot_be_the_time_of_rows():
+    with pytest.raises(ValueError, match="'flow' cannot be the time of the rows"):
+        TableEncoder(time="flow").fit(series(50))
+    with pytest.raises(ValueError, match="no column 'then'"):
+        TableEncoder(time="then").fit(series(50))
+    with pytest.raises(ValueError, match="knows no time of the rows"):
+        TableEncoder().fit(series(50)).row_times(series(50))
+
+
+def test_rows_of_one_moment():
+    table = pa.table({"when": [dt.datetime(2024, 1, 1)] * 4, "flow": [1.0, 2.0, 3.0, 5.0]})
+    assert TableEncoder(time="when").fit(table).time_ == "when"

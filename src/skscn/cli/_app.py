@@ -134,6 +134,20 @@ def fit(
     ] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.")] = None,
     weight: Annotated[str | None, typer.Option(help="A column that holds the weights of the rows.")] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="The column with the time of each row. The model is tested on later rows than it was trained on. "
+            "By default a column of dates that rises with the rows.",
+        ),
+    ] = None,
+    shuffle: Annotated[
+        bool,
+        typer.Option(
+            "--shuffle", help="The order of the rows does not matter, and dates are inputs like other columns."
+        ),
+    ] = False,
     dates: Annotated[
         Dates, typer.Option(help="How to read dates such as 03/04/2024 where the column does not settle it.")
     ] = Dates.AUTO,
@@ -154,7 +168,8 @@ def fit(
 ) -> None:
     """Train a model that predicts one column of a table from the others, and write it to a file.
 
-    Columns may hold numbers, text, dates, booleans and missing values; notes say how they are used.
+    Columns may hold numbers, text, dates, booleans and missing values; notes say how they are used. Where a column of
+    dates rises with the rows, they are a series: the model is tested on later rows than it was trained on.
 
     Ctrl-C saves what has been trained so far, next to MODEL if that file exists already, and exits with code 130.
 
@@ -162,6 +177,8 @@ def fit(
     """
     if cv == 1:
         raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
+    if shuffle and time is not None:
+        raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
     with later():
         from skscn.cli._fit import Request, run_fit
         from skscn.cli._voice import Voice
@@ -178,6 +195,8 @@ def fit(
         jobs=jobs,
         drop=drop or [],
         weight=weight,
+        time=time,
+        shuffle=shuffle,
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
         dates=dates.value,
     )

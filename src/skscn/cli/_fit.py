@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,11 @@ from sklearn.pipeline import Pipeline
 from skscn.cli._growth import Growth, growing
 from skscn.cli._models import data_name, open_data
 from skscn.cli._outputs import check_output
-from skscn.cli._scores import Validated
 from skscn.cli._seen import RowSketch
+from skscn.cli._series import Series, find_series
 from skscn.cli._settings import parse_settings
-from skscn.cli._testing import Folds, Rows, cross_validate, split
+from skscn.cli._testing import Folds, Rows, cross_validate, split, split_series
+from skscn.cli._validated import Validated, describe_outliers
 from skscn.cli._voice import Voice, count, size
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.persistence import save_model
@@ -39,6 +40,7 @@ _FOLDS = 5
 _FEWEST_ROWS = 10
 # How much of the memory that fits may take the table itself may be, with its encoded copy and the basis to come.
 _SHARE_OF_TABLE = 0.25
+_SORT_FIRST = "sort the file by {time} first, raise --memory-limit, or use --shuffle if the order does not matter."
 _NETWORKS = {"regression": SCNRegressor, "classification": SCNClassifier}
 _ENSEMBLES = {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleClassifier}
 
@@ -58,6 +60,8 @@ class Request:
     jobs: int
     drop: list[str]
     weight: str | None
+    time: str | None
+    shuffle: bool
     memory_limit: int | None
     dates: str = "auto"
 
@@ -84,6 +88,7 @@ class Fitted:
     tests_interrupted: bool = False
     validated: Validated | None = None
     sketch: RowSketch | None = None
+    warnings: list[str] = field(default_factory=list)
 
 
 def run_fit(request: Request, voice: Voice) -> None:
@@ -121,8 +126,10 @@ def _fit(settings: Settings, request: Request, voice: Voice) -> Fitted:
 def _inputs(file: TableFile, request: Request) -> list[str]:
     """The columns to learn from."""
     apart = [request.target, *request.drop, *([] if request.weight is None else [request.weight])]
-    for name in apart:
+    for name in [*apart, *([] if request.time is None else [request.time])]:
         file.find(name)
+    if request.time in apart:
+        raise ValueError(f"{request.time!r} cannot be the time of the rows and something else; name another column.")
     if request.target in apart[1:]:
         raise ValueError(f"{quoted(request.target)} is the target; it cannot be dropped or hold the weights too.")
     inputs = [name for name in file.names if name not in set(apart)]
@@ -141,15 +148,17 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     if len(table) < _FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
     target, reason = learn_target(request.target, table.column(request.target), request.task)
-    rows = _complete(table, inputs, target, request, voice)
-    encoder = TableEncoder(**settings.encoder).fit(rows.table)
+    series = find_series(table, inputs, request.time, request.shuffle)
+    rows = _complete(table, inputs, target, series, request, voice)
+    encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
+    voice.notes(series.notes)
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {_described(encoder)}."
     )
     voice.notes(encoder.notes_)
     X = encoder.transform(rows.table)
     ensemble, why = _choose(request.estimator, X.size)
-    estimator = _estimator(target.task, ensemble, settings, request)
+    estimator = _estimator(target.task, ensemble, settings, series, request)
     voice.note(f"{type(estimator).__name__}: {why}.")
     # The processes are for members; a network has threads.
     with growing(voice.errors, request.jobs if ensemble else 1) as growth:
@@ -162,8 +171,14 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
         _save(fitted, request)
         if not growth.interrupted:
             every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
-            folds = split(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part)
-            _test(fitted, rows, folds, growth)
+            parts = split if series.time is None else split_series
+            _test(
+                fitted,
+                rows,
+                parts(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part),
+                growth,
+            )
+    fitted.warnings = [*series.warnings, *_warnings(fitted, rows)]
     return fitted
 
 
@@ -171,6 +186,19 @@ def _is_whole(estimator) -> bool:
     """Whether every network has grown to its end."""
     grown = networks(estimator)
     return len(grown) == getattr(estimator, "n_members", 1) and all(one.stop_reason_ != "callback" for one in grown)
+
+
+def _warnings(fitted: Fitted, rows: Rows) -> list[str]:
+    """What there is to say about the tests; without any, about the rows out of bag."""
+    if fitted.validated is not None:
+        return fitted.validated.warnings()
+    if fitted.target.task != "regression" or not hasattr(fitted.estimator, "oob_prediction_"):
+        return []
+    known = np.isfinite(fitted.estimator.oob_prediction_)
+    if not known.any():
+        return []
+    outliers = describe_outliers((rows.y - fitted.estimator.oob_prediction_)[known], rows.numbers[known])
+    return [outliers] if outliers else []
 
 
 def _place(path: Path, interrupted: bool) -> Path:
@@ -189,8 +217,10 @@ def _apart(request: Request) -> list[str]:
     return [request.target, *([] if request.weight is None else [request.weight])]
 
 
-def _complete(table, inputs: list[str], target: Target, request: Request, voice: Voice) -> Rows:
-    """The rows that have a target."""
+def _complete(table, inputs: list[str], target: Target, series: Series, request: Request, voice: Voice) -> Rows:
+    """The rows that have a target, in order of time if they are a series."""
+    order = np.arange(len(table)) if series.order is None else series.order
+    table = table if series.order is None else table.take(order)
     y, present = target.values(table.column(target.name))
     weight = None if request.weight is None else _weights(request.weight, table)[present]
     missing = len(present) - len(y)
@@ -201,7 +231,7 @@ def _complete(table, inputs: list[str], target: Target, request: Request, voice:
             f"{quoted(target.name)} has a value in {count(len(y), 'row')} only; training needs at least {_FEWEST_ROWS}."
         )
     _check_varies(y, target)
-    return Rows(table.filter(present).select(inputs), y, weight)
+    return Rows(table.filter(present).select(inputs), y, weight, order[np.asarray(present)] + 1)
 
 
 def _check_varies(y: np.ndarray, target: Target) -> None:
@@ -230,7 +260,8 @@ def _weights(name: str, table) -> np.ndarray:
 def _settings(request: Request) -> Settings:
     """The parameters that the user set, apart; they have the same names for numbers and for classes."""
     encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
-    own = [set(part.get_params(deep=False)) for part in (encoder, ensemble, network)]
+    # The time has an option of its own.
+    own = [set(part.get_params(deep=False)) - {"time"} for part in (encoder, ensemble, network)]
     values = parse_settings(request.settings, set().union(*own))
     if request.dates != "auto":
         values["dates"] = request.dates
@@ -251,15 +282,16 @@ def _choose(asked: str, numbers: int) -> tuple[bool, str]:
     return False, "faster on a table of this size; --estimator ensemble is more accurate"
 
 
-def _estimator(task: str, ensemble: bool, settings: Settings, request: Request) -> BaseEstimator:
-    common = {"random_state": request.seed, "n_jobs": request.jobs}
+def _estimator(task: str, ensemble: bool, settings: Settings, series: Series, request: Request) -> BaseEstimator:
+    validation = settings.network.get("validation", "random" if series.time is None else "last")
+    common = {"random_state": request.seed, "n_jobs": request.jobs, "validation": validation}
     if ensemble:
-        model = _ENSEMBLES[task](**common, **settings.ensemble)
+        model = _ENSEMBLES[task](**{**common, **settings.ensemble})
         member = model._default_estimator().set_params(**settings.network) if settings.network else None
         return model.set_params(estimator=member)
-    if settings.ensemble:
-        raise ValueError(f"{next(iter(settings.ensemble))} is a parameter of ensembles; add --estimator ensemble.")
-    return _NETWORKS[task](**common, **settings.network)
+    if only := [name for name in settings.ensemble if name not in settings.network]:
+        raise ValueError(f"{only[0]} is a parameter of ensembles; add --estimator ensemble.")
+    return _NETWORKS[task](**{**common, **settings.network})
 
 
 # ---- larger than memory
@@ -277,12 +309,15 @@ def _fit_from_disk(
     head = file.head([*inputs, *_apart(request)], exact=[request.target])
     voice.note(f"{file.label} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
     target, reason = learn_target(request.target, head.column(request.target), request.task)
-    encoder = TableEncoder(**settings.encoder).fit(head.select(inputs))
+    series = find_series(head, inputs, request.time, request.shuffle)
+    _check_in_order(series, file)
+    encoder = TableEncoder(**settings.encoder, time=series.time).fit(head.select(inputs))
+    voice.notes(series.notes)
     voice.note(f"{shortened(target.name)}: {target.task} ({reason}), {_described(encoder)}.")
     voice.notes(encoder.notes_)
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight, passes), memory_limit=limit)
-    estimator = _estimator(target.task, False, settings, request)
+    estimator = _estimator(target.task, False, settings, series, request)
     with growing(voice.errors, 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(chunks)
@@ -302,10 +337,12 @@ def _chunks(
     """Encoded rows; the encoder gets to know their ranges, and each pass leaves a sketch of them."""
     sketch = RowSketch()
     passes.append(sketch)
-    types = {target.name: target.read_type, **encoder.read_types}
+    types = {target.name: target.read_type, **encoder.read_types, **encoder.time_types}
+    latest: np.datetime64 = np.datetime64("NaT")
     if weight is not None:
         types[weight] = Number(weight, 0.0, False).read_type
     for table in file.batches(types):
+        latest = _check_later(encoder, table, latest)
         y, present = target.values(table.column(target.name))
         if len(y):
             weights = () if weight is None else (_weights(weight, table)[present],)
@@ -313,6 +350,26 @@ def _chunks(
             encoder.widen(X)
             sketch.add(X, y)
             yield X, y, *weights
+
+
+def _check_in_order(series: Series, file: TableFile) -> None:
+    """Rows on disk are read in their order; those of a series must be in order of time."""
+    if series.order is not None:
+        raise ValueError(f"{file.path.name} is read from disk and not sorted: {_SORT_FIRST.format(time=series.time)}")
+
+
+def _check_later(encoder: TableEncoder, table, latest: np.datetime64) -> np.datetime64:
+    """The time of the newest row so far; a batch of earlier rows is refused."""
+    if encoder.time_ is None:
+        return latest
+    times = encoder.row_times(table)
+    times = times[~np.isnat(times)]
+    # A clock that was put back may be an hour or so behind.
+    if len(times) and times[0] < latest - np.timedelta64(1, "D"):
+        raise ValueError(
+            f"Rows of {encoder.time_} = {times[0]} come after {latest}: {_SORT_FIRST.format(time=encoder.time_)}"
+        )
+    return np.fmax(latest, times.max()) if len(times) else latest
 
 
 # ---- results
@@ -328,6 +385,7 @@ def _save(fitted: Fitted, request: Request) -> None:
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),
         "interrupted": fitted.interrupted,
         "tested": fitted.validated.facts() if fitted.validated else None,
+        "time": fitted.encoder.time_,
     }
     save_model(pipeline, fitted.path, notes=notes)
 
@@ -375,6 +433,8 @@ def _summary(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple
         "nodes": [network.n_nodes_ for network in networks(fitted.estimator)],
         "interrupted": fitted.interrupted,
         "tested": validated.facts() if validated else None,
+        "time": fitted.encoder.time_,
+        "warnings": fitted.warnings,
         "notes": fitted.encoder.notes_,
         "seconds": round(seconds, 3),
     }
@@ -383,5 +443,6 @@ def _summary(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple
         ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
         ("Trained on", f"{count(fitted.n_rows, 'row')}, {_described(fitted.encoder)}, {time_taken}"),
         *(validated.lines() if validated else []),
+        *(("Caution", text) for text in fitted.warnings),
     ]
     return facts, lines

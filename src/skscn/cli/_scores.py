@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.metrics import mean_absolute_error, r2_score
 
-from skscn.cli._voice import count, short
+from skscn.cli._voice import short
 
 TITLES = {"rmse": "RMSE", "mae": "MAE", "r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
 
@@ -67,47 +67,6 @@ def true_class_shares(y: np.ndarray, classes: np.ndarray, probabilities: np.ndar
     return np.where(classes[places] == y, probabilities[np.arange(len(y)), places], 0.0)
 
 
-@dataclass(frozen=True)
-class Validated:
-    """Scores on rows that were held out, one dictionary for each part, and those of the baseline."""
-
-    scores: list[dict[str, float]]
-    baselines: list[dict[str, float]]
-    folds: int
-    words: str
-
-    def facts(self) -> dict:
-        """For JSON."""
-        return {
-            "folds": self.folds,
-            "parts": len(self.scores),
-            **{name: _spread(self.scores, name) for name in self.scores[0]},
-            "baseline": {name: _mean(self.baselines, name) for name in self.baselines[0]},
-        }
-
-    def lines(self) -> list[tuple[str, str]]:
-        """For people."""
-        parts = len(self.scores)
-        how = f"one part in {self.folds} held out" if parts == 1 else f"{self.folds}-fold cross-validation"
-        if 1 < parts < self.folds:
-            how += f", interrupted after {count(parts, 'part')}"
-        lines = [("Tested by", how)]
-        for name in self.scores[0]:
-            value, spread = _mean(self.scores, name), _spread(self.scores, name)["std"]
-            more = f" ± {short(float(f'{spread:.2g}'))}" if parts > 1 else ""
-            lines.append((TITLES[name], f"{short(value)}{more}{beside(name, _mean(self.baselines, name), self.words)}"))
-        return lines
-
-
 def beside(name: str, baseline: float, words: str) -> str:
     """The score of a baseline, to stand beside another; R² is that by itself."""
     return "" if name == "r2" else f"  ({words}: {short(baseline)})"
-
-
-def _mean(scores: list[dict[str, float]], name: str) -> float:
-    return float(np.mean([score[name] for score in scores]))
-
-
-def _spread(scores: list[dict[str, float]], name: str) -> dict[str, float]:
-    values = [score[name] for score in scores]
-    return {"mean": float(np.mean(values)), "std": float(np.std(values))}

@@ -7,34 +7,37 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
-from skscn.cli._scores import Baseline, Validated, classification_scores, regression_scores, true_class_shares
+from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
+from skscn.cli._validated import COVERAGE, Part, Validated
 from skscn.tables import TableEncoder
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Training rows in memory: inputs as a table, targets, weights."""
+    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on."""
 
     table: Any
     y: np.ndarray
     sample_weight: np.ndarray | None
+    numbers: np.ndarray
 
     def take(self, rows: np.ndarray) -> Rows:
         """These rows only."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return Rows(self.table.take(rows), self.y[rows], weight)
+        return Rows(self.table.take(rows), self.y[rows], weight, self.numbers[rows])
 
 
 @dataclass(frozen=True)
 class Folds:
-    """Training and test rows of the parts to test on, and in how many parts the rows were split."""
+    """Training and test rows of the parts to test on, in how many parts the rows were split, and whether in order."""
 
     parts: list[tuple[np.ndarray, np.ndarray]]
     count: int
     task: str
+    ordered: bool = False
 
 
 def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
@@ -48,28 +51,57 @@ def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
     return Folds(parts if every_part else parts[:1], folds, task)
 
 
+def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
+    """Parts of rows in order of time, each to be predicted from all rows before it; of those the last half.
+
+    A model of fewer rows than half says little about one of all rows.
+    """
+    folds = min(folds, len(y) // 2)
+    if folds < 2:
+        return Folds([], 0, task, ordered=True)
+    windows = TimeSeriesSplit(folds).split(y)
+    parts = [
+        (train, test) for train, test in windows if 2 * len(train) >= len(y) - folds and len(np.unique(y[train])) > 1
+    ]
+    return Folds(parts if every_part else parts[-1:], folds, task, ordered=True)
+
+
 def cross_validate(
     encoder: TableEncoder, estimator: BaseEstimator, rows: Rows, folds: Folds, growth: Growth
 ) -> Validated | None:
     """Fit on all parts but one and predict that one; an interrupt leaves the parts that are done."""
-    scores, baselines, words = [], [], ""
+    parts, words = [], ""
     for number, (train, test) in enumerate(folds.parts, start=1):
         growth.begin(f"Testing {number}/{len(folds.parts)}", estimator)
         known, unseen = rows.take(train), rows.take(test)
-        score = _score(encoder.refitted(known.table), clone(estimator), known, unseen, folds.task)
+        part = _part(encoder.refitted(known.table), clone(estimator), known, unseen, folds.task)
         if growth.interrupted:
             break
-        baseline = Baseline.of(known.y, folds.task, known.sample_weight)
-        scores.append(score)
-        baselines.append(baseline.scores(unseen.y))
-        words = baseline.words
-    return Validated(scores, baselines, folds.count, words) if scores else None
+        parts.append(part)
+        words = Baseline.of(known.y, folds.task).words
+    if not parts:
+        return None
+    spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
+    return Validated(parts, folds.count, words, folds.ordered, spread)
 
 
-def _score(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task: str) -> dict[str, float]:
+def _part(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task: str) -> Part:
+    """Fit on the known rows, predict the unseen ones."""
     estimator.fit(encoder.transform(known.table), known.y, sample_weight=known.sample_weight)
-    X = encoder.transform(unseen.table)
+    X, y = encoder.transform(unseen.table), unseen.y
+    predicted = estimator.predict(X)
+    baseline = Baseline.of(known.y, task, known.sample_weight).scores(y)
     if task == "regression":
-        return regression_scores(unseen.y, estimator.predict(X))
-    shares = true_class_shares(unseen.y, estimator.classes_, estimator.predict_proba(X))
-    return classification_scores(unseen.y, estimator.predict(X), shares)
+        scores = regression_scores(y, predicted)
+    else:
+        shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
+        scores = classification_scores(y, predicted, shares)
+    return Part(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y))
+
+
+def _within(estimator: Any, X: np.ndarray, y: np.ndarray) -> float | None:
+    """The share of the targets that the 90 % intervals hold; None for a model without intervals."""
+    if not hasattr(estimator, "predict_interval") or not np.isfinite(estimator.oob_prediction_).any():
+        return None
+    lower, upper = estimator.predict_interval(X, COVERAGE)
+    return float(np.mean((lower <= y) & (y <= upper)))

@@ -21,7 +21,15 @@ from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._data import ArrayData, TrainingData
-from skscn.estimators._early_stopping import CRITERIA, INFORMATION, Criterion, Validation, Watch, split_rows
+from skscn.estimators._early_stopping import (
+    CRITERIA,
+    HELD_OUT,
+    INFORMATION,
+    Criterion,
+    Validation,
+    Watch,
+    split_rows,
+)
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
 from skscn.estimators._training import Parts, Training
@@ -52,6 +60,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
         "early_stopping": ["boolean", StrOptions(set(CRITERIA))],
         "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
+        "validation": [StrOptions(set(HELD_OUT))],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "warm_start": ["boolean"],
         "checkpoint": [None, str, os.PathLike],
@@ -71,6 +80,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         scaling,
         early_stopping,
         validation_fraction,
+        validation,
         n_iter_no_change,
         warm_start,
         checkpoint,
@@ -84,6 +94,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         self.scaling = scaling
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
+        self.validation = validation
         self.n_iter_no_change = n_iter_no_change
         self.warm_start = warm_start
         self.checkpoint = checkpoint
@@ -100,13 +111,20 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """What early stopping goes by: one of CRITERIA, or None without it.
 
         A few rows are too few to hold any out, and many are too many to be overfitted; "auto" goes by generalised
-        cross-validation there.
+        cross-validation there. Rows in order of time are alike and count for fewer, so the last of many are held out,
+        unless they are on a cluster.
         """
         asked = self._setting("early_stopping")
         if asked and self.early_stopping == "auto":
             # Weights of mean 1 add up to the number of rows but for rounding.
-            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= MANY_ROWS else "gcv"
+            most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
+
+    def _share_held_out(self, data: TrainingData) -> float:
+        """Share of the rows to hold out; of very many "auto" holds out as many as of MANY_ROWS, to save memory."""
+        most = MANY_ROWS if self.early_stopping == "auto" else np.inf
+        return self.validation_fraction * min(1.0, most / data.shape[0])
 
     def _watch(self, criterion: str | None, held_out: ArrayData, parts: Parts) -> Watch | None:
         if criterion is None:
@@ -261,7 +279,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         criterion = self._criterion(data)
         train, validation_rows = data, np.zeros(0, dtype=int)
         if criterion == "validation":
-            training_rows, validation_rows = split_rows(data.shape[0], self.validation_fraction, data.labels(), seed)
+            training_rows, validation_rows = split_rows(
+                data.shape[0], self._share_held_out(data), data.labels(), seed, self.validation
+            )
             train = data.keep(training_rows)
         held_out, parts = data.take(validation_rows), self._parts(train)
         watch = self._watch(criterion, held_out, parts)

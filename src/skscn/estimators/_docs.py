@@ -62,6 +62,11 @@ _PARAMETERS = {
         "does, by rows held out from 100 to 100,000 rows, else by generalised cross-validation.",
     ),
     "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),
+    "validation": (
+        '{"random", "last"}',
+        'Which rows early stopping holds out: rows drawn at random, or the last ones. Use "last" for rows in order of\n'
+        "time, where a row drawn at random has neighbours among the training rows that are nearly the same.",
+    ),
     "n_iter_no_change": ("int", "Steps without a lower validation error before early stopping ends growth."),
     "warm_start": (
         "bool",

@@ -12,8 +12,13 @@ from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import InputScaling
 
+# Which rows early stopping holds out: drawn at random, or the last ones, where rows are in order of time.
+HELD_OUT = ("random", "last")
 
-def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: int) -> tuple[np.ndarray, np.ndarray]:
+
+def split_rows(
+    n_rows: int, fraction: float, labels: np.ndarray | None, seed: int, which: str = "random"
+) -> tuple[np.ndarray, np.ndarray]:
     """Numbers of the rows to train on and of those held out; each class in both where its rows allow."""
     held_out = max(1, round(fraction * n_rows))
     if n_rows - held_out < 1:
@@ -21,6 +26,9 @@ def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: in
             f"early_stopping=True holds out validation_fraction={fraction} of the rows, which leaves none of n_samples="
             f"{n_rows} to train on; give more rows, a smaller validation_fraction, or early_stopping=False."
         )
+    if which == "last":
+        begin = _first_held_out(n_rows, n_rows - held_out, labels)
+        return np.arange(begin), np.arange(begin, n_rows)
     splitter = ShuffleSplit
     if labels is not None:
         counts = np.bincount(labels)
@@ -30,6 +38,13 @@ def split_rows(n_rows: int, fraction: float, labels: np.ndarray | None, seed: in
         splitter(n_splits=1, test_size=held_out, random_state=seed).split(np.zeros((n_rows, 1)), labels)
     )
     return np.sort(train), np.sort(validation)
+
+
+def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
+    """The first row to hold out: after the first row of every class, so that training knows them all."""
+    if labels is not None:
+        begin = max(begin, int(np.unique(labels, return_index=True)[1].max()) + 1)
+    return min(begin, n_rows - 1)
 
 
 class Watch(ABC):

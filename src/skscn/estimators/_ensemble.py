@@ -2,6 +2,9 @@
 
 Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
 of the rows does not matter, and no twin of a row that a member must not have seen is among those it was grown on.
+
+With validation="last" rows are in order of time and stay as they are. A member is grown on rows up to a moment of its
+own, and only later rows are out of bag.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
+from skscn.estimators._early_stopping import HELD_OUT
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._lazily import lazily
@@ -40,6 +44,8 @@ _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=T
 # is little to learn.
 _SCALE_FOLDS = 5
 _ROWS_FOR_SCALE = 50
+# With validation="last" a member holds out between half and one and a half times its validation_fraction.
+_SHARES_HELD_OUT = (0.5, 1.5)
 
 
 class _BaseEnsemble(BaseEstimator, ABC):
@@ -50,6 +56,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         "bootstrap": ["boolean"],
         "max_features": [Interval(Real, 0, 1, closed="right")],
         "combination": [StrOptions({"average", "nonnegative"})],
+        "validation": [StrOptions(set(HELD_OUT))],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -64,6 +71,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         bootstrap=False,
         max_features=1.0,
         combination="average",
+        validation="random",
         n_jobs=None,
         random_state=None,
         verbose=0,
@@ -73,6 +81,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         self.bootstrap = bootstrap
         self.max_features = max_features
         self.combination = combination
+        self.validation = validation
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -88,7 +97,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
 
     def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray) -> OutOfBag:
         """Grow the members, weigh them, and set what all ensembles have; targets and strata are of distinct rows."""
-        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        estimator = self._member()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
         plans = [self._plan(number, int(seed), data, strata) for number, seed in enumerate(seeds)]
@@ -112,6 +121,22 @@ class _BaseEnsemble(BaseEstimator, ABC):
         self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
         return out_of_bag
 
+    def _member(self):
+        """The member to clone; it holds out rows as the ensemble does."""
+        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        if estimator.validation != "random" and estimator.validation != self.validation:
+            raise ValueError(
+                f"The members of this ensemble have validation={estimator.validation!r}; give it to the ensemble as "
+                f"well: {type(self).__name__}(estimator, validation={estimator.validation!r})."
+            )
+        return clone(estimator).set_params(validation=self.validation)
+
+    def _rows(self, X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
+        """The rows to grow members on: each once, or, where their order counts, as they are."""
+        if self.validation == "last":
+            return DistinctRows(X, y, sample_weight, np.arange(len(y)))
+        return distinct_rows(X, y, numbers, sample_weight)
+
     def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> _Plan:
         """A member's own draws. They come from its seed alone, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
@@ -119,7 +144,9 @@ class _BaseEnsemble(BaseEstimator, ABC):
         size = max(1, round(self.max_features * n_features))
         features = np.sort(rng.choice(n_features, size, replace=False))
         counts = _bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
-        return _Plan(number, seed, features, counts)
+        # Windows of different lengths make residuals at different distances from the training rows.
+        stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
+        return _Plan(number, seed, features, counts, stretch)
 
     def _follow(self, tasks) -> list:
         """Grow members and tell who listens; no more are begun once they say so, and those that are done are kept.
@@ -204,6 +231,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
     combination : {"average", "nonnegative"}, default="average"
         How members are weighed: all the same, or by weights of at least 0 with sum 1 that minimise the squared error
         on out-of-bag rows.
+    validation : {"random", "last"}, default="random"
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a moment of its own, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals go by errors on
+        later rows than those that a member has learnt from.
     n_jobs : int or None, default=None
         Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -214,8 +246,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
     Attributes
     ----------
     members_ : list of estimators
-        The networks. They were grown on the distinct rows in an order of their own, so use `out_of_bag_` rather than
-        their `held_out_`.
+        The networks. Unless validation="last" they were grown on the distinct rows in an order of their own, so use
+        `out_of_bag_` rather than their `held_out_`.
     features_ : list of ndarray of int
         The columns of each member.
     weights_ : ndarray of shape (n_members,)
@@ -272,7 +304,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         _refuse_chunks(X)
         with naming_encoder():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
-        data = distinct_rows(X, y, y, checked_weights(sample_weight, X))
+        data = self._rows(X, y, y, checked_weights(sample_weight, X))
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
         out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int))
         combined = out_of_bag.combined(self.weights_)
@@ -380,12 +412,16 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         n_rows = len(sizes)
         if n_rows < _ROWS_FOR_SCALE:
             return [], np.zeros_like(sizes)
-        # Rows are in the order of their fingerprints, so every fifth one is a random part.
-        folds = np.arange(n_rows) % _SCALE_FOLDS
+        # Distinct rows are in the order of their fingerprints, so every fifth one is a random part; of a series the
+        # parts are stretches of time.
+        ordered = self.validation == "last"
+        folds = np.arange(n_rows) * _SCALE_FOLDS // n_rows if ordered else np.arange(n_rows) % _SCALE_FOLDS
         # They are not members.
         with listening(None):
             fitted = self._parallel(
-                delayed(learn_size)(X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold)
+                delayed(learn_size)(
+                    X, sizes, sample_weight * (folds != fold), self.members_[0].random_state + fold, self.validation
+                )
                 for fold in range(_SCALE_FOLDS)
             )
         networks, predictions = zip(*fitted, strict=True)
@@ -415,6 +451,11 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
     combination : {"average", "nonnegative"}, default="average"
         How members are weighed: all the same, or by weights of at least 0 with sum 1 that minimise the Brier score on
         out-of-bag rows.
+    validation : {"random", "last"}, default="random"
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a moment of its own, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_` and `combination` go by later rows than those that
+        a member has learnt from.
     n_jobs : int or None, default=None
         Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -427,8 +468,8 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
     classes_ : ndarray
         The classes.
     members_ : list of estimators
-        The networks. They were grown on the distinct rows in an order of their own, so use `out_of_bag_` rather than
-        their `held_out_`.
+        The networks. Unless validation="last" they were grown on the distinct rows in an order of their own, so use
+        `out_of_bag_` rather than their `held_out_`.
     features_ : list of ndarray of int
         The columns of each member.
     weights_ : ndarray of shape (n_members,)
@@ -487,7 +528,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
         _, numbers = np.unique(y, return_inverse=True)
-        data = distinct_rows(X, y, numbers, sample_weight)
+        data = self._rows(X, y, numbers, sample_weight)
         indicators = data.y[:, np.newaxis] == classes
         out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1))
         combined = out_of_bag.combined(self.weights_)
@@ -561,12 +602,16 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
 @dataclass(frozen=True)
 class _Plan:
-    """What makes a member differ: its number, seed, columns, and how often each row was drawn, if any were."""
+    """What makes a member differ.
+
+    Its number, its seed, its columns, how often each row was drawn, if any were, and the factor of validation_fraction.
+    """
 
     number: int
     seed: int
     features: np.ndarray
     counts: np.ndarray | None
+    stretch: float
 
 
 def _bootstrap_counts(strata: np.ndarray, counts_at_all: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -603,6 +648,9 @@ def _grow_member(
     if member.checkpoint is not None:
         # Each member has a file of its own.
         member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
+    # At most half of the way from the share that was asked for to all rows.
+    share = member.validation_fraction
+    member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
     n_rows = np.count_nonzero(weights)
     holds_out = member.early_stopping in (True, "validation")
     if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:
@@ -612,9 +660,16 @@ def _grow_member(
     with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere):
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
+    return plan.number, member, predictions, _unseen(member, weights)
+
+
+def _unseen(member, weights: np.ndarray) -> np.ndarray:
+    """Which rows are out of bag: those that the member was not grown on, in order of time only those that are later."""
     unseen = weights == 0
     unseen[member.held_out_] = True
-    return plan.number, member, predictions, unseen
+    if member.validation == "last":
+        unseen[: np.flatnonzero(~unseen)[-1]] = False
+    return unseen
 
 
 def _refuse_chunks(X) -> None:

@@ -61,7 +61,9 @@ class Conformal:
         return np.array([column[np.searchsorted(rank, wanted)] for column, rank in zip(scores.T, ranks.T, strict=True)])
 
 
-def learn_size(X, sizes: np.ndarray, sample_weight: np.ndarray, seed: int) -> tuple[SCNRegressor, np.ndarray]:
+def learn_size(
+    X, sizes: np.ndarray, sample_weight: np.ndarray, seed: int, validation: str
+) -> tuple[SCNRegressor, np.ndarray]:
     """A small network for the sizes of residuals, and what it says about all rows."""
     network = SCNRegressor(
         max_nodes=10,
@@ -69,6 +71,7 @@ def learn_size(X, sizes: np.ndarray, sample_weight: np.ndarray, seed: int) -> tu
         configuration="ladder",
         early_stopping=True,
         validation_fraction=0.2,
+        validation=validation,
         n_iter_no_change=5,
         random_state=seed,
     )

@@ -211,6 +211,33 @@ class Moment(Measured):
 
 
 @dataclass(frozen=True)
+class RowTime(Moment):
+    """When the rows of a series were taken: where that is in the year, the week and the day, and no trend.
+
+    A trend would tell rows of training from later ones and nothing else.
+    """
+
+    kind: ClassVar[str] = "row time"
+
+    @property
+    def encoded_names(self) -> list[str]:
+        return self._more_names
+
+    def encode(self, values) -> np.ndarray:
+        days = self.floats(values)
+        waves_ = self._more(np.where(np.isnan(days), self.fill, days))
+        return np.column_stack(waves_) if waves_ else np.empty((len(days), 0))
+
+    def moments(self, values) -> np.ndarray:
+        """The moments as datetime64, NaT where they are missing; those in a time zone in UTC."""
+        microseconds_ = np.rint(self.floats(values) * _DAY)
+        missing = np.isnan(microseconds_)
+        moments = np.where(missing, 0.0, microseconds_).astype("datetime64[us]")
+        moments[missing] = np.datetime64("NaT")
+        return moments
+
+
+@dataclass(frozen=True)
 class Clock(Measured):
     """Times of the day: hours, and where they are on the clock."""
 
@@ -288,7 +315,7 @@ class Category(Column):
             raise self._unlike(values, "text") from None
 
 
-KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Number, Flag, Moment, Clock, Category)}
+KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Number, Flag, Moment, RowTime, Clock, Category)}
 
 
 def cycle_days(cycle: str) -> float:

@@ -13,13 +13,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
-from skscn.tables._columns import Column, Measured, column_from_json
-from skscn.tables._learning import learn, relearn
+from skscn.tables._columns import Column, Measured, RowTime, column_from_json
+from skscn.tables._learning import Learnt, learn, learn_time, relearn, without_trend
 from skscn.tables._outside import Outside, OutsideColumn
 from skscn.tables._text import DATE_ORDERS, arrow
 from skscn.words import listed, quoted, refuse_twins, shortened
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
+# Files of version 0.1 do without it.
+_TIME = "time"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -34,6 +36,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Missing values (also "?", "NA" and the like, infinite values, and numbers beyond the largest float such as 1e400)
       become the median, and are marked in an extra column if training had any; missing text is a category.
     - Columns of one value, and text that differs in nearly every row, are left out.
+    - Where `time` names the column that orders the rows, its days since 1970 are left out: they tell rows of training
+      from later ones and nothing else. Its place in the year, the week and the day stays where these come round
+      several times. Row numbers, and the days of other dates that rise with the rows, are left out as well.
 
     Parameters
     ----------
@@ -43,6 +48,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         How to read dates such as 03/04/2024 in a column where every date can be read in both ways. Each column is
         decided by all its values; where they leave it open, "auto" reads 03/04/2024 month first and 03-04-2024 day
         first. ``notes_`` say which.
+    time : str or None, default=None
+        The column that says when each row was taken, where the rows are a series; they have to be in its order.
 
     Attributes
     ----------
@@ -52,6 +59,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         Columns of the table that are not used.
     groups_ : dict of str to list of int
         The encoded columns of each column.
+    time_ : str or None
+        The column that says when each row was taken; :meth:`row_times` reads it.
     notes_ : list of str
         What was done, in words.
     n_features_in_ : int
@@ -73,11 +82,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     _parameter_constraints: dict = {
         "max_categories": [Interval(Integral, 1, None, closed="left")],
         "dates": [StrOptions(set(DATE_ORDERS))],
+        "time": [str, None],
     }
 
-    def __init__(self, max_categories=20, dates="auto"):
+    def __init__(self, max_categories=20, dates="auto", time=None):
         self.max_categories = max_categories
         self.dates = dates
+        self.time = time
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -101,10 +112,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if table.num_rows == 0:
             raise ValueError("The table has no rows; training needs at least one.")
-        learnt = {
-            name: learn(name, column, self.max_categories, self.dates)
-            for name, column in zip(table.column_names, table.columns, strict=True)
-        }
+        learnt, time = self._learn(table)
         remarks: dict[str, list[str]] = {}
         for topic, detail in (remark for result in learnt.values() for remark in result.remarks):
             remarks.setdefault(topic, []).append(detail)
@@ -112,6 +120,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             [result.column for result in learnt.values() if result.column is not None],
             [name for name, result in learnt.items() if result.column is None],
             [f"{topic}: {listed(details)}." for topic, details in remarks.items()],
+            time,
         )
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         return self
@@ -134,17 +143,33 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = self._needed(as_table(X))
         encoder = copy(self)
         columns = zip(self.columns_, table.columns, strict=True)
-        encoder._set(
-            [relearn(column, values, self.max_categories) for column, values in columns], self.left_out_, self.notes_
-        )
+        learnt = [relearn(column, values, self.max_categories) for column, values in columns]
+        encoder._set(learnt, self.left_out_, self.notes_, self._time)
         return encoder
 
-    def _set(self, columns: list[Column], left_out: list[str], notes: list[str]) -> None:
+    def _learn(self, table) -> tuple[dict[str, Learnt], RowTime | None]:
+        """What each column is, and the one that orders the rows."""
+        columns = dict(zip(table.column_names, table.columns, strict=True))
+        learnt = {name: learn(name, column, self.max_categories, self.dates) for name, column in columns.items()}
+        if self.time is None:
+            return learnt, None
+        if self.time not in learnt:
+            raise ValueError(
+                f"The table has no column {quoted(self.time)} with the time of the rows; its columns are "
+                f"{listed(table.column_names)}."
+            )
+        time = learn_time(learnt[self.time], self.time, columns[self.time])
+        learnt = {name: without_trend(result, columns[name]) for name, result in learnt.items()}
+        learnt[self.time] = Learnt(time if time.cycles else None)
+        return learnt, time
+
+    def _set(self, columns: list[Column], left_out: list[str], notes: list[str], time: RowTime | None = None) -> None:
         if not columns:
             raise ValueError(
                 f"There is no column to learn from; {' '.join(notes) or 'give a table with at least one.'}".strip()
             )
         self.columns_, self.left_out_, self.notes_ = columns, left_out, notes
+        self._time, self.time_ = time, None if time is None else time.name
         self.n_features_in_ = len(columns) + len(left_out)
         self.groups_: dict[str, list[int]] = {}
         width = 0
@@ -248,6 +273,32 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "columns_")
         return {column.name: column.read_type for column in self.columns_}
 
+    def row_times(self, X) -> np.ndarray:
+        """The time of each row of a table, from its column `time_`.
+
+        Parameters
+        ----------
+        X : pyarrow.Table, DataFrame of pandas or Polars, or array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        times : ndarray of datetime64, shape (n_samples,)
+            NaT where it is missing; times in a zone are in UTC.
+        """
+        check_is_fitted(self, "columns_")
+        table = as_table(X)
+        if self._time is None:
+            raise ValueError("The encoder knows no time of the rows; fit TableEncoder(time=...) with its column.")
+        if self._time.name not in table.column_names:
+            raise ValueError(f"The table lacks the column {self._time.name!r}, which holds the time of the rows.")
+        return self._time.moments(table.column(self._time.name))
+
+    @property
+    def time_types(self) -> dict[str, Any]:
+        """The column that :meth:`row_times` needs, and the Arrow type to read it as from a text file; or nothing."""
+        check_is_fitted(self, "columns_")
+        return {} if self._time is None else {self._time.name: self._time.read_type}
+
     def to_json(self) -> dict:
         """What has been learnt, as plain data that JSON can hold."""
         check_is_fitted(self, "columns_")
@@ -257,6 +308,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "left_out": list(self.left_out_),
             "notes": list(self.notes_),
             **({} if self.dates == "auto" else {"dates": self.dates}),
+            **({} if self._time is None else {_TIME: _plain(self._time.to_json())}),
         }
 
     @classmethod
@@ -267,8 +319,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         state : dict
         """
-        # Files of the first version say nothing of dates.
-        if not isinstance(state, dict) or set(state) - {"dates"} != _FIELDS:
+        # Files of the first version say nothing of dates and times.
+        if not isinstance(state, dict) or set(state) - {"dates", _TIME} != _FIELDS:
             raise ValueError(f"A table encoder must be an object with exactly the fields {', '.join(sorted(_FIELDS))}.")
         most, columns, left_out, notes = (state[name] for name in ("max_categories", "columns", "left_out", "notes"))
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
@@ -281,8 +333,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         dates = state.get("dates", "auto")
         if not isinstance(dates, str) or dates not in DATE_ORDERS:
             raise ValueError(f"The field dates of a table encoder must be one of {', '.join(DATE_ORDERS)}.")
-        encoder = cls(most, dates)
-        encoder._set([column_from_json(column) for column in columns], left_out, notes)
+        time = _time_from_json(state.get(_TIME), left_out, columns)
+        encoder = cls(most, dates, None if time is None else time.name)
+        encoder._set([column_from_json(column) for column in columns], left_out, notes, time)
         names = [*encoder.groups_, *left_out]
         refuse_twins(names)
         if len(encoder.groups_) < len(columns):
@@ -290,6 +343,16 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not all(column.encoded_names for column in encoder.columns_):
             raise ValueError("Each column of a table encoder must become at least one number.")
         return encoder
+
+
+def _time_from_json(state: Any, left_out: list[str], columns: list) -> RowTime | None:
+    """The column that orders the rows; it is one of the others too, or left out."""
+    if state is None:
+        return None
+    time = column_from_json(state)
+    if not isinstance(time, RowTime) or not (state in columns or time.name in left_out):
+        raise ValueError("The field time of a table encoder must be one of its columns that holds the time of rows.")
+    return time
 
 
 def _plain(state: dict) -> dict:

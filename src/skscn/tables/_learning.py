@@ -6,7 +6,19 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from skscn.tables._columns import CYCLES, Category, Clock, Column, Flag, Measured, Moment, Number, is_number, is_text
+from skscn.tables._columns import (
+    CYCLES,
+    Category,
+    Clock,
+    Column,
+    Flag,
+    Measured,
+    Moment,
+    Number,
+    RowTime,
+    is_number,
+    is_text,
+)
 from skscn.tables._text import (
     arrow,
     common_unit,
@@ -29,6 +41,10 @@ _IDENTIFIERS = 0.9
 _CONSECUTIVE = 1.2
 # Days that the dates must span for a cycle to be worth encoding.
 _SPAN = {"year": 365.0, "week": 14.0, "day": 2.0}
+# In a series it has to come round several times, or it tells when a row was taken rather than what time of year it was.
+_SERIES_SPAN = {"year": 1100.0, "week": 28.0, "day": 4.0}
+# A column rises with the rows if no more than this share of its steps fall.
+_FALLING_STEPS = 0.01
 
 EMPTY = "Left out, without a value in any row"
 CONSTANT = "Left out, with the same value in all rows"
@@ -42,15 +58,20 @@ AS_DATES = "Text read as dates"
 EITHER_ORDER = "Dates that could be read day first or month first (choose with --dates, or dates= in Python)"
 PLACEHOLDER = "Text treated as missing values"
 INFINITE = "Infinite values treated as missing"
+RISING = "Left out, rising with the rows as their time does"
 ROW_NUMBERS = "Counts the rows; drop it if it is just a row number"
 
 
 @dataclass
 class Learnt:
-    """A column, or None if it is to be left out, and remarks on it: a topic and what there is to say under it."""
+    """A column, or None if it is to be left out, and remarks on it: a topic and what there is to say under it.
+
+    A column that is left out because all its values are the same is ``constant``.
+    """
 
     column: Column | None = None
     remarks: list[tuple[str, str]] = field(default_factory=list)
+    constant: Column | None = None
 
     def remark(self, topic: str, detail: str) -> Learnt:
         """Say one thing more."""
@@ -88,6 +109,38 @@ def learn(name: str, values, max_categories: int, date_order: str = "auto") -> L
     if is_number(type) or types.is_duration(type):
         return _learn_numbers(learnt, name, values)
     return learnt.remark(UNSUITABLE, f"{name} ({type})")
+
+
+def learn_time(learnt: Learnt, name: str, values) -> RowTime:
+    """The column that holds the time of each row; ValueError if it does not hold dates."""
+    column = learnt.column or learnt.constant
+    if not isinstance(column, Moment):
+        raise ValueError(f"Column {name!r} cannot be the time of the rows: it holds no dates; name one that does.")
+    return _row_time(column, values)
+
+
+def without_trend(learnt: Learnt, values) -> Learnt:
+    """Of a column in a series: without what rises with the rows, if it is a date or a row number."""
+    column = learnt.column
+    if isinstance(column, Moment) and rises(column.floats(values)):
+        time = _row_time(column, values)
+        return Learnt(time, learnt.remarks) if time.cycles else Learnt().remark(RISING, column.name)
+    counts_rows = any(topic == ROW_NUMBERS for topic, _ in learnt.remarks)
+    if isinstance(column, Number) and counts_rows and rises(column.floats(values)):
+        return Learnt().remark(RISING, column.name)
+    return learnt
+
+
+def rises(values: np.ndarray) -> bool:
+    """Whether numbers rise with the rows but for a few steps, as those of a clock that was put back; NaN is missing."""
+    steps = np.diff(values[~np.isnan(values)])
+    return bool(np.count_nonzero(steps < 0) <= _FALLING_STEPS * len(steps) and np.any(steps > 0))
+
+
+def _row_time(column: Moment, values) -> RowTime:
+    days = column.floats(values)
+    cycles = _cycles(days[~np.isnan(days)], _SERIES_SPAN)
+    return RowTime(column.name, column.fill, False, column.format, column.zoned, cycles)
 
 
 def _as_text(values):
@@ -169,10 +222,14 @@ def _learn_dates(learnt: Learnt, name: str, values, format: str | None) -> Learn
     days = days[~np.isnan(days)]
     if not len(days):
         return learnt.remark(EMPTY, name)
+    return _finish(learnt, Moment(name, 0.0, False, format, zoned, _cycles(days, _SPAN)), values)
+
+
+def _cycles(days: np.ndarray, spans: dict[str, float]) -> tuple[str, ...]:
+    """The cycles that dates, in days, span often enough."""
     span = float(np.ptp(days))
     varies = {"year": True, "week": True, "day": bool(np.any(days != np.floor(days)))}
-    cycles = tuple(cycle for cycle in CYCLES if span >= _SPAN[cycle] and varies[cycle])
-    return _finish(learnt, Moment(name, 0.0, False, format, zoned, cycles), values)
+    return tuple(cycle for cycle in CYCLES if span >= spans[cycle] and varies[cycle])
 
 
 def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> Learnt:
@@ -182,7 +239,9 @@ def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> L
     missing = len(floats) - len(known)
     if not len(known):
         return learnt.remark(EMPTY, column.name)
+    state = {**vars(column), "fill": float(np.median(known)), "indicator": missing > 0}
     if not missing and np.all(known == known[0]):
+        learnt.constant = type(column)(**state)
         return learnt.remark(CONSTANT, column.name)
     if missing:
         learnt.remark(FILLED, f"{column.name} ({missing})")

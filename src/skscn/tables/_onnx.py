@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skscn.extras import optional
-from skscn.tables._columns import Category, Column, Moment, cycle_days
+from skscn.tables._columns import Category, Column, Moment, RowTime, cycle_days
 from skscn.tables._encoder import TableEncoder
 from skscn.tables._text import MISSING
 
@@ -122,13 +122,13 @@ class _Table:
         filled = self.node("Where", missing, self.constant(np.float64(column.fill)), column.name)
         cycles = [cycle_days(cycle) for cycle in column.cycles] if isinstance(column, Moment) else []
         cycles = [24.0] if column.kind == "time" else cycles
-        parts = [filled]
+        parts = [] if isinstance(column, RowTime) else [filled]
         for length in cycles:
             turns = self.node("Div", filled, self.constant(np.float64(length)))
             # Whole turns are left out, which keeps angles small and exact.
             part = self.node("Sub", turns, self.node("Floor", turns))
             angle = self.node("Mul", part, self.constant(np.float64(2.0 * np.pi)))
             parts += [self.node("Sin", angle), self.node("Cos", angle)]
-        if column.indicator:
+        if column.indicator and not isinstance(column, RowTime):
             parts.append(self.as_double(missing))
         return self.node("Concat", *parts, axis=1)

@@ -1,0 +1,88 @@
+"""Whether the rows of a table are a series, and which column says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from skscn.cli._voice import count
+from skscn.tables._columns import Moment
+from skscn.tables._learning import learn, rises
+
+# A column of dates is the time of the rows if it has values in most rows, and several of them.
+_SHARE_OF_ROWS = 0.95
+_FEWEST_MOMENTS = 10
+_SHUFFLED = "rows near each other in time may make the error look small."
+
+
+@dataclass(frozen=True)
+class Series:
+    """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning."""
+
+    time: str | None = None
+    order: np.ndarray | None = None
+    notes: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
+
+
+def find_series(table, inputs: list[str], time: str | None, shuffle: bool) -> Series:
+    """Find out whether rows are in order of time; of a column that was named, put them in order."""
+    if time is not None:
+        return _ordered(time, _moments(time, table.column(time)))
+    rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name))) is not None}
+    rising = {name: moments for name, moments in rising.items() if _is_clock(moments)}
+    if not rising:
+        return Series()
+    name = max(rising, key=lambda name: len(np.unique(rising[name])))
+    if shuffle:
+        return Series(warnings=[f"Rows are shuffled for tests although {name} rises with them: {_SHUFFLED}"])
+    return _ordered(name, rising[name])
+
+
+def _dates(name: str, values) -> np.ndarray | None:
+    """The days since 1970 of a column of dates, NaN where they are missing; None for other columns."""
+    column = learn(name, values, 1).column
+    return column.floats(values) if isinstance(column, Moment) else None
+
+
+def _moments(name: str, values) -> np.ndarray:
+    moments = _dates(name, values)
+    if moments is None:
+        raise ValueError(
+            f"--time {name}: the column does not hold dates that differ; name one with the date and time of each row."
+        )
+    return moments
+
+
+def _is_clock(moments: np.ndarray) -> bool:
+    """Whether moments rise with the rows, or fall, but for a few."""
+    known = moments[~np.isnan(moments)]
+    enough = len(known) >= _SHARE_OF_ROWS * len(moments) and len(np.unique(known)) >= _FEWEST_MOMENTS
+    return enough and (rises(known) or rises(known[::-1]))
+
+
+def _ordered(name: str, moments: np.ndarray) -> Series:
+    """The series by these moments; a row without one stays where it is, behind the row before it."""
+    backwards = not rises(moments) and rises(moments[::-1])
+    places = np.arange(len(moments))[:: -1 if backwards else 1]
+    order = places[np.argsort(_filled(moments[places]), kind="stable")]
+    missing = int(np.count_nonzero(np.isnan(moments)))
+    notes = [
+        f"Rows are a series in order of {name}: the model is tested on later rows than it was trained on, and early "
+        "stopping and intervals use the last rows.",
+        f"The time itself is not an input (its cycles may be). If {name} is just an attribute, use --shuffle.",
+    ]
+    moved = int(np.count_nonzero(order != np.arange(len(order))))
+    if moved:
+        how = "the newest rows came first" if backwards else f"{count(moved, 'row')} moved"
+        notes.append(f"Sorted by {name}: {how}.")
+    if missing:
+        notes.append(f"No value of {name} in {count(missing, 'row')}; they stay behind the row before them.")
+    return Series(name, order if moved else None, notes)
+
+
+def _filled(moments: np.ndarray) -> np.ndarray:
+    """Missing moments take the one before them; the first ones the first there is."""
+    known = np.flatnonzero(~np.isnan(moments))
+    return moments[known[np.maximum(np.searchsorted(known, np.arange(len(moments)), side="right") - 1, 0)]]

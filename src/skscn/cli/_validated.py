@@ -1,0 +1,248 @@
+"""What tests on rows that were held out say about a model, and what about these tests cannot be trusted."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skscn.cli._scores import TITLES, beside
+from skscn.cli._voice import count, short
+from skscn.estimators._out_of_bag import positive
+from skscn.words import listed
+
+# The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
+COVERAGE = 0.9
+_TOO_LOW_COVERAGE = 0.8
+# A model whose error is no further than this below the baseline's is no better than that.
+_NO_BETTER = 0.995
+# How much R² may depend on when it is measured before that is said.
+_UNCERTAIN = 0.15
+# Stretches of time that are left out in turn to see how much R² depends on them.
+_STRETCHES = 12
+# Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
+# targets in training disturb predictions of other rows too; then those further out are looked for.
+_FAR = (6.0, 20.0)
+_FEWEST_ROWS_FOR_OUTLIERS = 50
+_LARGEST_SHARE_OF_OUTLIERS = 0.05
+_NAMED = 3
+
+
+@dataclass(frozen=True)
+class Part:
+    """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held."""
+
+    y: np.ndarray
+    predicted: np.ndarray
+    numbers: np.ndarray
+    scores: dict[str, float]
+    baseline: dict[str, float]
+    within: float | None
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """Targets minus predictions."""
+        return self.y - self.predicted
+
+
+@dataclass(frozen=True)
+class Validated:
+    """Tests on rows that were held out.
+
+    Attributes
+    ----------
+    parts : list of Part
+        In order of time, if the rows are ordered.
+    folds : int
+        In how many parts the rows were split.
+    words : str
+        What the baseline does.
+    ordered : bool
+        Whether each part was predicted from rows before it.
+    early_variance : float
+        The variance of the target in the first half of the rows, for regression.
+    """
+
+    parts: list[Part]
+    folds: int
+    words: str
+    ordered: bool = False
+    early_variance: float = np.nan
+
+    @property
+    def is_regression(self) -> bool:
+        """Whether a number was predicted."""
+        return "r2" in self.parts[0].scores
+
+    def value(self, name: str, baseline: bool = False) -> float:
+        """A score: the mean over the parts, or, of parts in order of time, that of all their rows."""
+        scores = [part.baseline if baseline else part.scores for part in self.parts]
+        values = np.array([score[name] for score in scores])
+        if not self.ordered:
+            return float(values.mean())
+        rows = np.array([len(part.y) for part in self.parts])
+        if name == "rmse":
+            return float(np.sqrt(np.average(values**2, weights=rows)))
+        if name == "r2":
+            squares = sum(score["rmse"] ** 2 * len(part.y) for score, part in zip(scores, self.parts, strict=True))
+            return float(1.0 - squares / (np.var(self._targets) * rows.sum()))
+        return float(np.average(values, weights=rows))
+
+    @property
+    def _targets(self) -> np.ndarray:
+        return np.concatenate([part.y for part in self.parts])
+
+    def _spread(self, name: str) -> float:
+        return float(np.std([part.scores[name] for part in self.parts]))
+
+    @property
+    def within(self) -> float | None:
+        """The share of the rows that 90 % intervals held."""
+        shares = [part.within for part in self.parts if part.within is not None]
+        rows = [len(part.y) for part in self.parts if part.within is not None]
+        return float(np.average(shares, weights=rows)) if shares else None
+
+    def facts(self) -> dict:
+        """For JSON."""
+        return {
+            "folds": self.folds,
+            "parts": len(self.parts),
+            "ordered": self.ordered,
+            **{name: {"mean": self.value(name), "std": self._spread(name)} for name in self.parts[0].scores},
+            "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
+            "interval_90": self.within,
+        }
+
+    def lines(self) -> list[tuple[str, str]]:
+        """For people."""
+        lines = [("Tested by", self._how())]
+        for name in self.parts[0].scores:
+            spread = self._spread(name)
+            several = len(self.parts) > 1 and not (self.ordered and name == "r2")
+            more = f" ± {short(float(f'{spread:.2g}'))}" if several else ""
+            baseline = beside(name, self.value(name, baseline=True), self.words)
+            lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
+        if self.within is not None:
+            lines.append(("Intervals", f"{COVERAGE:.0%} intervals held {self.within:.1%} of these rows"))
+        return lines
+
+    def _how(self) -> str:
+        parts = len(self.parts)
+        if self.ordered:
+            rows = sum(len(part.y) for part in self.parts)
+            each = "predicted from the rows before" if parts == 1 else f"in {parts} parts, each from the rows before it"
+            return f"the last {count(rows, 'row')}, {each}"
+        how = f"one part in {self.folds} held out" if parts == 1 else f"{self.folds}-fold cross-validation"
+        return f"{how}, interrupted after {count(parts, 'part')}" if 1 < parts < self.folds else how
+
+    def warnings(self) -> list[str]:
+        """What there is to say about these tests before they are relied on."""
+        found = [self._no_better(), self._doubts(), self._narrow(), self._outliers()]
+        return [text for text in found if text]
+
+    def _no_better(self) -> str | None:
+        """The model is no better than its baseline."""
+        if self.is_regression:
+            poor = self.value("rmse") >= _NO_BETTER * self.value("rmse", baseline=True)
+            poor = poor or (self.ordered and self.value("r2") <= 1.0 - _NO_BETTER**2)
+            return f"The model is no better than {self.words} on rows that it was not trained on." if poor else None
+        accuracy, guessed = self.value("accuracy"), self.value("accuracy", baseline=True)
+        told = self.value("log_loss") < _NO_BETTER * self.value("log_loss", baseline=True)
+        # Within a standard error of the baseline, the probabilities decide.
+        by_chance = np.sqrt(guessed * (1.0 - guessed) / len(self._targets))
+        if accuracy > guessed + (0.0 if told else by_chance):
+            return None
+        more = "; only its probabilities tell more than the frequencies of the classes" if told else ""
+        return f"The model is no better than {self.words} on rows that it was not trained on{more}."
+
+    def _doubts(self) -> str | None:
+        """Why the error may be another one on later rows than on those tested."""
+        if not (self.ordered and self.is_regression):
+            return None
+        reasons = [reason for reason in (self._offset(), self._uneven(), self._variance()) if reason]
+        what = "R²" if self.within is None else "R² and intervals"
+        return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+
+    def _offset(self) -> str | None:
+        """Predictions are off in one direction for long: drift that the inputs do not show."""
+        squares = sum(len(part.y) * part.residuals.mean() ** 2 for part in self.parts)
+        without = self.value("r2") + squares / (np.var(self._targets) * len(self._targets))
+        if not without - self.value("r2") > _UNCERTAIN:
+            return None
+        return (
+            f"predictions are too high or too low for long stretches (without that R² would be {without:.2f}), so "
+            "something drifts that the inputs do not show: fit again often, or add inputs that show it"
+        )
+
+    def _uneven(self) -> str | None:
+        """The error differs much over time, by itself or by a few rows that are far off."""
+        values = [1.0 - part.scores["rmse"] ** 2 / np.var(self._targets) for part in self.parts]
+        error = self._prediction_error()
+        if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
+            return None
+        parts = (
+            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, " if values[1:] else ""
+        )
+        return (
+            f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
+        )
+
+    def _variance(self) -> str | None:
+        """The target varies more in some stretches than in others, which changes R² at the same error."""
+        if not self.early_variance > 0.0:
+            return None
+        error = self.value("rmse") ** 2
+        early, late = 1.0 - error / self.early_variance, 1.0 - error / np.var(self._targets)
+        if not abs(early - late) > _UNCERTAIN:
+            return None
+        return (
+            f"the target varies {'less' if late < early else 'more'} in the later half of the rows than in the first "
+            f"(with the same error R² would be {late:.2f} and {early:.2f}): go by the RMSE"
+        )
+
+    def _prediction_error(self) -> float:
+        """How far R² of as many later rows may lie off, in 9 of 10 cases, by the jackknife over stretches of time."""
+        residuals = np.concatenate([part.residuals for part in self.parts])
+        squares = np.stack([residuals, self._targets - self._targets.mean()]) ** 2
+        sums = np.stack([block.sum(axis=1) for block in np.array_split(squares, _STRETCHES, axis=1)])
+        without = sums.sum(axis=0) - sums
+        values = 1.0 - without[:, 0] / positive(without[:, 1])
+        deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
+        return float(1.645 * np.sqrt(2.0) * deviation)
+
+    def _narrow(self) -> str | None:
+        """Intervals hold fewer rows than they promise."""
+        if self.within is None or self.within >= _TOO_LOW_COVERAGE:
+            return None
+        return f"Intervals are too narrow: those of {COVERAGE:.0%} held {self.within:.0%} of the rows tested."
+
+    def _outliers(self) -> str | None:
+        if not self.is_regression:
+            return None
+        # Within a part, so that one that is off as a whole does not count.
+        distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])
+        return describe_outliers(distances, np.concatenate([part.numbers for part in self.parts]))
+
+
+def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
+    """What to say where a few residuals are far outside the others; numbers are those of the rows."""
+    distances = np.abs(residuals - np.median(residuals))
+    scale, most = 1.4826 * np.median(distances), _LARGEST_SHARE_OF_OUTLIERS * len(residuals)
+    found = ((limit, np.flatnonzero(distances > limit * scale)) for limit in _FAR)
+    limit, far = next(((limit, far) for limit, far in found if len(far) <= most), (np.inf, np.zeros(0, dtype=int)))
+    if len(residuals) < _FEWEST_ROWS_FOR_OUTLIERS or not len(far):
+        return None
+    largest = far[np.argsort(-distances[far], kind="stable")[:_NAMED]]
+    rows = listed(f"{number:,}" for number in sorted(numbers[largest]))
+    have, which = (
+        ("1 row has a residual", "it is row")
+        if len(far) == 1
+        else (
+            f"{count(len(far), 'row')} have residuals",
+            "rows" if len(far) <= _NAMED else "the largest are in rows",
+        )
+    )
+    return (
+        f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
+        "without the header. Look at them; if their targets are wrong, correct them or leave them out and fit again."
+    )

@@ -1,0 +1,269 @@
+"""Rows in order of time: how ``fit`` finds out, what it does then, and whether what it says can be relied on."""
+
+import csv
+import datetime as dt
+import importlib.util
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from skscn import load_model
+from skscn.cli._series import find_series
+from skscn.cli._testing import split_series
+from skscn.cli._validated import Part, Validated, describe_outliers
+from skscn.persistence import describe_model
+
+QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1"]
+ENSEMBLE = ["--estimator", "ensemble", "--set", "n_members=2"]
+START = dt.datetime(2024, 3, 1)
+PLANTS = Path(__file__).parents[2] / "benchmarks" / "plants.py"
+
+
+@pytest.fixture(scope="module")
+def plants():
+    """The simulators of the benchmark."""
+    spec = importlib.util.spec_from_file_location("plants", PLANTS)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def write(path, rows, header=("when", "flow", "heat", "purity")):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(header)
+        table.writerows(rows)
+    return path
+
+
+def plant(n_rows=300):
+    rng = np.random.default_rng(0)
+    flow, heat = rng.normal(size=(2, n_rows)).round(4)
+    purity = flow + np.tanh(heat) + 0.1 * rng.normal(size=n_rows)
+    times = [START + dt.timedelta(minutes=30 * row) for row in range(n_rows)]
+    return list(zip(times, flow, heat, purity.round(4), strict=True))
+
+
+def fit(skscn, path, *options, target="purity"):
+    """What fit says, as JSON and as notes."""
+    done = skscn("fit", path, "-t", target, "-m", path.with_suffix(".scn"), "--json", *QUICK, *options)
+    return json.loads(done.stdout), done.stderr
+
+
+# ---- finding a series
+
+
+def test_dates_that_rise_with_the_rows_make_them_a_series(skscn, tmp_path):
+    path = write(tmp_path / "plant.csv", plant())
+    said, notes = fit(skscn, path, *ENSEMBLE)
+    assert said["tested"]["interval_90"] > 0.5
+    assert said["time"] == "when"
+    assert said["tested"]["ordered"]
+    assert said["tested"]["r2"]["mean"] > 0.8
+    assert "Rows are a series in order of when" in notes
+    assert "not an input" in notes
+    model = load_model(path.with_suffix(".scn"))
+    assert model[-1].validation == "last"
+    assert list(model[0].get_feature_names_out()) == ["when sine of day", "when cosine of day", "flow", "heat"]
+    assert describe_model(path.with_suffix(".scn"))["notes"]["time"] == "when"
+
+
+def test_shuffle_makes_dates_attributes_and_says_what_that_may_do(skscn, tmp_path):
+    path = write(tmp_path / "plant.csv", plant())
+    said, _ = fit(skscn, path, "--shuffle", "--cv", "2")
+    assert said["time"] is None
+    assert not said["tested"]["ordered"]
+    assert "rows near each other in time may make the error look small" in said["warnings"][0]
+    assert "when" in load_model(path.with_suffix(".scn"))[0].get_feature_names_out()
+
+
+def test_rows_that_are_not_in_order_are_sorted_by_the_named_column(skscn, tmp_path):
+    rows = plant()
+    order = np.random.default_rng(1).permutation(len(rows))
+    in_order = write(tmp_path / "order.csv", rows)
+    mixed = write(tmp_path / "mixed.csv", [rows[row] for row in order])
+    backwards = write(tmp_path / "backwards.csv", rows[::-1])
+    expected, _ = fit(skscn, in_order, "--cv", "2")
+    assert fit(skscn, mixed, "--cv", "2")[0]["time"] is None
+    for path, options, how in ((mixed, ["--time", "when"], "moved"), (backwards, [], "newest rows came first")):
+        said, notes = fit(skscn, path, "--cv", "2", *options)
+        assert "Sorted by when" in notes
+        assert how in notes
+        assert said["tested"] == expected["tested"]
+
+
+def test_tables_with_dates_as_attributes_are_no_series(fitted):
+    assert fitted["houses"]["time"] is None
+
+
+def test_what_cannot_be_a_time_is_a_sentence(skscn, tmp_path):
+    path = write(tmp_path / "plant.csv", plant(30))
+    for options, code, sentence in (
+        (["--time", "flow"], 1, "does not hold dates"),
+        (["--time", "purity"], 1, "cannot be the time of the rows and something else"),
+        (["--time", "then"], 1, "then"),
+        (["--time", "when", "--shuffle"], 2, "cannot be combined with --time"),
+    ):
+        done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", *options, code=code)
+        assert sentence in done.stderr
+
+
+def times(*steps):
+    """A table with times at these minutes; None is missing."""
+    values = [None if step is None else START + dt.timedelta(minutes=step) for step in steps]
+    return pa.table({"flow": np.arange(float(len(steps))), "when": pa.array(values, pa.timestamp("us"))})
+
+
+def found(table, time=None):
+    return find_series(table, table.column_names, time, shuffle=False)
+
+
+def test_a_clock_that_is_put_back_and_gaps_do_not_hide_a_series():
+    steps = [*range(0, 3000, 10), *range(2940, 6000, 10)]
+    steps[100] = steps[200] = None
+    series = found(times(*steps))
+    assert series.time == "when"
+    ordered = [steps[row] for row in series.order if steps[row] is not None]
+    assert ordered == sorted(ordered)
+    assert series.order[100] == 100
+
+
+def test_few_moments_or_many_gaps_are_no_series():
+    assert found(times(*np.repeat([0, 1, 2], 30).tolist())).time is None
+    assert found(times(*[step if step % 2 else None for step in range(100)])).time is None
+    assert found(times(*range(100))).time == "when"
+
+
+def test_of_several_columns_that_rise_the_one_with_most_moments_is_the_time():
+    table = times(*range(100))
+    days = pa.array([START + dt.timedelta(days=row // 8) for row in range(100)])
+    assert found(table.add_column(0, "day", days)).time == "when"
+
+
+def test_rows_on_disk_have_to_be_in_order(skscn, tmp_path, monkeypatch):
+    monkeypatch.setattr("skscn.cli._fit._SHARE_OF_TABLE", 0.0)
+    path = write(tmp_path / "plant.csv", plant())
+    done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", "--set", "max_nodes=3")
+    assert "Rows are a series in order of when" in done.stderr
+    model = load_model(tmp_path / "m.scn")
+    np.testing.assert_array_equal(model[-1].held_out_, np.arange(270, 300))
+    backwards = write(tmp_path / "backwards.csv", plant()[::-1])
+    done = skscn("fit", backwards, "-t", "purity", "-m", tmp_path / "n.scn", code=1)
+    assert "sort the file by when first" in done.stderr
+
+
+# ---- testing on later rows
+
+
+def test_every_part_is_predicted_from_all_rows_before_it():
+    folds = split_series(np.arange(600.0), "regression", 5, every_part=True)
+    assert [(len(train), test[0], test[-1]) for train, test in folds.parts] == [
+        (300, 300, 399),
+        (400, 400, 499),
+        (500, 500, 599),
+    ]
+    assert all(len(split_series(np.arange(99.0), "regression", parts, True).parts) >= 1 for parts in range(2, 12))
+    assert len(split_series(np.arange(600.0), "regression", 5, every_part=False).parts) == 1
+    assert split_series(np.arange(600.0), "regression", 0, every_part=True).parts == []
+
+
+def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
+    """Tests with these errors in each part."""
+    parts = []
+    for place, part in enumerate(errors):
+        targets = np.random.default_rng(place).normal(size=len(part)) if y is None else y[place]
+        rmse = float(np.sqrt(np.mean(np.square(part))))
+        scores = {"rmse": rmse, "mae": float(np.abs(part).mean()), "r2": 1 - rmse**2 / targets.var()}
+        baseline = {"rmse": float(targets.std()), "mae": 0.8, "r2": 0.0}
+        parts.append(Part(targets, targets - part, np.arange(len(part)), scores, baseline, within))
+    return Validated(parts, 5, "predicting the mean", ordered, early_variance)
+
+
+def noise(size, n_rows=400, seed=9):
+    return size * np.random.default_rng(seed).normal(size=n_rows)
+
+
+def test_good_tests_are_not_doubted():
+    assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).warnings() == []
+
+
+@pytest.mark.parametrize(
+    ("tests", "sentence"),
+    [
+        (validated([noise(0.3) + 0.6, noise(0.3) - 0.6]), "too high or too low for long stretches"),
+        (validated([noise(0.2), noise(0.3), noise(0.9)]), "differs much from one stretch of time to another"),
+        (validated([noise(0.4)], early_variance=0.3), "varies more in the later half"),
+        (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those of 90% held 60%"),
+        (validated([noise(1.2)]), "no better than predicting the mean"),
+    ],
+)
+def test_why_an_error_cannot_be_trusted_is_said(tests, sentence):
+    assert any(sentence in text for text in tests.warnings())
+
+
+def test_r2_of_parts_in_order_is_that_of_all_their_rows():
+    y = [np.linspace(0, 1, 50), np.linspace(1, 2, 50)]
+    tests = validated([noise(0.3, 50, seed=1), noise(0.3, 50, seed=2)], y)
+    from sklearn.metrics import r2_score
+
+    predicted = np.concatenate([part.predicted for part in tests.parts])
+    assert tests.value("r2") == pytest.approx(r2_score(np.concatenate(y), predicted))
+
+
+# ---- outliers and useless models
+
+
+def test_targets_far_outside_are_counted_and_named(skscn, tmp_path):
+    rows = plant()
+    for row in (17, 203, 250):
+        rows[row] = (*rows[row][:3], rows[row][3] + 90)
+    path = write(tmp_path / "plant.csv", rows)
+    said, _ = fit(skscn, path, "--shuffle", "--cv", "2")
+    (warning,) = [text for text in said["warnings"] if "residuals far outside" in text]
+    assert "rows 18, 204, 251, counted without the header" in warning
+    without_tests, _ = fit(skscn, path, "--shuffle", "--cv", "0", *ENSEMBLE)
+    assert any("far outside the others" in text for text in without_tests["warnings"])
+
+
+def test_what_is_an_outlier():
+    residuals = noise(1.0, 1000)
+    assert describe_outliers(residuals, np.arange(1000)) is None
+    residuals[5] = 30.0
+    assert "1 row has a residual far outside" in describe_outliers(residuals, np.arange(1000))
+    # Many are no outliers, and of a few rows nothing can be said.
+    assert describe_outliers(np.where(np.arange(1000) % 10, residuals, 50.0), np.arange(1000)) is None
+    assert describe_outliers(np.r_[noise(1.0, 20), 30.0], np.arange(21)) is None
+
+
+@pytest.mark.parametrize("target", ["purity", "grade"])
+@pytest.mark.parametrize("options", [["--shuffle"], []])
+def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so(skscn, tmp_path, target, options):
+    rng = np.random.default_rng(3)
+    grades = rng.permutation(["good"] * 240 + ["bad"] * 60)
+    values = {"purity": rng.normal(size=300), "grade": grades}[target]
+    rows = [(*row[:3], value) for row, value in zip(plant(), values, strict=True)]
+    path = write(tmp_path / "plant.csv", rows, ("when", "flow", "heat", target))
+    done = skscn("fit", path, "-t", target, "-m", tmp_path / "m.scn", "--cv", "3", *QUICK, *options)
+    assert "Caution" in done.stdout
+    guess = {"purity": "the mean", "grade": "the most frequent class"}[target]
+    assert f"The model is no better than predicting {guess} on rows that it was not trained on" in done.stdout
+
+
+# ---- plants
+
+
+@pytest.mark.parametrize(("name", "seed"), [("tanks", 25), ("reactor", 7), ("furnace", 7), ("distillation", 7)])
+def test_r2_is_that_of_the_rows_that_follow_or_is_doubted(skscn, plants, tmp_path, name, seed):
+    columns = plants.PLANTS[name](2400, seed)
+    first, later = (
+        plants.write(tmp_path / f"{part}.csv", columns, rows)
+        for part, rows in (("first", slice(0, 1600)), ("later", slice(1600, 2400)))
+    )
+    said, _ = fit(skscn, first, "--set", "max_nodes=30", target=plants.target_of(columns))
+    found = json.loads(skscn("evaluate", first.with_suffix(".scn"), later, "--json").stdout)
+    doubted = any("cannot be trusted" in text for text in said["warnings"])
+    assert doubted or abs(said["tested"]["r2"]["mean"] - found["r2"]) < 0.15
+    assert doubted == (name != "tanks")

@@ -1,0 +1,119 @@
+"""Rows in order of time: what early stopping holds out, and what ensembles learn their errors from."""
+
+import numpy as np
+import pytest
+
+from skscn import Chunks, SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
+
+FAST = {"max_nodes": 5, "max_candidates": 30, "random_state": 0}
+MEMBER = SCNRegressor(max_nodes=15, max_candidates=40, early_stopping=True, validation_fraction=0.2)
+
+
+def wandering(n_rows, seed=0):
+    """A target that follows one input, and wanders off slowly for reasons that no input knows."""
+    rng = np.random.default_rng(seed)
+    X = np.cumsum(rng.normal(size=(n_rows, 3)), axis=0) / 10
+    return X, np.sin(X[:, 0]) + np.cumsum(rng.normal(size=n_rows)) / 20
+
+
+@pytest.mark.parametrize("n_rows", [50, 200])
+def test_the_last_rows_are_held_out(n_rows):
+    X, y = wandering(n_rows)
+    model = SCNRegressor(early_stopping=True, validation="last", validation_fraction=0.2, **FAST).fit(X, y)
+    np.testing.assert_array_equal(model.held_out_, np.arange(n_rows - n_rows // 5, n_rows))
+
+
+def test_of_many_rows_in_order_the_last_are_held_out_too():
+    X = np.linspace(0, 1, 100_010)[:, np.newaxis]
+    model = SCNRegressor(validation="last", max_nodes=1, max_candidates=5, random_state=0).fit(X, X[:, 0] ** 2)
+    assert model.held_out_[0] == 100_010 - 10_000
+
+
+def test_rows_that_do_not_count_are_not_held_out():
+    X, y = wandering(100)
+    weights = np.r_[np.ones(80), np.zeros(20)]
+    model = SCNRegressor(early_stopping=True, validation="last", **FAST).fit(X, y, weights)
+    np.testing.assert_array_equal(model.held_out_, np.arange(72, 80))
+
+
+def test_chunks_hold_out_what_arrays_do():
+    X, y = wandering(150)
+    settings = {"early_stopping": True, "validation": "last", **FAST}
+    pieces = [(X[:70], y[:70]), (X[70:], y[70:])]
+    from_chunks = SCNRegressor(**settings).fit(Chunks(lambda: iter(pieces)))
+    in_memory = SCNRegressor(**settings).fit(X, y)
+    np.testing.assert_array_equal(from_chunks.held_out_, in_memory.held_out_)
+    np.testing.assert_array_equal(from_chunks.predict(X), in_memory.predict(X))
+
+
+def test_training_knows_every_class():
+    X, _ = wandering(100)
+    y = np.repeat(["early", "late"], [95, 5])
+    model = SCNClassifier(early_stopping=True, validation="last", **FAST).fit(X, y)
+    np.testing.assert_array_equal(model.held_out_, np.arange(96, 100))
+
+
+def test_a_class_that_begins_with_the_last_row_breaks_nothing():
+    X, _ = wandering(100)
+    model = SCNClassifier(early_stopping=True, validation="last", **FAST).fit(X, [0] * 60 + [1] * 39 + [2])
+    np.testing.assert_array_equal(model.held_out_, [99])
+    assert np.isfinite(model.predict_proba(X)).all()
+
+
+def last_training_rows(ensemble):
+    """For each member the number of the last row that it was grown on."""
+    return [np.flatnonzero(~unseen)[-1] for unseen in ensemble.out_of_bag_]
+
+
+@pytest.mark.parametrize("bootstrap", [False, True])
+def test_only_rows_later_than_those_a_member_has_learnt_from_are_out_of_bag(bootstrap):
+    X, y = wandering(300)
+    model = SCNEnsembleRegressor(MEMBER, 4, bootstrap=bootstrap, validation="last", random_state=0).fit(X, y)
+    for member, unseen, last in zip(model.members_, model.out_of_bag_, last_training_rows(model), strict=True):
+        np.testing.assert_array_equal(np.flatnonzero(unseen), np.arange(last + 1, 300))
+        assert last < member.held_out_.min()
+        assert 0.1 * 300 <= 300 - last - 1 <= 0.35 * 300
+    assert len(set(last_training_rows(model))) > 1
+
+
+def test_what_comes_after_a_member_s_window_does_not_change_its_nodes():
+    X, y = wandering(300)
+    changed = y.copy()
+    model = SCNEnsembleRegressor(MEMBER, 3, validation="last", random_state=0).fit(X, y)
+    begin = max(last_training_rows(model)) + 1
+    changed[begin:] = 0.9 * y[begin:]
+    other = SCNEnsembleRegressor(MEMBER, 3, validation="last", random_state=0).fit(X, changed)
+    for one, two in zip(model.members_, other.members_, strict=True):
+        common = min(one.n_nodes_, two.n_nodes_)
+        np.testing.assert_array_equal(one.network_.weights[:, :common], two.network_.weights[:, :common])
+
+
+def test_out_of_bag_scores_of_ordered_rows_do_not_flatter():
+    X, y = wandering(900)
+    known, later = slice(0, 600), slice(600, 900)
+    shuffled, ordered = (
+        SCNEnsembleRegressor(MEMBER, 4, validation=which, random_state=0).fit(X[known], y[known])
+        for which in ("random", "last")
+    )
+    assert ordered.oob_score_ < shuffled.oob_score_ - 0.2
+
+    def coverage(model):
+        lower, upper = model.predict_interval(X[later], 0.9)
+        return np.mean((lower <= y[later]) & (y[later] <= upper))
+
+    assert coverage(shuffled) < coverage(ordered)
+
+
+def test_an_ensemble_of_classes_in_order():
+    X, y = wandering(300)
+    model = SCNEnsembleClassifier(
+        SCNClassifier(early_stopping=True, validation_fraction=0.2, **FAST), 3, validation="last", random_state=0
+    ).fit(X, y > np.median(y))
+    assert not model.out_of_bag_[:, :200].any()
+    assert model.out_of_bag_[:, -10:].all()
+
+
+def test_the_order_of_members_needs_the_ensemble_s_word():
+    X, y = wandering(50)
+    with pytest.raises(ValueError, match=r"validation='last'; give it to the ensemble as well"):
+        SCNEnsembleRegressor(SCNRegressor(validation="last")).fit(X, y)
