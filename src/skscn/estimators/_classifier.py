@@ -81,7 +81,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             _class_outputs(outputs),
             labels_of(data.targets),
             data.sample_weight,
-            nodes_per_row=settled.output_weights.nodes / settled.rows.weight,
+            weight=settled.rows.weight,
+            nodes=settled.output_weights.nodes,
         )
         learnt = super()._fitted_attributes(training, seed)
         return {**learnt, "classes_": data.classes, "calibration_": calibration}

@@ -23,6 +23,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from skscn.estimators._calibration import averaged
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
@@ -574,7 +575,7 @@ def _grow_member(estimator, X, y: np.ndarray, sample_weight: np.ndarray, plan: _
         member.set_params(early_stopping=False)
     X = _columns(X, plan.features)
     # Sums in BLAS depend on its threads, of which a worker process may have more than this one.
-    with threadpool_limits(limits=1, user_api="blas"):
+    with threadpool_limits(limits=1, user_api="blas"), averaged():
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
     unseen = weights == 0
