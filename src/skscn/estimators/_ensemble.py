@@ -27,11 +27,12 @@ from skscn.estimators._calibration import averaged
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
+from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.progress import current_listener, listening
-from skscn.rows import Chunks, is_dask
+from skscn.rows import Chunks, is_dask, refuse_masked
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
@@ -161,6 +162,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
     def _responses(self, X) -> np.ndarray:
         """What each member says about each row: shape (n_members, n_samples, ...)."""
         check_is_fitted(self, "members_")
+        refuse_masked(X=X)
         X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
         return np.stack(
             [
@@ -258,6 +260,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
         data = distinct_rows(X, y, y, checked_weights(sample_weight, X))
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
@@ -464,6 +467,8 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
+        check_labels(y)
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
         sample_weight = checked_weights(sample_weight, X)
