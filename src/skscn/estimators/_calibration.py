@@ -26,6 +26,8 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
 
+from skscn.kernels import blocks
+
 _FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 _LARGEST_EXPONENT = 30.0
 # Rows that are enough to choose two numbers.
@@ -42,8 +44,11 @@ class Calibration:
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities of shape (n, classes) for outputs of that shape."""
-        probabilities = softmax(self.exponent * _log_floored(outputs, self.floor), axis=1)
-        return (1.0 - self.equal_share) * probabilities + self.equal_share / outputs.shape[1]
+        probabilities = np.empty(outputs.shape)
+        for rows in blocks(*outputs.shape):
+            powers = softmax(self.exponent * _log_floored(outputs[rows], self.floor), axis=1)
+            probabilities[rows] = (1.0 - self.equal_share) * powers + self.equal_share / outputs.shape[1]
+        return probabilities
 
 
 _averaged: ContextVar[bool] = ContextVar("averaged", default=False)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import takewhile
 from numbers import Integral, Real
@@ -40,6 +41,8 @@ _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=T
 # is little to learn.
 _SCALE_FOLDS = 5
 _ROWS_FOR_SCALE = 50
+# Rows that members predict at a time.
+_BLOCK = 8192
 
 
 class _BaseEnsemble(BaseEstimator, ABC):
@@ -159,11 +162,30 @@ class _BaseEnsemble(BaseEstimator, ABC):
             )
         return nonnegative_weights(out_of_bag.errors(), equal)
 
-    def _responses(self, X) -> np.ndarray:
-        """What each member says about each row: shape (n_members, n_samples, ...)."""
+    def _by_blocks(self, X, answer: Callable[..., tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+        """What a function makes of rows, arrays with one entry a row, called with a block of rows at a time.
+
+        So the answers of all members to all rows are never in memory at once.
+        """
         check_is_fitted(self, "members_")
         refuse_masked(X=X)
         X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        n_rows = X.shape[0]
+        first = answer(X[:_BLOCK])
+        if n_rows <= _BLOCK:
+            return first
+        answers = tuple(np.empty((n_rows, *values.shape[1:]), values.dtype) for values in first)
+        for start in range(0, n_rows, _BLOCK):
+            for whole, values in zip(answers, answer(X[start : start + _BLOCK]) if start else first, strict=True):
+                whole[start : start + _BLOCK] = values
+        return answers
+
+    def _mean_and_spread(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and standard deviation of what the members say about validated rows."""
+        return _mean_and_spread(self._responses(X), self.weights_)
+
+    def _responses(self, X) -> np.ndarray:
+        """What each member says about each of some validated rows: shape (n_members, n_samples, ...)."""
         return np.stack(
             [
                 getattr(member, self._response)(_columns(X, features))
@@ -289,8 +311,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
             Their standard deviation, if asked for. It says how much the members disagree and leaves out the noise of
             the target; :meth:`predict_interval` has both.
         """
-        predictions = self._responses(X)
-        mean, spread = _mean_and_spread(predictions, self.weights_)
+        mean, spread = self._by_blocks(X, self._mean_and_spread)
         return (mean, spread) if return_std else mean
 
     @lazily
@@ -323,14 +344,19 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must lie between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
-        mean, spread = self.predict(X, return_std=True)
+        check_is_fitted(self, "members_")
         if self._conformal is None:
             raise ValueError(
                 f"predict_interval learns from out-of-bag rows, and there are none; {_GET_OUT_OF_BAG_ROWS}."
             )
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
-        half = self._conformal.half_width(X, spread.reshape(len(spread), -1), coverage).reshape(mean.shape)
-        return mean - half, mean + half
+        scale, quantile = self._conformal.scale, self._conformal.quantile(coverage)
+
+        def interval(rows) -> tuple[np.ndarray, np.ndarray]:
+            mean, spread = self._mean_and_spread(rows)
+            half = (quantile * scale.at(rows, spread.reshape(len(spread), -1))).reshape(mean.shape)
+            return mean - half, mean + half
+
+        return self._by_blocks(X, interval)
 
     def _learn_interval(self, X, out_of_bag: OutOfBag) -> Conformal | None:
         """What intervals need, from the out-of-bag rows."""
@@ -498,7 +524,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         -------
         y : ndarray of shape (n_samples,)
         """
-        winners = self.predict_proba(X).argmax(axis=1)
+        (winners,) = self._by_blocks(X, lambda rows: (self._mean_and_spread(rows)[0].argmax(axis=1),))
         return self.classes_[winners]
 
     @lazily
@@ -513,7 +539,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        mean, _ = _mean_and_spread(self._responses(X), self.weights_)
+        (mean,) = self._by_blocks(X, lambda rows: self._mean_and_spread(rows)[:1])
         return mean
 
     @lazily
