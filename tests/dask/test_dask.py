@@ -380,8 +380,6 @@ def test_a_fit_says_that_the_workers_are_paused(client, monkeypatch):
             SCNRegressor(max_nodes=2, random_state=0).fit(cut(X), cut(Y))
     finally:
         client.run(set_status, name="running")
-    monkeypatch.undo()
-    SCNRegressor(max_nodes=2, random_state=0).fit(cut(X), cut(Y))
 
 
 def test_labels_of_different_types_are_refused(here):
