@@ -51,7 +51,7 @@ from skscn.persistence._fields import (
     shortened,
 )
 from skscn.persistence._parameters import read_parameters, write_parameters
-from skscn.persistence._transformers import TRANSFORMERS, Columns, written_step
+from skscn.persistence._transformers import TRANSFORMERS, Columns, width_of, written_step
 from skscn.scaling import SCALINGS, QuantileScaling, Scaling
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
@@ -325,7 +325,7 @@ class _Pipeline:
     def _check_widths(self, steps: list[Any]) -> None:
         """What a step gives must be as wide as what the next one takes, as far as they say so."""
         for step, following in pairwise(steps):
-            width = getattr(step, "_n_features_out", None)
+            width = width_of(step)
             if width is not None and width != getattr(following, "n_features_in_", width):
                 raise UnusableError(f"a step gives {width} columns and the next one takes {following.n_features_in_}")
 

@@ -51,7 +51,8 @@ _TYPES = (
 class Floats:
     """An array of float32 or float64, one number for each input; kept in double precision with its type."""
 
-    array = Array(np.float64, "d", finite=False)
+    def __init__(self, lowest: float = -np.inf):
+        self.array = Array(np.float64, "d", lowest=lowest)
 
     def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
         Choice("float32", "float64").read(value.dtype.name, f"the type of {place}", shelf, {})
@@ -348,9 +349,20 @@ def _stand_in(part: Any, numbers: list[int]) -> Any:
         return part
     if getattr(part, "n_features_in_", len(numbers)) != len(numbers):
         raise UnusableError(f"a {type(part).__name__} takes {part.n_features_in_} columns and is given {len(numbers)}")
-    if not hasattr(part, "get_feature_names_out"):
+    width = width_of(part)
+    if width is None:
         raise UnusableError(f"a {type(part).__name__} does not say how many columns it gives")
-    return _StandIn(len(part.get_feature_names_out()))
+    return _StandIn(width)
+
+
+def width_of(part: Any) -> int | None:
+    """How many columns a fitted transformer gives, if it says so."""
+    if hasattr(part, "_n_features_out"):
+        return part._n_features_out
+    try:
+        return len(part.get_feature_names_out())
+    except (AttributeError, ValueError):
+        return None
 
 
 def _unfitted(part: Any) -> Any:
@@ -392,22 +404,31 @@ def written_step(parts: Field, name: str, step: Any, place: str, shelf: Shelf) -
         raise UnusableError(f"its step {name!r} cannot be kept in a file: {error}") from error
 
 
+# Scalers divide by it, or multiply with it; they replace what is 0.
+_SCALE = Floats(np.finfo(np.float64).tiny)
 TRANSFORMERS: dict[str, Field] = {
     "StandardScaler": Transformer(
         StandardScaler,
-        {**{name: Optional(Floats()) for name in ("mean_", "var_", "scale_")}, "n_samples_seen_": RowCounts()},
+        {
+            "mean_": Optional(Floats()),
+            "var_": Optional(Floats(0.0)),
+            "scale_": Optional(_SCALE),
+            "n_samples_seen_": RowCounts(),
+        },
     ),
     "MinMaxScaler": Transformer(
         MinMaxScaler,
         {
-            **{name: Floats() for name in ("min_", "scale_", "data_min_", "data_max_", "data_range_")},
+            **{name: Floats() for name in ("min_", "data_min_", "data_max_")},
+            "data_range_": Floats(0.0),
+            "scale_": _SCALE,
             "n_samples_seen_": RowCounts(),
         },
     ),
     "MaxAbsScaler": Transformer(
-        MaxAbsScaler, {"scale_": Floats(), "max_abs_": Floats(), "n_samples_seen_": RowCounts()}
+        MaxAbsScaler, {"scale_": _SCALE, "max_abs_": Floats(0.0), "n_samples_seen_": RowCounts()}
     ),
-    "RobustScaler": Transformer(RobustScaler, {"center_": Optional(Floats()), "scale_": Optional(Floats())}),
+    "RobustScaler": Transformer(RobustScaler, {"center_": Optional(Floats()), "scale_": Optional(_SCALE)}),
     "SimpleImputer": _Imputer(),
     "OneHotEncoder": _OneHot(),
 }
