@@ -27,8 +27,9 @@ from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress, current_listener
-from skscn.rows import Chunks, ScratchInputs, is_dask, opened, refuse_masked
+from skscn.rows import Chunks, ScratchInputs, is_dask, opened
 from skscn.rows._collections import Collections, read_collections
+from skscn.rows._masked import refuse_masked
 from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user says so.

@@ -33,7 +33,8 @@ from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.progress import current_listener, listening
-from skscn.rows import Chunks, is_dask, refuse_masked
+from skscn.rows import Chunks, is_dask
+from skscn.rows._masked import refuse_masked
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"

@@ -6,7 +6,6 @@ import numpy as np
 
 from skscn.rows._base import Columns, Rows, Sample
 from skscn.rows._local import LocalRows
-from skscn.rows._masked import refuse_masked
 from skscn.rows._parts import is_dask
 from skscn.rows._shard import Gathered, Storage
 from skscn.rows._stretched import StretchedRows
@@ -39,5 +38,4 @@ __all__ = [
     "is_dask",
     "open_rows",
     "opened",
-    "refuse_masked",
 ]
