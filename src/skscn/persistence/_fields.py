@@ -21,7 +21,7 @@ from skscn.activations import ACTIVATIONS, Activation, Function, resolve_activat
 
 # A float of Python's: compared with an int, however large, it does not overflow.
 _FINITE = sys.float_info.max
-# Of all classes together, each as long as the longest: an array of texts is as wide as that.
+# Of all classes together, each as long as the longest: an array of strings is as wide as that.
 _MOST_CHARACTERS = 2**22
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -172,7 +172,7 @@ class Number:
 
 
 class Choice:
-    """One of some texts, booleans or None."""
+    """One of some strings, booleans or None."""
 
     def __init__(self, *choices: str | bool | None):
         self.choices = choices
@@ -293,7 +293,7 @@ class OneOf:
 
 
 class Activations:
-    """An activation, by its name; one that is not registered has to be given again by who reads the file."""
+    """An activation, by its name; one that is not registered has to be given again by whoever reads the file."""
 
     def write(self, value: Activation | Function, place: str, shelf: Shelf) -> dict:
         activation = resolve_activation(value)
@@ -326,13 +326,13 @@ _LABELS: dict[str, tuple[type, ...]] = {
 
 
 class Labels:
-    """Classes: numbers, booleans or texts, in their order."""
+    """Classes: numbers, booleans or strings, in their order."""
 
     def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
         kind = {"U": "str"}.get(value.dtype.kind, value.dtype.name)
         if kind not in _LABELS:
             raise UnusableError(
-                f"{place} is an array of {value.dtype}; numbers, booleans and texts can be kept in files"
+                f"{place} is an array of {value.dtype}; numbers, booleans and strings can be kept in files"
             )
         return {"type": kind, "values": [_plain_label(label, place) for label in value.tolist()]}
 
@@ -343,7 +343,7 @@ class Labels:
         if not isinstance(values, list) or not all(type(value) in types for value in values):
             raise UnusableError(f"{place} is {shortened(stored)}")
         if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
-            raise UnusableError(f"{place} holds texts that are too long for so many classes")
+            raise UnusableError(f"{place} holds strings that are too long for {len(values)} classes")
         try:
             labels = np.array(values, dtype=kind)
             # NaN is no class, and every class is there once, in rising order.
@@ -422,7 +422,7 @@ class Names:
 
 def _plain_label(label: Any, place: str) -> str | bool | int | float:
     if type(label) not in (str, bool, int, float):
-        raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and texts can be kept in files")
+        raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and strings can be kept in files")
     return label
 
 

@@ -47,7 +47,7 @@ def _write(value: Any, place: str, shelf: Shelf) -> Any:
     if callable(value):
         return {"function": _ACTIVATIONS.write(value, place, shelf)}
     raise UnusableError(
-        f"{place}={shortened(value)} cannot be kept in a file; numbers, texts, tuples and arrays of numbers, and the "
+        f"{place}={shortened(value)} cannot be kept in a file; numbers, strings, tuples and arrays of numbers, and the "
         "parts of skscn can"
     )
 
