@@ -3,8 +3,9 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 
-from skscn import SCNRegressor
+from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 
 
 def test_a_million_rows_fit_beside_their_basis_in_200_megabytes():
@@ -17,3 +18,46 @@ def test_a_million_rows_fit_beside_their_basis_in_200_megabytes():
     tracemalloc.stop()
     assert model.n_nodes_ == nodes
     assert peak < rows * nodes * 8 + 200_000_000
+
+
+RNG = np.random.default_rng(0)
+X = RNG.random((200, 4))
+Y = np.sin(5.0 * X[:, 0]) + X[:, 1]
+SMALL = {"max_nodes": 3, "max_candidates": 4, "random_state": 0}
+REGRESSOR = SCNEnsembleRegressor(SCNRegressor(**SMALL), n_members=10, random_state=0).fit(X, Y)
+CLASSIFIER = SCNEnsembleClassifier(SCNClassifier(**SMALL), n_members=10, max_features=0.8, random_state=0)
+CLASSIFIER.fit(X, (4 * X[:, 0]).astype(int))
+
+
+@pytest.mark.parametrize(
+    "predict",
+    [
+        REGRESSOR.predict,
+        lambda rows: REGRESSOR.predict(rows, return_std=True),
+        REGRESSOR.predict_interval,
+        CLASSIFIER.predict,
+        CLASSIFIER.predict_proba,
+        SCNClassifier(**SMALL).fit(X, (4 * X[:, 0]).astype(int)).predict_proba,
+    ],
+    ids=["predict", "std", "interval", "classes", "probabilities", "one network"],
+)
+def test_predictions_of_many_rows_take_little_more_memory_than_the_answer(predict):
+    rows = np.random.default_rng(1).random((200_000, 4))
+    few = predict(rows[:10])
+    tracemalloc.start()
+    answer = predict(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    arrays = answer if isinstance(answer, tuple) else (answer,)
+    # Two arrays as large as the answer, and blocks.
+    assert peak < 2 * sum(array.nbytes for array in arrays) + 16_000_000
+    for array, start in zip(arrays, few if isinstance(few, tuple) else (few,), strict=True):
+        np.testing.assert_allclose(array[:10], start, rtol=1e-9)
+
+
+def test_blocks_of_rows_are_put_together_in_order(monkeypatch):
+    whole = [REGRESSOR.predict(X), *REGRESSOR.predict_interval(X), CLASSIFIER.predict_proba(X)]
+    monkeypatch.setattr("skscn.estimators._ensemble._BLOCK", 7)
+    pieces = [REGRESSOR.predict(X), *REGRESSOR.predict_interval(X), CLASSIFIER.predict_proba(X)]
+    for one, other in zip(whole, pieces, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-12)

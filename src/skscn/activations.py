@@ -68,7 +68,13 @@ class _InPlace:
     function: Function
 
     def __call__(self, z: np.ndarray) -> np.ndarray:
-        z[...] = self.function(z.astype(np.float64, copy=False))
+        value = np.asarray(self.function(z.astype(np.float64, copy=False)))
+        if value.shape != z.shape:
+            raise ValueError(
+                f"The activation {_name(self.function)!r} returned the shape {value.shape} for an array of shape "
+                f"{z.shape}; it must return an array of the same shape, g of each number."
+            )
+        z[...] = value
         return z
 
 
@@ -158,4 +164,31 @@ def resolve_activation(activation: str | Activation | Function) -> Activation:
         return ACTIVATIONS[activation]
     if isinstance(activation, Activation):
         return activation
-    return Activation(getattr(activation, "__name__", type(activation).__name__), _InPlace(activation))
+    return Activation(_name(activation), _InPlace(activation))
+
+
+def _name(function: Function) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+# Two dimensions, as hidden outputs have; a few numbers on both sides of 0.
+_TRIED = np.linspace(-3.0, 3.0, 14).reshape(7, 2)
+
+
+def check_activation(activation: Activation) -> None:
+    """Refuse an activation that no network can be grown with; those registered here are known to be sound."""
+    if ACTIVATIONS.get(activation.name) == activation:
+        return
+    value = np.asarray(activation.value(_TRIED.copy()))
+    fault = None
+    if value.shape != _TRIED.shape:
+        fault = f"returned the shape {value.shape} for an array of shape {_TRIED.shape}"
+    elif not np.isfinite(value).all():
+        fault = "returned NaN or infinity for numbers between -3 and 3"
+    elif np.ptp(value) == 0.0:
+        fault = f"is constant: it returned {value[0, 0]} for all numbers between -3 and 3"
+    if fault:
+        raise ValueError(
+            f"The activation {activation.name!r} {fault}; it must map an array to one of the same shape, with a finite "
+            "number g(z) for each z that is not the same for all z."
+        )

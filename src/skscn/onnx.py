@@ -209,7 +209,7 @@ def _labels(classes: np.ndarray) -> np.ndarray:
     if classes.dtype.kind in "UO":
         return classes.astype(object)
     if not np.array_equal(classes, classes.astype(np.int64)):
-        raise ValueError(f"Labels in ONNX are texts or whole numbers of 64 bits; these are {classes}.")
+        raise ValueError(f"Labels in ONNX are strings or 64-bit integers; these are {classes}.")
     return classes.astype(np.int64)
 
 

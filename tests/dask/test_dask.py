@@ -22,6 +22,8 @@ from skscn import (
 )
 from skscn.configuration.polished import Polished
 from skscn.output_weights import ALGORITHMS
+from skscn.rows import _cluster
+from skscn.rows._cluster import paused_workers, wait_for
 from skscn.rows._parts import Part
 from skscn.rows.dask import Call, Request, Settings, StatefulPart
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
@@ -332,3 +334,56 @@ def test_members_of_an_ensemble_are_grown_over_the_cluster(client):
 def test_ensembles_say_what_to_do_with_collections():
     with pytest.raises(TypeError, match='joblib.parallel_config\\(backend="dask"\\)'):
         SCNEnsembleRegressor().fit(cut(X), cut(Y))
+
+
+def worker(status, memory=3.9e9):
+    return {"status": status, "memory_limit": 4e9, "metrics": {"memory": memory}}
+
+
+def test_paused_workers_are_told_from_what_the_scheduler_knows():
+    assert paused_workers({"workers": {}}) is None
+    assert paused_workers({"workers": {"tcp://a": worker("running")}}) is None
+    said = paused_workers({"workers": {"tcp://a": worker("running"), "tcp://b": worker("paused")}})
+    assert said.startswith(
+        "1 of 2 Dask workers are paused for lack of memory, and the fit waits for them (tcp://b uses "
+    )
+    assert "3.9 GB of 4.0 GB); give the workers more memory" in said
+
+
+def test_waiting_for_paused_workers_warns_once_and_goes_on():
+    answers, asked = [TimeoutError, TimeoutError, TimeoutError, None], []
+
+    def wait():
+        answer = answers.pop(0)
+        if answer:
+            raise answer
+
+    def info():
+        asked.append(len(answers))
+        return {"workers": {"tcp://a": worker("running" if len(asked) == 1 else "paused")}}
+
+    with pytest.warns(RuntimeWarning, match="1 of 1 Dask workers are paused") as said:
+        wait_for(wait, info)
+    assert (len(said), answers, asked) == (1, [], [3, 2])
+
+
+def set_status(dask_worker, name):
+    dask_worker.status = type(dask_worker.status)[name]
+
+
+def test_a_fit_says_that_the_workers_are_paused(client, monkeypatch):
+    """The warning, an error in these tests, ends a fit that would wait for ever."""
+    monkeypatch.setattr(_cluster, "INTERVAL", 0.01)
+    client.run(set_status, name="paused")
+    try:
+        with pytest.raises(RuntimeWarning, match="2 of 2 Dask workers are paused for lack of memory"):
+            SCNRegressor(max_nodes=2, random_state=0).fit(cut(X), cut(Y))
+    finally:
+        client.run(set_status, name="running")
+
+
+def test_labels_of_different_types_are_refused(here):
+    labels = LABELS.astype(object)
+    labels[4000:] = 7
+    with pytest.raises(ValueError, match="different types, number, str"):
+        SCNClassifier(max_nodes=2).fit(cut(X), cut(labels))

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
-from skscn import ACTIVATIONS, SCNClassifier, SCNRegressor
+from skscn import (
+    ACTIVATIONS,
+    Activation,
+    Chunks,
+    SCNClassifier,
+    SCNEnsembleClassifier,
+    SCNEnsembleRegressor,
+    SCNRegressor,
+)
 
 RNG = np.random.default_rng(0)
 X, y = RNG.normal(size=(40, 3)), RNG.normal(size=40)
@@ -151,7 +159,80 @@ def test_an_activation_of_small_amplitude_is_as_good_as_any():
 
 def test_a_network_without_nodes_warns():
     with pytest.warns(ConvergenceWarning, match="No candidate passed the supervisory inequality"):
-        SCNRegressor(activation=lambda z: 0.0 * z, **FAST).fit(X, y)
+        SCNRegressor(activation=lambda z: z == 3.0, **FAST).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("activation", "fault"),
+    [
+        (lambda z: z.sum(), "returned the shape \\(\\)"),
+        (lambda z: z[:1], "returned the shape"),
+        (Activation("short", lambda z: z[:, :1]), "'short' returned the shape"),
+        (lambda z: np.full_like(z, np.nan), "returned NaN or infinity"),
+        (lambda z: np.where(z > 0, z, np.inf), "returned NaN or infinity"),
+        (lambda z: 0.0 * z, "is constant"),
+        (Activation("one", np.ones_like), "'one' is constant"),
+    ],
+)
+@pytest.mark.parametrize(("estimator", "target"), [(SCNRegressor, y), (SCNClassifier, y > 0)])
+def test_an_activation_that_no_network_can_use_is_refused(estimator, target, activation, fault):
+    with pytest.raises(ValueError, match=f"The activation .*{fault}.*; it must"):
+        estimator(activation=activation, **FAST).fit(X, target)
+
+
+LABELS = np.array(["a", "b"], dtype=object)[(y > 0).astype(int)]
+
+
+def replaced(value):
+    labels = LABELS.copy()
+    labels[3] = value
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("labels", "sentence"),
+    [
+        (replaced(None), "y holds None or NaN in 1 of 40 rows; leave out"),
+        (list(replaced(None)), "y holds None or NaN in 1 of 40 rows; leave out"),
+        (replaced(np.nan), "y holds None or NaN in 1 of 40 rows; leave out"),
+        (replaced(7), "different types, number, str; make them one type"),
+        (list(replaced(7)), "different types, number, str; make them one type"),
+        (replaced(True), "different types, bool, str"),
+        (np.array([1, True] * 20, dtype=object), "different types, bool, number"),
+    ],
+)
+@pytest.mark.parametrize("estimator", [SCNClassifier, SCNEnsembleClassifier])
+def test_labels_of_different_types_are_refused(estimator, labels, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        estimator().fit(X, labels)
+
+
+def test_labels_of_different_types_in_chunks_are_refused():
+    chunks = Chunks(lambda: iter([(X[:20], LABELS[:20]), (X[20:], np.ones(20, dtype=object))]))
+    with pytest.raises(ValueError, match="different types, number, str"):
+        SCNClassifier().fit(chunks)
+
+
+MASKED = np.ma.masked_greater(X, 1.5)
+
+
+@pytest.mark.parametrize("estimator", [SCNRegressor, SCNEnsembleRegressor])
+def test_masked_values_are_refused(estimator):
+    with pytest.raises(ValueError, match=r"X is a masked array with \d+ masked values, .*SimpleImputer on X.filled"):
+        estimator().fit(MASKED, y)
+    with pytest.raises(ValueError, match="y is a masked array with 1 masked value"):
+        estimator().fit(X, np.ma.masked_equal(y, y[3]))
+    with pytest.raises(ValueError, match="sample_weight is a masked array"):
+        estimator().fit(X, y, sample_weight=np.ma.masked_greater(np.abs(y), 1.0))
+    member = SCNRegressor(**FAST)
+    model = (member if estimator is SCNRegressor else estimator(member, n_members=2)).fit(np.ma.masked_array(X), y)
+    with pytest.raises(ValueError, match="X is a masked array"):
+        model.predict(MASKED)
+
+
+def test_masked_values_in_chunks_are_refused():
+    with pytest.raises(ValueError, match="X is a masked array"):
+        SCNRegressor().fit(Chunks(lambda: iter([(MASKED, y)])))
 
 
 def test_a_refused_fit_leaves_the_estimator_as_it_was():

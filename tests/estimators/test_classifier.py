@@ -5,7 +5,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_iris, load_wi
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from skscn import SCNClassifier
+from skscn import SCNClassifier, SCNEnsembleClassifier
 from skscn.estimators._calibration import calibrate
 from skscn.output_weights import ALGORITHMS
 
@@ -60,7 +60,7 @@ def test_good_probabilities_are_left_almost_as_they_are():
     rng = np.random.default_rng(0)
     truth = softmax(rng.normal(size=(20_000, 3)), axis=1)
     labels = (rng.random((20_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    calibration = calibrate(truth, labels, None, nodes_per_row=0.0)
+    calibration = calibrate(truth, labels, None, weight=20_000, nodes=0)
     np.testing.assert_allclose(calibration.probabilities(truth), truth, atol=0.02)
 
 
@@ -98,3 +98,31 @@ def test_weights_count_rows():
     weighted = SCNClassifier(**FAST).fit(X, y, sample_weight=counts)
     repeated = SCNClassifier(**FAST).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.predict_proba(X), repeated.predict_proba(X), atol=1e-4)
+
+
+def test_separable_classes_leave_some_doubt():
+    """300 rows that a binary feature decides say that the other class has about one row in 300, not one in 10¹⁹."""
+    feature = np.arange(300)[:, np.newaxis] % 2
+    model = SCNClassifier(random_state=0).fit(feature, feature[:, 0])
+    smallest = model.predict_proba(feature).min()
+    assert 1e-4 < smallest < 0.02
+
+
+def test_one_network_is_not_overconfident_on_wine():
+    rows, classes = load_wine(return_X_y=True)
+    losses = []
+    for seed in range(3):
+        rows_train, rows_test, train, test = train_test_split(
+            rows, classes, test_size=0.3, stratify=classes, random_state=seed
+        )
+        model = SCNClassifier(random_state=seed).fit(rows_train, train)
+        losses.append(log_loss(test, model.predict_proba(rows_test)))
+    assert np.mean(losses) < 0.15
+
+
+def test_members_of_ensembles_are_calibrated_for_their_average():
+    separable = np.arange(300)[:, np.newaxis] % 2
+    ensemble = SCNEnsembleClassifier(n_members=2, random_state=0).fit(separable, separable[:, 0])
+    alone = SCNClassifier(random_state=0).fit(separable, separable[:, 0])
+    sharp, careful = (model.predict_proba(separable).max() for model in (ensemble.members_[0], alone))
+    assert sharp > careful

@@ -12,7 +12,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
-from sklearn.pipeline import Pipeline
+from sklearn.compose import ColumnTransformer
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import skscn
 from skscn.tables import TableEncoder
@@ -63,6 +66,17 @@ def models():
     features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
     yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
     network = skscn.SCNRegressor(**SMALL, early_stopping=False)
+    holes = np.where(X > 0.9, np.nan, X)
+    scalers = [SimpleImputer(add_indicator=True), StandardScaler(), MinMaxScaler(), MaxAbsScaler(), RobustScaler()]
+    yield "Pipeline-scaled", make_pipeline(*scalers, skscn.SCNRegressor(**SMALL)).fit(holes, Y)
+    columns = ColumnTransformer(
+        [
+            ("scaled", make_pipeline(SimpleImputer(strategy="median"), StandardScaler()), [0]),
+            ("category", OneHotEncoder(handle_unknown="ignore"), [False, True, False]),
+        ],
+        remainder="passthrough",
+    )
+    yield "Pipeline-columns", make_pipeline(columns, skscn.SCNRegressor(**SMALL)).fit(np.round(X, 1), Y)
     yield "Pipeline-table", Pipeline([("table", TableEncoder(2)), ("network", network)]).fit(TABLE, Y)
 
 

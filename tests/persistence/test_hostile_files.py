@@ -316,3 +316,67 @@ def test_steps_that_do_not_fit_together(path):
     about, arrays = taken_apart("Pipeline-table")
     about["model"]["steps"][0][1]["json"]["columns"].pop()
     assert "columns and the next one takes" in refusal(path, mutations.put_together(about, arrays))
+
+
+SCALED, COLUMNS = ("model", "steps"), ("model", "steps", 0, 1)
+IMPUTER, SCALER = (*SCALED, 0, 1), (*SCALED, 1, 1)
+PARTS = (*COLUMNS, "transformers")
+ENCODER = (*PARTS, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "place", "value", "reason"),
+    [
+        ("Pipeline-scaled", (*SCALER, "learnt", "n_features_in_"), 9, "for 9 inputs and has arrays for"),
+        ("Pipeline-scaled", (*SCALER, "learnt", "transform"), 1, "consists of"),
+        ("Pipeline-scaled", (*SCALER, "learnt", "mean_", "type"), "object", "type is 'object'"),
+        ("Pipeline-scaled", (*SCALER, "learnt", "n_samples_seen_"), "60", "n_samples_seen_ is '60'"),
+        ("Pipeline-scaled", (*SCALER, "parameters", "with_mean"), "maybe", "with_mean"),
+        ("Pipeline-scaled", (*SCALER, "parameters", "__init__"), 1, "has no parameter"),
+        ("Pipeline-scaled", (*IMPUTER, "parameters", "strategy"), {"function": {"name": "eval"}}, "strategy"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "type"), "datetime64[ns]", "type is"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "statistics", "values"), [1.0], "for other columns"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "statistics", "values"), [1.0, "a", 2.0], "statistics holds 'a'"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "indicated"), None, "for other columns"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "indicated", "values"), [0, 99], "columns that it does not have"),
+        ("Pipeline-columns", (*COLUMNS, "transformers"), {}, "no list of transformers"),
+        ("Pipeline-columns", (*COLUMNS, "n_features_in_"), 2**40, "inputs, and columns or names for others"),
+        ("Pipeline-columns", (*COLUMNS, "feature_names_in_"), ["a"], "columns or names for others"),
+        ("Pipeline-columns", (*COLUMNS, "sparse_output_"), 2, "sparse_output_ is 2"),
+        ("Pipeline-columns", (*PARTS, 0), "drop", "a transformer of"),
+        ("Pipeline-columns", (*PARTS, 0, 0), "category", "not a ColumnTransformer|array"),
+        ("Pipeline-columns", (*PARTS, 0, 1), "eval", "none of the models known here"),
+        ("Pipeline-columns", (*PARTS, 0, 2), [7], "not among the 3 inputs"),
+        ("Pipeline-columns", (*PARTS, 0, 2), ["a"], "not among the 3 inputs"),
+        ("Pipeline-columns", (*PARTS, 0, 2), [[0]], "has the columns"),
+        ("Pipeline-columns", (*PARTS, 0, 2), [0, 1], "takes 1 columns and is given 2"),
+        ("Pipeline-columns", (*PARTS, 2, 2), [0, 2], "not what the other columns leave"),
+        ("Pipeline-columns", (*ENCODER, "learnt", "categories_"), [], "more or fewer columns"),
+        ("Pipeline-columns", (*ENCODER, "learnt", "categories_", 0, "values"), [[]], "holds"),
+        ("Pipeline-columns", (*ENCODER, "learnt", "categories_", 0, "values"), [0.5], "columns and the next one takes"),
+        ("Pipeline-columns", (*ENCODER, "parameters", "min_frequency"), 2, "min_frequency"),
+        ("Pipeline-columns", (*ENCODER, "parameters", "dtype"), {"dtype": "object"}, "dtype is 'object'"),
+        ("Pipeline-columns", (*ENCODER, "parameters", "dtype"), {"dtype": ["float64"]}, "dtype is"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_a_transformer_that_says_something_impossible(name, place, value, reason, path):
+    about, arrays = mutations.taken_apart((FILES.parent / "0.2.0" / f"{name}.scn").read_bytes())
+    at(about, *place[:-1])[place[-1]] = value
+    said = refusal(path, mutations.put_together(about, arrays))
+    assert any(words in said for words in reason.split("|")), said
+
+
+@pytest.mark.parametrize(
+    ("array", "change", "reason"),
+    [
+        ("standardscaler.scale_", zero, "holds numbers below"),
+        ("standardscaler.scale_", lambda a: a * np.nan, "not finite"),
+        ("standardscaler.mean_", lambda a: a[:1], "which it should not be"),
+        ("minmaxscaler.data_range_", lambda a: -1.0 - a, "holds numbers below 0.0"),
+    ],
+)
+def test_arrays_of_a_scaler_that_no_scaler_has(array, change, reason, path):
+    about, arrays = mutations.taken_apart((FILES.parent / "0.2.0" / "Pipeline-scaled.scn").read_bytes())
+    arrays[array] = np.ascontiguousarray(change(arrays[array]))
+    assert reason in refusal(path, mutations.put_together(about, arrays))

@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 import skops.io
 from sklearn.base import clone
+from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -196,8 +197,8 @@ class SCNRegressorOfMine(SCNRegressor):
     ("model", "reason"),
     [
         (SCNRegressor(), "is not fitted"),
-        (StandardScaler(), "not one of the models that files can hold: SCNRegressor"),
-        (make_pipeline(StandardScaler(), SCNRegressor(**SMALL)).fit(X, Y), "StandardScaler is not one of the models"),
+        (StandardScaler(), "this StandardScaler is not fitted"),
+        (LinearRegression().fit(X, Y), "not one of the models that files can hold: SCNRegressor"),
         (make_pipeline(SCNRegressor(**SMALL), memory="here"), "set them to None"),
         (SCNRegressor(**SMALL, configuration=OwnSearch((1.0,))).fit(X, Y), "enter its class in"),
         (SCNRegressorOfMine(**SMALL).fit(X, Y), "SCNRegressorOfMine is not one of the models"),

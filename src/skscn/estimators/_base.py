@@ -16,7 +16,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from skscn.activations import ACTIVATIONS, Activation, resolve_activation
+from skscn.activations import ACTIVATIONS, Activation, check_activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
@@ -38,6 +38,7 @@ from skscn.output_weights import OutputWeights
 from skscn.progress import Progress, current_listener
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
 from skscn.rows._collections import Collections, read_collections
+from skscn.rows._masked import refuse_masked
 from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user says so.
@@ -180,12 +181,14 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _validated(self, X):
         check_is_fitted(self, "network_")
+        refuse_masked(X=X)
         with naming_encoder():
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
     def _validated_training(self, X, y, **checks) -> tuple:
         """X and y for a fit; what cannot be fitted is refused before anything changes."""
         self._configuration()
+        check_activation(resolve_activation(self.activation))
         reset = not self._is_continued()
         with naming_encoder():
             return validate_data(self, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, **checks)
@@ -204,6 +207,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if isinstance(X, str | Path):
             X, y = Chunks(X, y), None
         if not isinstance(X, Chunks):
+            refuse_masked(X=X, y=y, sample_weight=sample_weight)
             yield *self._validated_training(X, y, **checks), sample_weight
             return
         if y is not None or sample_weight is not None:

@@ -1,21 +1,32 @@
 """From least-squares outputs to class probabilities.
 
 Trained on class indicators, the outputs f_k(x) estimate P(k|x), but may be negative and may be too sure or not sure
-enough. Probabilities are p_k ∝ s(f_k)^γ with a smooth floor s(f) = (f + √(f² + 4ε²))/2, mixed with equal probabilities.
-The order of the classes stays as it was.
+enough. Probabilities are p_k ∝ s(f_k)^γ with a smooth floor s(f) = (f + √(f² + 4ε²))/2, perhaps mixed with equal
+probabilities. The order of the classes stays as it was.
 
-γ and ε minimise the log loss of the leave-one-out outputs, which growth leaves at no further cost. Those outputs are
-optimistic, because the nodes were selected on all rows, and the more so the more nodes there are for each row; the
-share of equal probabilities grows with that ratio.
+γ and ε minimise the log loss of the leave-one-out outputs, which growth leaves at no further cost. Where those are all
+right, the minimum is at a γ that makes every probability 0 or 1, and even where they are not, they are optimistic,
+because the nodes were selected on all rows. What allows for that depends on how the network is used:
+
+- one network on its own learns from smoothed labels, as in Platt scaling: with n rows and K classes a row counts as
+  one of its own class with weight n/(n + K), and otherwise as a draw from the class frequencies. No probability then
+  gains from being far below 1/(n + K);
+- networks that are averaged disagree where they are unsure, so each of them learns from the labels as they are; its
+  probabilities are mixed with equal ones, the more the more nodes there are for each row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from scipy.special import log_softmax, softmax
+
+from skscn.kernels import blocks
 
 _FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 _LARGEST_EXPONENT = 30.0
@@ -33,26 +44,60 @@ class Calibration:
 
     def probabilities(self, outputs: np.ndarray) -> np.ndarray:
         """Probabilities of shape (n, classes) for outputs of that shape."""
-        probabilities = softmax(self.exponent * _log_floored(outputs, self.floor), axis=1)
-        return (1.0 - self.equal_share) * probabilities + self.equal_share / outputs.shape[1]
+        probabilities = np.empty(outputs.shape)
+        for rows in blocks(*outputs.shape):
+            powers = softmax(self.exponent * _log_floored(outputs[rows], self.floor), axis=1)
+            probabilities[rows] = (1.0 - self.equal_share) * powers + self.equal_share / outputs.shape[1]
+        return probabilities
+
+
+_averaged: ContextVar[bool] = ContextVar("averaged", default=False)
+
+
+@contextmanager
+def averaged() -> Iterator[None]:
+    """Calibrate networks that are fitted within this context for the average of their probabilities."""
+    token = _averaged.set(True)
+    try:
+        yield
+    finally:
+        _averaged.reset(token)
 
 
 def calibrate(
-    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, nodes_per_row: float
+    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, nodes: int
 ) -> Calibration:
-    """The calibration of lowest log loss for leave-one-out outputs (n, classes) and numbers of the true classes."""
-    _, exponent, floor = min(_fit_exponent(outputs, labels, sample_weight, floor) for floor in _FLOORS)
-    return Calibration(exponent, floor, equal_share=min(1.0, nodes_per_row) ** 2 / 2)
+    """The calibration of lowest log loss for leave-one-out outputs (n, classes) and numbers of the true classes.
+
+    Parameters
+    ----------
+    outputs, labels, sample_weight
+        Of the training rows, or of some of them.
+    weight : float
+        Of all training rows.
+    nodes : int
+        Nodes of the network.
+    """
+    classes = outputs.shape[1]
+    indicators = np.eye(classes)[labels]
+    if _averaged.get():
+        smoothing, equal_share = 0.0, min(1.0, nodes / weight) ** 2 / 2
+    else:
+        smoothing, equal_share = classes / (weight + classes), 0.0
+    frequencies = np.average(indicators, axis=0, weights=sample_weight)
+    targets = (1.0 - smoothing) * indicators + smoothing * frequencies
+    _, exponent, floor = min(_fit_exponent(outputs, targets, sample_weight, floor) for floor in _FLOORS)
+    return Calibration(exponent, floor, equal_share)
 
 
 def _fit_exponent(
-    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, floor: float
+    outputs: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None, floor: float
 ) -> tuple[float, float, float]:
     logarithms = _log_floored(outputs, floor)
-    rows = np.arange(len(labels))
 
     def log_loss(exponent: float) -> float:
-        return float(-np.average(log_softmax(exponent * logarithms, axis=1)[rows, labels], weights=sample_weight))
+        losses = -(targets * log_softmax(exponent * logarithms, axis=1)).sum(axis=1)
+        return float(np.average(losses, weights=sample_weight))
 
     # The log loss is convex in the exponent, so a bounded search finds its minimum.
     found = minimize_scalar(log_loss, bounds=(0.0, _LARGEST_EXPONENT), method="bounded")

@@ -6,6 +6,7 @@ from sklearn.base import ClassifierMixin, _fit_context
 from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
 from skscn.estimators._data import labels_of
 from skscn.estimators._docs import document
+from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._scn import BaseSCN
 from skscn.estimators._training import Training
@@ -54,6 +55,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         self
         """
+        check_labels(y)
         with self._opened(X, y, sample_weight) as rows:
             data = self._training_data(rows, "classification")
             self._check_classes(data.classes)
@@ -81,7 +83,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             _class_outputs(outputs),
             labels_of(data.targets),
             data.sample_weight,
-            nodes_per_row=settled.output_weights.nodes / settled.rows.weight,
+            weight=settled.rows.weight,
+            nodes=settled.output_weights.nodes,
         )
         learnt = super()._fitted_attributes(training, seed)
         return {**learnt, "classes_": data.classes, "calibration_": calibration}

@@ -20,6 +20,7 @@ from skscn.estimators._data import (
     labels_of,
     largest_weight,
 )
+from skscn.estimators._labels import check_labels
 from skscn.rows._collections import Collections
 from skscn.rows._parts import Part, Parts
 from skscn.rows.dask import DaskRows
@@ -63,7 +64,9 @@ class DaskData(TrainingData):
     def classification(cls, collections: Collections) -> DaskData:
         """Rows with indicators of their classes as targets."""
         largest = _largest_weight(collections.blocks)
-        classes = np.unique(np.concatenate(collections.blocks.map(_classes_in, largest)))
+        found = np.concatenate(collections.blocks.map(_classes_in, largest))
+        check_labels(found)
+        classes = np.unique(found)
         # As if there were several rows of each, for which scikit-learn does not ask whether they are classes at all.
         check_classification_targets(np.tile(classes, 3))
         parts = _prepared(collections, partial(_indicated, classes=classes))
@@ -175,6 +178,7 @@ def _target_kind(block: Block) -> tuple[tuple, np.dtype]:
 def _classes_in(block: Block, largest: float) -> np.ndarray:
     if block.y.ndim != 1 and block.y.shape[1:] != (1,):
         raise ValueError(f"y must have one column of classes, not the shape {block.y.shape}.")
+    check_labels(block.y)
     return np.unique(block.y.reshape(-1)[_weights(block) / largest > 0.0])
 
 

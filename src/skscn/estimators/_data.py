@@ -13,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from skscn.activations import Activation
+from skscn.estimators._labels import check_labels
 from skscn.rows import StretchedRows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
@@ -116,6 +117,7 @@ class ArrayData(TrainingData):
     @classmethod
     def classification(cls, X, y: np.ndarray, sample_weight) -> ArrayData:
         """Rows with indicators of their classes as targets."""
+        check_labels(y)
         check_classification_targets(y)
         X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
         classes, labels = np.unique(y, return_inverse=True)

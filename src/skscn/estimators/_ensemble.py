@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from itertools import takewhile
@@ -27,16 +28,19 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
+from skscn.estimators._calibration import averaged
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators._early_stopping import HELD_OUT
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._intervals import Conformal, choose_scale, learn_size
+from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
 from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.progress import Listener, current_listener, listening
 from skscn.rows import Chunks, is_dask
+from skscn.rows._masked import refuse_masked
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
@@ -46,6 +50,8 @@ _SCALE_FOLDS = 5
 _ROWS_FOR_SCALE = 50
 # With validation="last" a member holds out between half and one and a half times its validation_fraction.
 _SHARES_HELD_OUT = (0.5, 1.5)
+# Rows that members predict at a time.
+_BLOCK = 8192
 
 
 class _BaseEnsemble(BaseEstimator, ABC):
@@ -196,11 +202,31 @@ class _BaseEnsemble(BaseEstimator, ABC):
             )
         return nonnegative_weights(out_of_bag.errors(), equal)
 
-    def _responses(self, X) -> np.ndarray:
-        """What each member says about each row: shape (n_members, n_samples, ...)."""
+    def _by_blocks(self, X, answer: Callable[..., tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
+        """What a function makes of rows, arrays with one entry a row, called with a block of rows at a time.
+
+        So the answers of all members to all rows are never in memory at once.
+        """
         check_is_fitted(self, "members_")
+        refuse_masked(X=X)
         with naming_encoder():
             X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        n_rows = X.shape[0]
+        first = answer(X[:_BLOCK])
+        if n_rows <= _BLOCK:
+            return first
+        answers = tuple(np.empty((n_rows, *values.shape[1:]), values.dtype) for values in first)
+        for start in range(0, n_rows, _BLOCK):
+            for whole, values in zip(answers, answer(X[start : start + _BLOCK]) if start else first, strict=True):
+                whole[start : start + _BLOCK] = values
+        return answers
+
+    def _mean_and_spread(self, X) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and standard deviation of what the members say about validated rows."""
+        return _mean_and_spread(self._responses(X), self.weights_)
+
+    def _responses(self, X) -> np.ndarray:
+        """What each member says about each of some validated rows: shape (n_members, n_samples, ...)."""
         return np.stack(
             [
                 getattr(member, self._response)(_columns(X, features))
@@ -302,6 +328,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
         with naming_encoder():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, multi_output=True, y_numeric=True)
         data = self._rows(X, y, y, checked_weights(sample_weight, X))
@@ -331,8 +358,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
             Their standard deviation, if asked for. It says how much the members disagree and leaves out the noise of
             the target; :meth:`predict_interval` has both.
         """
-        predictions = self._responses(X)
-        mean, spread = _mean_and_spread(predictions, self.weights_)
+        mean, spread = self._by_blocks(X, self._mean_and_spread)
         return (mean, spread) if return_std else mean
 
     @lazily
@@ -365,15 +391,19 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must lie between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
-        mean, spread = self.predict(X, return_std=True)
+        check_is_fitted(self, "members_")
         if self._conformal is None:
             raise ValueError(
                 f"predict_interval learns from out-of-bag rows, and there are none; {_GET_OUT_OF_BAG_ROWS}."
             )
-        with naming_encoder():
-            X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
-        half = self._conformal.half_width(X, spread.reshape(len(spread), -1), coverage).reshape(mean.shape)
-        return mean - half, mean + half
+        scale, quantile = self._conformal.scale, self._conformal.quantile(coverage)
+
+        def interval(rows) -> tuple[np.ndarray, np.ndarray]:
+            mean, spread = self._mean_and_spread(rows)
+            half = (quantile * scale.at(rows, spread.reshape(len(spread), -1))).reshape(mean.shape)
+            return mean - half, mean + half
+
+        return self._by_blocks(X, interval)
 
     def _learn_interval(self, X, out_of_bag: OutOfBag) -> Conformal | None:
         """What intervals need, from the out-of-bag rows."""
@@ -519,6 +549,8 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         self
         """
         _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
+        check_labels(y)
         with naming_encoder():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
@@ -549,7 +581,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         -------
         y : ndarray of shape (n_samples,)
         """
-        winners = self.predict_proba(X).argmax(axis=1)
+        (winners,) = self._by_blocks(X, lambda rows: (self._mean_and_spread(rows)[0].argmax(axis=1),))
         return self.classes_[winners]
 
     @lazily
@@ -564,7 +596,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
         """
-        mean, _ = _mean_and_spread(self._responses(X), self.weights_)
+        (mean,) = self._by_blocks(X, lambda rows: self._mean_and_spread(rows)[:1])
         return mean
 
     @lazily
@@ -657,7 +689,7 @@ def _grow_member(
         member.set_params(early_stopping=False)
     X = _columns(X, plan.features)
     # Sums in BLAS depend on its threads, of which a worker process may have more than this one.
-    with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere):
+    with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere), averaged():
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
     return plan.number, member, predictions, _unseen(member, weights)

@@ -46,11 +46,7 @@ class Conformal:
     scores: np.ndarray
     sample_weight: np.ndarray
 
-    def half_width(self, X, spread: np.ndarray, coverage: float) -> np.ndarray:
-        """Half the width of the interval, shape (n, outputs)."""
-        return self._quantile(coverage) * self.scale.at(X, spread)
-
-    def _quantile(self, coverage: float) -> np.ndarray:
+    def quantile(self, coverage: float) -> np.ndarray:
         """The score at rank ⌈(n + 1)·coverage⌉ of each output; n counts distinct rows, twins being no new evidence."""
         count = len(self.scores)
         order = self.scores.argsort(axis=0)

@@ -28,7 +28,7 @@ __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
 
 
 class ModelFileError(ValueError):
-    """A file that is no model, or damaged, or not to be trusted; or a model that cannot be kept in a file."""
+    """A file that is not a model, is damaged or cannot be trusted; or a model that cannot be saved."""
 
 
 _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_model")
@@ -36,6 +36,9 @@ _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_
 
 def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted estimator, or a Pipeline of parts that files can hold, to a file.
+
+    These parts are the estimators of skscn, ``TableEncoder``, and scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
+    ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``, ``ColumnTransformer`` and ``Pipeline``.
 
     What is loaded from it predicts the same, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
     metadata requests and ``set_output`` are not kept. The file appears at once: a reader sees the old one or the new

@@ -21,7 +21,7 @@ from skscn.activations import ACTIVATIONS, Activation, Function, resolve_activat
 
 # A float of Python's: compared with an int, however large, it does not overflow.
 _FINITE = sys.float_info.max
-# Of all classes together, each as long as the longest: an array of texts is as wide as that.
+# Of all classes together, each as long as the longest: an array of strings is as wide as that.
 _MOST_CHARACTERS = 2**22
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
@@ -172,7 +172,7 @@ class Number:
 
 
 class Choice:
-    """One of some texts, booleans or None."""
+    """One of some strings, booleans or None."""
 
     def __init__(self, *choices: str | bool | None):
         self.choices = choices
@@ -276,7 +276,10 @@ class OneOf:
     def write(self, value: Any, place: str, shelf: Shelf) -> dict:
         name = type(value).__name__
         if name not in self.fields:
-            raise UnusableError(f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}")
+            raise UnusableError(
+                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; of an estimator "
+                "within another one, such as regressor_ or best_estimator_, save that one"
+            )
         return {"class": name, **self.fields[name].write(value, place, shelf)}
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
@@ -290,7 +293,7 @@ class OneOf:
 
 
 class Activations:
-    """An activation, by its name; one that is not registered has to be given again by who reads the file."""
+    """An activation, by its name; one that is not registered has to be given again by whoever reads the file."""
 
     def write(self, value: Activation | Function, place: str, shelf: Shelf) -> dict:
         activation = resolve_activation(value)
@@ -323,13 +326,13 @@ _LABELS: dict[str, tuple[type, ...]] = {
 
 
 class Labels:
-    """Classes: numbers, booleans or texts, in their order."""
+    """Classes: numbers, booleans or strings, in their order."""
 
     def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
         kind = {"U": "str"}.get(value.dtype.kind, value.dtype.name)
         if kind not in _LABELS:
             raise UnusableError(
-                f"{place} is an array of {value.dtype}; numbers, booleans and texts can be kept in files"
+                f"{place} is an array of {value.dtype}; numbers, booleans and strings can be kept in files"
             )
         return {"type": kind, "values": [_plain_label(label, place) for label in value.tolist()]}
 
@@ -340,7 +343,7 @@ class Labels:
         if not isinstance(values, list) or not all(type(value) in types for value in values):
             raise UnusableError(f"{place} is {shortened(stored)}")
         if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
-            raise UnusableError(f"{place} holds texts that are too long for so many classes")
+            raise UnusableError(f"{place} holds strings that are too long for {len(values)} classes")
         try:
             labels = np.array(values, dtype=kind)
             # NaN is no class, and every class is there once, in rising order.
@@ -350,6 +353,57 @@ class Labels:
         if not in_order or len(labels) < 2 or sizes.setdefault("c", len(labels)) != len(labels):
             raise UnusableError(f"{place} does not hold classes in rising order")
         return labels
+
+
+class Values:
+    """An array of one dimension whose values stand in the header: numbers, booleans or strings.
+
+    Parameters
+    ----------
+    nan : bool
+        Whether NaN and None, which stand for missing values, may be among them.
+    """
+
+    def __init__(self, *, nan: bool = False):
+        self.nan = nan
+
+    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
+        kind = {"U": "str"}.get(value.dtype.kind, value.dtype.name)
+        if kind not in _LABELS:
+            raise UnusableError(
+                f"{place} is an array of {value.dtype}; numbers, booleans and strings can be kept in files"
+            )
+        return {"type": kind, "values": [self._written(item, place) for item in value.tolist()]}
+
+    def _written(self, item: Any, place: str) -> Any:
+        if self.nan and (item is None or (type(item) is float and not np.isfinite(item))):
+            return {"float": str(item)} if item is not None else None
+        return _plain_label(item, place)
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
+        check_keys(stored, ("type", "values"), place)
+        kind, items = stored["type"], stored["values"]
+        types = _LABELS.get(kind, ()) if isinstance(kind, str) else ()
+        if not types or not isinstance(items, list):
+            raise UnusableError(f"{place} is {shortened(stored)}")
+        values = [self._read(item, kind, types, place) for item in items]
+        if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
+            raise UnusableError(f"{place} holds strings that are too long for {len(values)} values")
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        try:
+            return array if kind == "object" else np.array(values, dtype=kind)
+        except OverflowError as error:
+            raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
+
+    def _read(self, item: Any, kind: str, types: tuple[type, ...], place: str) -> Any:
+        if type(item) in types:
+            return item
+        if self.nan and item is None and kind == "object":
+            return None
+        if self.nan and float in types and item in ({"float": "nan"}, {"float": "inf"}, {"float": "-inf"}):
+            return float(item["float"])
+        raise UnusableError(f"{place} holds {shortened(item)}")
 
 
 class Names:
@@ -368,13 +422,21 @@ class Names:
 
 def _plain_label(label: Any, place: str) -> str | bool | int | float:
     if type(label) not in (str, bool, int, float):
-        raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and texts can be kept in files")
+        raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and strings can be kept in files")
     return label
 
 
 def at(place: str, name: str | int) -> str:
     """The place of a part within its whole."""
     return f"{place}.{name}" if place else str(name)
+
+
+def check_class(value: Any, cls: type) -> None:
+    """Refuse another class, which may have the same name."""
+    if type(value) is not cls:
+        raise UnusableError(
+            f"its class is {type(value).__module__}.{type(value).__qualname__}, not {cls.__module__}.{cls.__name__}"
+        )
 
 
 def check_keys(stored: Any, wanted: Collection[str], place: str) -> None:

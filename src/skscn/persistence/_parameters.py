@@ -16,6 +16,7 @@ from skscn.persistence._fields import Activations, Array, Shelf, UnusableError, 
 
 _PLAIN = (str, bool, int, type(None))
 _ACTIVATIONS = Activations()
+_DTYPES = ("bool", "int32", "int64", "float32", "float64")
 _TWISTER = Array(np.uint32, "k")
 
 
@@ -46,7 +47,7 @@ def _write(value: Any, place: str, shelf: Shelf) -> Any:
     if callable(value):
         return {"function": _ACTIVATIONS.write(value, place, shelf)}
     raise UnusableError(
-        f"{place}={shortened(value)} cannot be kept in a file; numbers, texts, tuples and arrays of numbers, and the "
+        f"{place}={shortened(value)} cannot be kept in a file; numbers, strings, tuples and arrays of numbers, and the "
         "parts of skscn can"
     )
 
@@ -167,6 +168,18 @@ def _read_estimator(stored: Any, place: str, shelf: Shelf) -> BaseEstimator:
     return cls(**read_parameters(cls, stored["parameters"], place, shelf))
 
 
+def _write_dtype(value: Any, place: str, shelf: Shelf) -> str:
+    if not (isinstance(value, np.dtype) or issubclass(value, np.generic)) or np.dtype(value).name not in _DTYPES:
+        raise UnusableError(f"{place}={shortened(value)} cannot be kept in a file; of types, {', '.join(_DTYPES)} can")
+    return np.dtype(value).name
+
+
+def _read_dtype(stored: Any, place: str, shelf: Shelf) -> type:
+    if not isinstance(stored, str) or stored not in _DTYPES:
+        raise UnusableError(f"{place} is {shortened(stored)}")
+    return np.dtype(stored).type
+
+
 class _Form(NamedTuple):
     """How values of some class are written and read."""
 
@@ -180,6 +193,7 @@ _FORMS: dict[str, _Form] = {
     "list": _Form(list, _write_items, _read_items),
     "tuple": _Form(tuple, _write_items, lambda *stored: tuple(_read_items(*stored))),
     "array": _Form(np.ndarray, _write_array, _read_array),
+    "dtype": _Form((type, np.dtype), _write_dtype, _read_dtype),
     "path": _Form(Path, lambda value, place, shelf: str(value), _read_path),
     "function": _Form(Activation, _ACTIVATIONS.write, _ACTIVATIONS.read_as_given),
     "configuration": _Form(Configuration, _write_configuration, _read_configuration),

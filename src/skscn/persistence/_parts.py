@@ -46,10 +46,12 @@ from skscn.persistence._fields import (
     Sparse,
     UnusableError,
     at,
+    check_class,
     check_keys,
     shortened,
 )
 from skscn.persistence._parameters import read_parameters, write_parameters
+from skscn.persistence._transformers import TRANSFORMERS, Columns, width_of, written_step
 from skscn.scaling import SCALINGS, QuantileScaling, Scaling
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
@@ -119,14 +121,6 @@ _NETWORK = Record(
 )
 
 
-def _check_class(value: Any, cls: type) -> None:
-    """A class of the same name may be another one."""
-    if type(value) is not cls:
-        raise UnusableError(
-            f"its class is {type(value).__module__}.{type(value).__qualname__}, not {cls.__module__}.{cls.__name__}"
-        )
-
-
 class _History:
     """A history, as plain arrays."""
 
@@ -161,7 +155,7 @@ class _Estimator:
         self.fields = {**fields, "feature_names_in_": Optional(Names())}
 
     def write(self, value: BaseEstimator, place: str, shelf: Shelf) -> dict:
-        _check_class(value, self.cls)
+        check_class(value, self.cls)
         try:
             check_is_fitted(value)
         except NotFittedError as error:
@@ -304,14 +298,14 @@ class _Pipeline:
     """A pipeline of parts that files can hold."""
 
     def write(self, value: Pipeline, place: str, shelf: Shelf) -> dict:
-        _check_class(value, Pipeline)
+        check_class(value, Pipeline)
         if value.memory is not None or value.transform_input is not None:
             raise UnusableError("a Pipeline is kept without memory and transform_input; set them to None")
-        steps = [[name, self._write_step(step, at(place, name), shelf)] for name, step in value.steps]
+        steps = [[name, self._write_step(name, step, at(place, name), shelf)] for name, step in value.steps]
         return {"steps": steps, "verbose": bool(value.verbose)}
 
-    def _write_step(self, step: Any, place: str, shelf: Shelf) -> Any:
-        return _NOTHING if step in (None, _NOTHING) else _STEPS.write(step, place, shelf)
+    def _write_step(self, name: str, step: Any, place: str, shelf: Shelf) -> Any:
+        return _NOTHING if step in (None, _NOTHING) else written_step(_STEPS, name, step, place, shelf)
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Pipeline:
         check_keys(stored, ("steps", "verbose"), place)
@@ -331,7 +325,7 @@ class _Pipeline:
     def _check_widths(self, steps: list[Any]) -> None:
         """What a step gives must be as wide as what the next one takes, as far as they say so."""
         for step, following in pairwise(steps):
-            width = getattr(step, "_n_features_out", None)
+            width = width_of(step)
             if width is not None and width != getattr(following, "n_features_in_", width):
                 raise UnusableError(f"a step gives {width} columns and the next one takes {following.n_features_in_}")
 
@@ -389,8 +383,10 @@ MODELS: dict[str, Field] = {
     ),
     "Pipeline": _Pipeline(),
     "TableEncoder": ByJson("skscn.tables", "TableEncoder"),
+    **TRANSFORMERS,
 }
 _STEPS = OneOf("models", MODELS)
+MODELS["ColumnTransformer"] = Columns(_STEPS)
 
 
 def write_model(model: Any, shelf: Shelf) -> dict:

@@ -13,6 +13,7 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
+from skscn.rows._cluster import scheduler
 from skscn.rows._stretches import stretch_length
 
 # Shares that are added up by one task.
@@ -166,7 +167,7 @@ def persisted(values: Sequence) -> list:
 
 def computed(values: Sequence) -> list:
     """Values brought to the driver."""
-    return list(_dask().compute(*values))
+    return list(_dask().compute(*values, scheduler=scheduler()))
 
 
 def reduced(shares: list, combine: Callable) -> Any:

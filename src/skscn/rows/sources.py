@@ -19,6 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from skscn.extras import optional
+from skscn.rows._masked import refuse_masked
 from skscn.words import listed, not_found, refuse_twins
 
 _SMALLEST_MEMORY_LIMIT = 256 * 2**20
@@ -261,6 +262,7 @@ class _Chunk:
                 f"A chunk is a tuple (X, y) or (X, y, sample_weight), but chunk {number} is {type(values).__name__}."
             )
         X, y, weight = (*values, None)[:3]
+        refuse_masked(X=X, y=y, sample_weight=weight)
         self.X = X.tocsr() if sparse.issparse(X) else _with_shape(X)
         self.y = _with_shape(y)
         self.weight = None if weight is None else _with_shape(weight)

@@ -1,0 +1,82 @@
+"""Waiting for a Dask cluster, and saying so where it waits for workers that are paused for lack of memory.
+
+A worker pauses when its memory is nearly full, and begins no task until there is room; the parts of a fit stay in
+memory as long as the fit lasts, so there may never be any.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from skscn.extras import optional
+
+# Seconds after which waiting is long enough to ask what the workers do.
+INTERVAL = 10.0
+
+
+def scheduler() -> Callable | None:
+    """What computes graphs here: a cluster that is watched, or None for whatever Dask would take."""
+    get = optional("dask.base", "Training on Dask collections").get_scheduler()
+    client = getattr(get, "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info") or _within_a_task():
+        return None
+    return partial(watched, client, interval=INTERVAL)
+
+
+def _within_a_task() -> bool:
+    """Whether this runs on a worker, where a client that waits has to leave its thread to others, as ``get`` does."""
+    try:
+        optional("distributed", "Training on a Dask cluster").get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def watched(client, graph, keys, *, interval: float, **settings) -> Any:
+    """The values of keys of a graph, as ``client.get`` has them; every ``interval`` seconds a look at the workers."""
+    distributed = optional("distributed", "Training on a Dask cluster")
+    packed = client.get(graph, keys, sync=False, **settings)
+    futures = distributed.futures_of(packed)
+    try:
+        wait_for(partial(distributed.wait, futures, timeout=interval), client.scheduler_info)
+        return client.gather(packed)
+    finally:
+        for future in futures:
+            future.release()
+
+
+def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping]) -> None:
+    """Wait until a function no longer raises TimeoutError; warn, once, if workers are paused in the meantime."""
+    warned = False
+    while True:
+        try:
+            wait()
+        except TimeoutError:
+            paused = None if warned else paused_workers(scheduler_info())
+            if paused:
+                warnings.warn(paused, RuntimeWarning, stacklevel=2)
+                warned = True
+        else:
+            return
+
+
+def paused_workers(info: Mapping) -> str | None:
+    """A sentence about the workers that are paused, from what the scheduler knows; None if none is."""
+    workers = info["workers"]
+    paused = {address: worker for address, worker in workers.items() if worker.get("status") == "paused"}
+    if not paused:
+        return None
+    address, worker = next(iter(paused.items()))
+    return (
+        f"{len(paused)} of {len(workers)} Dask workers are paused for lack of memory, and the fit waits for them "
+        f"({address} uses {_memory(worker)}); give the workers more memory or the cluster more workers, or lower "
+        "max_nodes: nodes take 8 bytes a row each."
+    )
+
+
+def _memory(worker: Mapping) -> str:
+    used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
+    return f"{used / 1e9:.1f} GB" + (f" of {limit / 1e9:.1f} GB" if limit else "")
