@@ -151,7 +151,7 @@ def fit(
     Numbers, text, dates, booleans and missing values are handled; notes say how. Where a column of dates rises with
     the rows, they are a series: the model is tested on later rows than it was trained on.
 
-    Ctrl-C keeps what has grown, beside MODEL if that exists already, says so, and exits with 130.
+    Ctrl-C keeps what has grown, next to MODEL if that exists already, says so, and exits with 130.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
@@ -213,7 +213,7 @@ def predict(
 
 @app.command()
 def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Say how good a model is on a table that has the target, beside predicting the mean or the most frequent class.
+    """Say how good a model is on a table with the target, compared with predicting the mean or the most frequent class.
 
     Example: skscn evaluate houses.scn sold.csv
     """

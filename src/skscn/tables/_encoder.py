@@ -22,16 +22,16 @@ _TIME = "time"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
-    """Encode a table of numbers, texts, dates and truth values as an array of numbers.
+    """Encode a table of numbers, text, dates and booleans as an array of numbers.
 
-    - Numbers stay as they are; texts that are numbers ("1,234", "12 %") are read as such.
-    - Texts and categoricals become a column of 0 and 1 for each of their most frequent categories and, where there are
-      more, one for all others; a category that training did not have goes there too, or is 0 everywhere.
+    - Numbers stay as they are; text columns that hold numbers ("1,234", "12 %") are read as such.
+    - Text columns and categoricals become a column of 0 and 1 for each of their most frequent categories and, where
+      there are more, one for all others; a category not seen in training goes there too, or is 0 everywhere.
     - Dates become days since 1970 began, and sine and cosine of their place in the year, the week and the day where
       they span more than one; times of the day become hours with sine and cosine.
     - Missing values ("?", "NA" and the like too) become the median, and are marked in a column of their own if training
-      had any; missing texts are a category.
-    - Columns of one value, and texts that differ in nearly every row, are left out.
+      had any; missing text is a category.
+    - Columns of one value, and text that differs in nearly every row, are left out.
     - Where `time` names the column that orders the rows, its days since 1970 are left out: they tell rows of training
       from later ones and nothing else. Its place in the year, the week and the day stays where these come round
       several times. Row numbers, and the days of other dates that rise with the rows, are left out as well.
