@@ -80,11 +80,12 @@ def test_every_scaling(here, scaling, weighted):
         SCNRegressor(configuration="ladder", max_candidates=30),
         SCNRegressor(nodes_per_step=3),
         SCNRegressor(early_stopping="gcv", alpha=1e-3),
+        SCNRegressor(early_stopping=True, validation="last"),
         SCNRegressor(activation="gaussian", direct_link=False),
         IRVFLRegressor(),
         ModifiedQuickpropRegressor(max_iter=5),
     ],
-    ids=["ladder", "blocks", "gcv", "gaussian", "IRVFL", "quickprop"],
+    ids=["ladder", "blocks", "gcv", "last rows", "gaussian", "IRVFL", "quickprop"],
 )
 def test_every_way_to_grow(here, model):
     model.set_params(max_nodes=4, random_state=1)
