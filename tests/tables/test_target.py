@@ -117,6 +117,8 @@ def test_whole_numbers_are_read_exactly_from_text():
     assert present.tolist() == [True, False, True, True]
     assert target.values(pa.chunked_array([["1.0", "2.00", ""]]))[0].tolist() == [1, 2]
     assert target.values(pa.chunked_array([["1,0", "2,00"]]))[0].tolist() == [1, 2]
+    y, present = target.values(pa.chunked_array([["7", "1e400", "9" * 400]]))
+    assert (y.tolist(), present.tolist()) == ([7], [True, False, False]), "missing, as in every column"
     for texts in (["99999999999999999999"], ["1e25", "1"]):
         with pytest.raises(ValueError, match="a larger whole number than it did in training"):
             target.values(pa.chunked_array([texts]))

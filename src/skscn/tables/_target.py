@@ -198,7 +198,7 @@ def _labels(name: str, texts) -> tuple[np.ndarray, np.ndarray]:
 def _whole(name: str, column) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers, exactly, and which rows have one."""
     pa, pc = arrow(), arrow("pyarrow.compute")
-    column = stripped(column) if is_text(column.type) else column
+    column = _without_infinite(stripped(column)) if is_text(column.type) else column
     written = is_text(column.type) and pc.all(pc.match_substring_regex(column, r"^-?\d+$")).as_py() is not False
     if written or pa.types.is_integer(column.type):
         try:
@@ -214,6 +214,13 @@ def _whole(name: str, column) -> tuple[np.ndarray, np.ndarray]:
     if np.any(np.abs(floats) >= (_LARGEST_INTEGER if decimal is None else _LARGEST_EXACT)):
         raise _too_large(name)
     return floats.astype(np.int64), present
+
+
+def _without_infinite(texts):
+    """Null where a number is beyond the largest float, which is a missing value in every column."""
+    pa, pc = arrow(), arrow("pyarrow.compute")
+    infinite = pc.fill_null(pc.is_inf(numbers(texts, ".")), False)
+    return pc.if_else(infinite, pa.scalar(None, pa.string()), texts)
 
 
 def _too_large(name: str) -> ValueError:
