@@ -41,9 +41,10 @@ span = np.ptp(db1.target)
 figure, ax = plt.subplots(figsize=(7, 3.8), layout="constrained")
 for name, model in models.items():
     rmse = [np.sqrt(np.mean((y - db1.test_target) ** 2)) / span for y in model.staged_predict(db1.test_data)]
-    ax.semilogy(np.arange(1, len(rmse) + 1), rmse, label=name)
+    ax.plot(np.arange(1, len(rmse) + 1), rmse, label=name)
     print(f"{name:14} test RMSE {rmse[-1]:.4f} with {len(rmse)} nodes")
-ax.set(xlabel="nodes", ylabel="test RMSE")
+ax.set(xlabel="nodes", ylabel="test RMSE", yscale="log")
+ax.yaxis.set_major_formatter("{x:g}")
 ax.legend()
 
 # %%
