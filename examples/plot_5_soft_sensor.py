@@ -2,9 +2,9 @@
 A soft sensor
 =============
 
-A soft sensor predicts a quantity that is slow or expensive to measure from quantities that are cheap to measure. Here it
-is the composition of a product, which the laboratory measures, predicted from a feed rate, a temperature and a reflux
-ratio. The plant is simulated, so that the example needs no file and its true behaviour is known.
+A soft sensor predicts a quantity that is slow or expensive to measure from quantities that are cheap to measure. Here
+the composition of a product, which a laboratory measures, is predicted from a feed rate, a temperature and a reflux
+ratio. The plant is simulated, so the example needs no file and the true behaviour is known.
 """
 
 # %%
