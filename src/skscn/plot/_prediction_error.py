@@ -11,7 +11,7 @@ from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
 
 
 class PredictionErrorDisplay(_PredictionErrorDisplay):
-    """True values, or residuals, against predictions; with the prediction intervals of an ensemble, if wanted.
+    """True values, or residuals, against predictions, optionally with the prediction intervals of an ensemble.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         scatter_kwargs=None,
         line_kwargs=None,
     ) -> PredictionErrorDisplay:
-        """Draw the predictions of a fitted regressor for the rows X, beside their targets y.
+        """Draw the predictions of a fitted regressor for the rows X against the targets y.
 
         ``coverage`` asks an ensemble for intervals that hold this share of the targets; the other parameters are those
         of scikit-learn's Display.
@@ -90,7 +90,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         scatter_kwargs=None,
         line_kwargs=None,
     ) -> PredictionErrorDisplay:
-        """Draw given predictions of one output, and intervals if there are any."""
+        """Draw given predictions of one output, with intervals if they are given."""
         columns = [np.asarray(values) for values in (y_true, y_pred, *(interval or ()))]
         if columns[0].ndim != 1:
             raise ValueError(f"PredictionErrorDisplay draws one output; y has shape {columns[0].shape}.")

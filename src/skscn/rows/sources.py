@@ -60,11 +60,12 @@ class Chunks:
         - A sequence of chunks (X, y) or (X, y, sample_weight), or a function without arguments that returns a fresh
           iterator of them. It must give the same rows every time.
     target : str, list of str, or array-like
-        The target's column, or columns for several outputs; beside an array the targets themselves. None for chunks.
+        The target column, or columns for several outputs; if the data are an array, the targets themselves. None for
+        chunks.
     sample_weight : str or array-like, optional
-        The column of weights; beside an array the weights themselves.
+        The column of weights; if the data are an array, the weights themselves.
     memory_limit : int, optional
-        Bytes that training may take. A quarter of the machine's memory by default, and at least 256 MB.
+        Memory that training may use, in bytes. By default a quarter of the machine's memory, and at least 256 MB.
 
     Attributes
     ----------
