@@ -212,9 +212,9 @@ def _open(data, target, sample_weight) -> _Source:
 
 def _open_array(X, target, sample_weight) -> _Source:
     if target is None or isinstance(target, str):
-        raise TypeError("Beside an array, target must be the array of its targets, one for each row.")
+        raise TypeError("With an array of inputs, target must be the array of its targets, one for each row.")
     if isinstance(sample_weight, str):
-        raise TypeError("Beside an array, sample_weight must be the array of its weights, one for each row.")
+        raise TypeError("With an array of inputs, sample_weight must be the array of its weights, one for each row.")
     return _ChunkSource(partial(_items, [(X, target, sample_weight)]))
 
 
@@ -505,7 +505,7 @@ class _ArrowSource(_Source):
             raise ValueError("target and sample_weight name one column twice; name each column once.")
         names = [name for name in columns if name not in apart]
         if not names:
-            raise ValueError("There are no columns beside the target; training needs at least one input.")
+            raise ValueError("There are no columns besides the target; training needs at least one input.")
         self.feature_names = np.array(names, dtype=object)
         self.n_features = len(names)
         self._schema, self._batches = schema, batches
