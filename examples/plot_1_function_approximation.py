@@ -2,14 +2,14 @@
 A function with two spikes
 ==========================
 
-The paper's first data set, DB 1, is a function of one input: a hill with two narrow spikes. It looks easy and is not:
-random nodes that are drawn without supervision hardly ever have a transition where a spike is.
+The paper's first data set, DB 1, is a function of one input: a hill with two narrow spikes. It looks easy but is
+not: random nodes that are drawn without supervision hardly ever have their transition where a spike is.
 """
 
 # %%
 # A network that builds itself
 # ----------------------------
-# There is nothing to choose. The network adds nodes while that helps on rows it has held out.
+# The defaults need no tuning. The network adds nodes as long as this reduces the error on held-out rows.
 
 import matplotlib.pyplot as plt
 
@@ -23,8 +23,8 @@ print(f"{model.n_nodes_} nodes, stopped by: {model.stop_reason_}")
 print(f"R² on 300 unseen rows: {model.score(db1.test_data, db1.test_target):.5f}")
 
 # %%
-# Beside it, a hundred nodes that were drawn freely: an incremental RVFL network, the paper's baseline. Theorem 4 says
-# that such a network need not approximate its target, however large it grows.
+# For comparison, here is a network of a hundred freely drawn nodes: an incremental RVFL network, the paper's baseline.
+# By Theorem 4 such a network need not approximate its target, however large it grows.
 
 free = IRVFLRegressor(max_nodes=100, random_state=0).fit(db1.data, db1.target)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), sharey=True, layout="constrained")
@@ -35,10 +35,10 @@ for ax, (title, network) in zip(
 axes[0].legend()
 
 # %%
-# How it went
+# How it grew
 # -----------
-# ``history_`` has one row for each step. Errors are those of the target scaled to [0, 1]. The scope says how steep the
-# nodes were that won: steep ones for the spikes, gentle ones for the hill.
+# ``history_`` has one row for each step. Errors are for the target scaled to [0, 1]. The scope shows how steep the
+# accepted nodes are: steep ones for the spikes, gentle ones for the hill.
 
 figure, (errors, scopes) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
 ConvergenceDisplay.from_estimator(model, ax=errors)

@@ -2,13 +2,13 @@
 Regression on a table
 =====================
 
-An SCN is a scikit-learn estimator: it goes into pipelines, cross-validation and searches like any other.
+An SCN is a scikit-learn estimator, so it works in pipelines, cross-validation and hyperparameter search like any other.
 """
 
 # %%
-# Cross-validation beside other learners
-# --------------------------------------
-# The table has 442 patients and ten measurements; the target is how far a disease has progressed a year later.
+# Cross-validation
+# ----------------
+# The table has 442 patients and ten measurements; the target is the progression of a disease after one year.
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_diabetes
@@ -36,7 +36,7 @@ ax.set(xlabel="R² of five folds")
 # %%
 # Predicted against true
 # ----------------------
-# Each prediction comes from a network that has not seen the row.
+# Each prediction comes from a network that was not trained on that row.
 
 predicted = cross_val_predict(SCNRegressor(random_state=0), X, y, cv=5)
 figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")

@@ -2,13 +2,13 @@
 Classification
 ==============
 
-A classifier is trained on class indicators; its outputs become probabilities by a calibration on leave-one-out
-outputs, which the orthonormal basis gives for nothing.
+A classifier is trained on class indicators. Its outputs are turned into probabilities by a calibration on leave-one-out
+outputs, which the orthonormal basis provides at no extra cost.
 """
 
 # %%
-# A boundary that bends
-# ---------------------
+# A curved boundary
+# -----------------
 
 import matplotlib.pyplot as plt
 from sklearn.calibration import CalibrationDisplay
@@ -39,14 +39,14 @@ for ax, (title, model) in zip(
 # %%
 # Probabilities on unseen rows
 # ----------------------------
-# Of all rows to which a probability of 0.8 was given, about 80 % should be of that class.
+# Of all rows with a predicted probability of 0.8, about 80 % should belong to that class.
 
 X, y = load_breast_cancer(return_X_y=True)
 X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0, stratify=y)
 model = SCNEnsembleClassifier(random_state=0).fit(X_train, y_train)
 probabilities = model.predict_proba(X_test)
 print(f"accuracy {model.score(X_test, y_test):.3f}, log loss {log_loss(y_test, probabilities):.3f}")
-print(f"accuracy out of bag, without any test rows: {model.oob_score_:.3f}")
+print(f"out-of-bag accuracy, without any test rows: {model.oob_score_:.3f}")
 figure, ax = plt.subplots(figsize=(5, 3.8), layout="constrained")
 CalibrationDisplay.from_predictions(y_test, probabilities[:, 1], n_bins=5, strategy="quantile", ax=ax, name="SCN")
 plt.show()

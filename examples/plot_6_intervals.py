@@ -2,8 +2,8 @@
 Prediction intervals
 ====================
 
-An ensemble knows its errors on rows that a member has not seen. From them come intervals that hold about the share of
-unseen targets that was asked for, and that are wide where the target is noisy.
+An ensemble estimates its errors on rows that some members were not trained on. From these errors it computes intervals
+that contain approximately the requested share of unseen targets and are wide where the target is noisy.
 """
 
 # %%
@@ -37,19 +37,19 @@ ax.set(xlabel="x", ylabel="y")
 ax.legend()
 
 # %%
-# Does it hold what it promises?
-# ------------------------------
-# On 2000 unseen rows, for several coverages.
+# Coverage
+# --------
+# How many of 2000 unseen targets are inside the intervals?
 
 wanted = np.array([0.5, 0.7, 0.8, 0.9, 0.95, 0.99])
 covered = []
 for coverage in wanted:
     low, high = model.predict_interval(X_test, coverage=coverage)
     covered.append(np.mean((low <= y_test) & (y_test <= high)))
-    print(f"asked for {coverage:.0%}: {covered[-1]:.1%} within, mean width {np.mean(high - low):.2f}")
+    print(f"requested {coverage:.0%}: {covered[-1]:.1%} inside, mean width {np.mean(high - low):.2f}")
 
 figure, ax = plt.subplots(figsize=(4.4, 3.6), layout="constrained")
 ax.plot([0.5, 1], [0.5, 1], color="0.6", linestyle=":")
 ax.plot(wanted, covered, "o-", color="#c2410c")
-ax.set(xlabel="coverage asked for", ylabel="share of unseen targets within")
+ax.set(xlabel="requested coverage", ylabel="share of unseen targets inside")
 plt.show()

@@ -2,14 +2,14 @@
 More rows than memory
 =====================
 
-A path instead of an array: Parquet, CSV or Arrow files, or a folder of them, are read chunk by chunk, and what growth
-needs is kept in temporary files. The network is the same as in memory, bit for bit.
+Instead of an array, ``fit`` accepts a path: Parquet, CSV or Arrow files, or a folder of them, are read chunk by chunk,
+and what growth needs is kept in temporary files. The network is exactly the same as in memory.
 """
 
 # %%
 # A folder of files
 # -----------------
-# Small here, so that the example is quick. A real one may be larger than the memory of the machine.
+# These files are small, so that the example runs quickly. Real ones may be larger than the memory of the machine.
 
 import tempfile
 from pathlib import Path
@@ -33,8 +33,8 @@ print(*sorted(path.name for path in Path(folder.name).iterdir()))
 # %%
 # Growing on it
 # -------------
-# ``fit(path, "y")`` is enough. ``Chunks`` says more, for instance how much memory training may take; here so little
-# that the rows have to stay in files.
+# ``fit(path, "y")`` is enough. ``Chunks`` has more options, for instance how much memory training may use. Here it is
+# so little that the rows have to stay in files.
 
 settings = {"max_nodes": 15, "random_state": 0}
 out_of_core = SCNRegressor(**settings).fit(Chunks(folder.name, "y", memory_limit=16_000_000))
@@ -43,7 +43,7 @@ same = np.array_equal(out_of_core.network_.output_weights, in_memory.network_.ou
 print(f"{out_of_core.n_nodes_} nodes; the same network as in memory: {same}")
 
 # %%
-# Columns are known by name, and rows can be given as they come, in chunks of your own.
+# Columns are known by name. You can also pass your own chunks of rows.
 
 print(*out_of_core.feature_names_in_)
 

@@ -2,15 +2,16 @@
 How many nodes
 ==============
 
-Growth can go on until a noisy target is learnt by heart. What ends it in time: rows held out, generalised
+Without a stopping rule, a growing network overfits a noisy target. Growth can be stopped by held-out rows, generalised
 cross-validation, or an information criterion. Regularised output weights help too, but less.
 """
 
 # %%
-# Learning noise
-# --------------
-# More than a quarter of the variance of this target is noise. Without early stopping the training error falls for ever,
-# and the error on unseen rows rises, the sooner the stronger the search: the default finds nodes for the noise as well.
+# Overfitting
+# -----------
+# More than a quarter of the variance of this target is noise. Without early stopping the training error keeps falling,
+# while the error on unseen rows rises. The better the search, the sooner this happens: the default search also finds
+# nodes that fit the noise.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -37,15 +38,15 @@ axes[0].set(ylabel="RMSE on unseen rows")
 axes[1].legend()
 
 # %%
-# Ridge shrinks output weights. With α chosen by generalised cross-validation it helps where hidden columns are nearly
-# dependent, as those of the paper's search are. It takes nodes as given, and does not know that they were searched for
-# on the same rows; so it does not replace a decision about their number.
+# Ridge shrinks the output weights. With α chosen by generalised cross-validation, it helps when hidden columns are
+# nearly dependent, as with the paper's search. It does not take into account that the nodes were selected on the same
+# rows, so it does not replace early stopping.
 #
 # Stopping
 # --------
-# ``early_stopping`` names what decides; the nodes up to its best are kept.
+# ``early_stopping`` selects the criterion; the nodes up to its best value are kept.
 
-names = {"no stopping": False, "rows held out": "validation", "GCV": "gcv", "AIC": "aic", "BIC": "bic"}
+names = {"no stopping": False, "held-out rows": "validation", "GCV": "gcv", "AIC": "aic", "BIC": "bic"}
 errors = []
 for name, criterion in names.items():
     model = SCNRegressor(early_stopping=criterion, random_state=0).fit(X, y)

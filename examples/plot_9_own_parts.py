@@ -2,16 +2,16 @@
 Parts of your own
 =================
 
-Four things vary independently: activation, search (configuration), output weights, and where rows live. Here are an
-activation and a search that are not in the package; every guarantee holds for them too, because whether a node enters
-is decided in one place.
+Four parts can be chosen independently: the activation, the search (configuration), the output weights, and the backend
+that stores the rows. This example adds an activation and a search that are not in the package. All guarantees hold for
+them too, because whether a node is accepted is decided in one place.
 """
 
 # %%
 # An activation
 # -------------
-# A plain function is enough. As an :class:`~skscn.Activation` it can bring its derivative, which lets the search polish
-# nodes, and its bound, which lets the guards judge how small is too small.
+# A plain function is enough. An :class:`~skscn.Activation` can also have a derivative, which allows the search to
+# polish nodes, and a bound, which allows the guards to judge whether a node is too small.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +34,8 @@ own_activation = SCNRegressor(activation=bump, max_nodes=25, random_state=0).fit
 # %%
 # A search
 # --------
-# A strategy proposes short lists of candidates, best first. This one puts nodes where the error is: it draws rows with
-# a probability that grows with their squared residual, and lets the transitions pass through them.
+# A strategy proposes short lists of candidates, best first. This one places nodes where the error is large: it draws
+# rows with a probability proportional to their squared residual, and transitions pass through these rows.
 
 
 class WhereTheErrorIs(Configuration):

@@ -11,10 +11,20 @@ import pytest
 from skscn.datasets import make_db1
 
 BROWSER = os.environ.get("SKSCN_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
-collect_ignore = [
-    *([] if os.environ.get("SKSCN_DATA") else ["paper_data"]),
-    *([] if BROWSER else ["browser"]),
-]
+# Folders of tests that cannot run here -> what they need.
+NOT_COLLECTED = {
+    **(
+        {} if os.environ.get("SKSCN_DATA") else {"paper_data": "name the folder of the paper's data sets in SKSCN_DATA"}
+    ),
+    **({} if BROWSER else {"browser": "install Chromium or Chrome, or name a browser in SKSCN_BROWSER"}),
+}
+collect_ignore = list(NOT_COLLECTED)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which tests were left out, and how to run them."""
+    for folder, remedy in NOT_COLLECTED.items():
+        terminalreporter.write_line(f"tests/{folder} was not collected; to run it, {remedy}.", yellow=True)
 
 
 @pytest.fixture(scope="session")
@@ -26,3 +36,20 @@ def db1():
 def browser_path():
     """The program of the browser that was found."""
     return BROWSER
+
+
+@pytest.fixture
+def assert_plain_ticks():
+    """A check that the ticks of a figure are labelled 0.05, not 5 × 10⁻²."""
+
+    def check(figure):
+        figure.canvas.draw()
+        labels = [
+            text.get_text()
+            for ax in figure.axes
+            for axis in (ax.xaxis, ax.yaxis)
+            for text in (*axis.get_ticklabels(), *axis.get_ticklabels(minor=True))
+        ]
+        assert not [label for label in labels if "times" in label or "^" in label]
+
+    return check

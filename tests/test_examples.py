@@ -1,5 +1,6 @@
 """Every example of the gallery runs, without a warning, and draws; so does the notebook."""
 
+import ast
 import runpy
 import subprocess
 import sys
@@ -18,44 +19,49 @@ NOTEBOOKS = sorted((EXAMPLES / "notebooks").glob("*.py"))
 def pictures(monkeypatch, tmp_path):
     """Figures without a window, in a folder of their own."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SKSCN_BENCH_DATA", raising=False)
     monkeypatch.setattr(plt, "show", lambda: None)
     plt.switch_backend("agg")
     yield
     plt.close("all")
 
 
-def run(path):
-    """What the script defined; it left nothing behind but its figures, which are finished here as a viewer would."""
-    names = runpy.run_path(str(path), run_name="__main__")
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
+def test_example_runs(path, assert_plain_ticks):
+    """It leaves nothing behind but its figures, which are finished here as a viewer would."""
+    runpy.run_path(str(path), run_name="__main__")
     assert plt.get_fignums()
     for number in plt.get_fignums():
-        plt.figure(number).canvas.draw()
+        assert_plain_ticks(plt.figure(number))
     assert not list(Path.cwd().iterdir())
-    return names
 
 
-@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
-def test_example_runs(path):
-    run(path)
+@pytest.fixture(scope="module")
+def soft_sensor():
+    """What the example of the soft sensor computes."""
+    plt.switch_backend("agg")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plt, "show", lambda: None)
+        return runpy.run_path(str(EXAMPLES / "plot_5_soft_sensor.py"))
 
 
-def test_the_soft_sensor_reads_the_plants_file(monkeypatch, tmp_path):
-    data, rng = tmp_path / "data", np.random.default_rng(0)
-    (data / "regression").mkdir(parents=True)
-    u = np.cumsum(rng.normal(size=(400, 2)), axis=0)
-    y = np.tanh(u[:, 0] / 5) + 0.01 * rng.normal(size=400)
-    table = np.column_stack([u, y])
-    np.savetxt(data / "regression" / "debutanizer.csv", table, delimiter=",", header="u1,u2,y", comments="")
-    monkeypatch.setenv("SKSCN_BENCH_DATA", str(data))
-    (tmp_path / "elsewhere").mkdir()
-    monkeypatch.chdir(tmp_path / "elsewhere")
-    names = run(EXAMPLES / "plot_5_soft_sensor.py")
-    # Three lags of two inputs and three of the results; row i predicts what was measured 12 samples after row i.
-    assert names["X"].shape == (388, 9)
-    np.testing.assert_array_equal(names["y"], y[12:])
-    np.testing.assert_array_equal(names["X"][:, :2], u[12:])
-    np.testing.assert_array_equal(names["X"][:, 6], y[4:-8])
+def test_the_soft_sensor_says_what_its_numbers_say(soft_sensor):
+    r2, (plain, widened) = soft_sensor["r2"], soft_sensor["covered"].values()
+    assert r2["inputs now, last third"] < 0.5 < 0.9 < r2["with lags, last third"]
+    assert r2["with lags, shuffled folds"] > r2["with lags, last third"] > r2["with lags, later folds"]
+    assert plain < 0.85 < widened
+    assert soft_sensor["factor"] > 1
+
+
+def test_rows_of_the_soft_sensor_hold_the_past_only(soft_sensor):
+    inputs, lags, X = soft_sensor["inputs"], soft_sensor["LAGS"], soft_sensor["X"]
+    assert len(X) == len(soft_sensor["y"]) == len(inputs) - max(lags)
+    for place, lag in enumerate(lags):
+        np.testing.assert_array_equal(X[-1, 3 * place : 3 * place + 3], inputs[-1 - lag])
+    assert soft_sensor["train"].max() < soft_sensor["test"].min()
+
+
+def test_no_example_reads_files_from_elsewhere():
+    assert not [path.name for path in SCRIPTS if "environ" in path.read_text(encoding="utf-8")]
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
@@ -64,3 +70,14 @@ def test_notebook_runs_as_a_script(path):
     assert done.returncode == 0, done.stderr
     assert "Test RMSE" in done.stdout
     assert "Warning" not in done.stderr
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_sliders_show_their_values(path):
+    sliders = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if is_slider(node)]
+    assert sliders
+    assert all("show_value" in [keyword.arg for keyword in slider.keywords] for slider in sliders)
+
+
+def is_slider(node):
+    return isinstance(node, ast.Call) and getattr(node.func, "attr", "").endswith("slider")

@@ -150,3 +150,37 @@ def test_every_public_class_and_function_is_in_the_api_reference(module):
     names = [name for name in public.__all__ if callable(getattr(public, name))]
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
     assert [name for name in names if not re.search(rf"^   {name}$", page, re.MULTILINE)] == []
+
+
+def test_it_does_not_call_itself_the_reference():
+    pages = [*PAGES, ROOT / "CITATION.cff", ROOT / "pyproject.toml"]
+    assert [page.name for page in pages if "reference implementation" in page.read_text(encoding="utf-8")] == []
+    assert "an open implementation" in README
+
+
+@pytest.mark.parametrize("extension", ["Deep", "Robust", "Online", "Recurrent", "2-D"])
+def test_what_is_missing_is_said(extension):
+    assert f"| {extension} SCN |" in (ROOT / "docs" / "not_here_yet.md").read_text(encoding="utf-8")
+    assert "docs/not_here_yet.md" in README
+
+
+def test_the_mathematics_states_the_conditions_of_the_theorems():
+    page = " ".join((ROOT / "docs" / "mathematics.md").read_text(encoding="utf-8").split())
+    assert "bound $b_g^2$ of the activation" not in page
+    assert "$b_g$ bounds the $L_2$ norm of every node" in page
+    assert "One exists, because the activation's span is dense" not in page
+    assert "no fixed $r < 1$ is close enough for every residual" in page
+    assert "*if* their residuals meet the same two conditions" in page
+
+
+# Wording that readers stumbled over; compared without regard to line breaks.
+UNNATURAL = (
+    "truth values", "so many", "what it goes by", "by heart", "is no model", "to be mended", "One advice", "rooms",
+    "beside the paper", "beside other", "beside that of", "beside the code", "beside what", "rows held out", "texts",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "changelog.md"], ids=lambda page: page.stem)
+def test_pages_are_free_of_wording_that_readers_stumbled_over(page):
+    text = " ".join(page.read_text(encoding="utf-8").split())
+    assert [wording for wording in UNNATURAL if wording.lower() in text.lower()] == []

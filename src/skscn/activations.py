@@ -31,11 +31,11 @@ class Activation:
     value : callable
         g, evaluated in place: it may overwrite its argument and returns the array that holds the result.
     derivative : callable or None
-        g′ as a new array, its argument left as it is. None where it is not known; only searches by gradient need it.
+        g′ as a new array; the argument is left unchanged. None if unknown; only gradient-based searches need it.
     bound : float
-        b_g, the largest absolute value of g.
+        The largest absolute value of g, which the guards use. (The paper's b_g bounds the L2 norm of a node instead.)
     folded : Folded or None
-        g with constant factors taken out, which products with weights take up for nothing.
+        g without its constant factors, which are multiplied into the weights at no extra cost.
 
     Examples
     --------

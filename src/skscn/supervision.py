@@ -1,4 +1,4 @@
-"""The supervisory mechanism: which random nodes may enter the network (Theorems 6 to 8).
+"""The supervisory mechanism: which random nodes are admitted to the network (Theorems 6 to 8).
 
 Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows live.
 """
@@ -135,7 +135,7 @@ def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
 
 
 def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
-    """Whether each candidate is more than almost zero on the rows, relative to the activation's bound.
+    """Whether each candidate is not almost zero on the rows, relative to the bound of the activation.
 
     Where no bound is known, the largest of the candidates takes its place.
     """
@@ -144,6 +144,6 @@ def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
 
 
 def supported(sums: Sums, weight: float) -> np.ndarray:
-    """Whether enough rows carry each candidate: (Σh²)²/Σh⁴, the participation ratio, counts them."""
+    """Whether each candidate is active on enough rows, counted by the participation ratio (Σh²)²/Σh⁴."""
     assert sums.quartics is not None, "quartics must be asked for"
     return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics

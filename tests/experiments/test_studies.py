@@ -1,6 +1,6 @@
 import pytest
 
-from skscn.experiments.studies import STUDIES, draw_study, findings, study_settings, write_study
+from skscn.experiments.studies import STUDIES, draw_study, findings, read_study, study_settings, write_study
 from skscn.experiments.trials import Trial
 
 
@@ -35,3 +35,15 @@ def test_sensitivity_varies_one_parameter_at_a_time():
         "contractions",
         "window",
     }
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_settings_come_back_from_their_file(study, tmp_path):
+    settings = study_settings(study, made_up)
+    write_study(settings, tmp_path / "study.csv")
+    assert findings(read_study(study, tmp_path / "study.csv")) == findings(settings)
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_ticks_are_plain_numbers(study, assert_plain_ticks):
+    assert_plain_ticks(draw_study(study_settings(study, made_up)))

@@ -264,7 +264,7 @@ WRONG = {
     "no target named": (lambda: Chunks(TABLE), ValueError, "target must name the target's column, one of a, b"),
     "targets by array": (lambda: Chunks(TABLE, Y), TypeError, "must name columns"),
     "one column twice": (lambda: Chunks(TABLE, "y", sample_weight="y"), ValueError, "name each column once"),
-    "no inputs": (lambda: Chunks(TABLE.select(["y"]), "y"), ValueError, "no columns beside the target"),
+    "no inputs": (lambda: Chunks(TABLE.select(["y"]), "y"), ValueError, "no columns besides the target"),
     "twins": (
         lambda: Chunks(pa.table([Y, Y, Y], names=["x", "x", "y"]), "y"),
         ValueError,

@@ -18,9 +18,9 @@ class Proposal:
     weights : ndarray of shape (d, s)
     biases : ndarray of shape (s,)
     scopes : ndarray of shape (s,)
-        λ, the scopes that they were drawn in.
+        λ, the scopes from which they were drawn.
     contractions : tuple of float
-        r, rising: each must fulfil the supervisory inequality with one of them; 1 asks for nothing.
+        r, increasing: each candidate must satisfy the supervisory inequality with one of them; with 1 all do.
     candidates : int
         How many candidates have been drawn for this step so far.
     """
@@ -71,7 +71,7 @@ class Configuration(ABC):
         self.max_candidates = max_candidates
 
     def degrees_per_node(self, n_features: int) -> float:
-        """Degrees of freedom that a node takes up: its output weight, and one for having been chosen among many."""
+        """Degrees of freedom of a node: one for its output weight, and one for having been chosen among many."""
         return 2.0
 
     @abstractmethod

@@ -12,7 +12,7 @@ from skscn.rows import Rows
 
 
 class Free(Configuration):
-    """One draw a node in the first of the scopes; r = 1 makes the supervisory inequality empty."""
+    """One random node in the first of the scopes; with r = 1 the supervisory inequality always holds."""
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """``count`` draws, then another set only if none of them could be used."""

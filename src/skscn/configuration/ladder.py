@@ -22,7 +22,7 @@ _MANY_ROWS = 10_000
 
 
 class Ladder(Configuration):
-    """λ outside, r inside."""
+    """Scopes λ in the outer loop, contractions r in the inner loop."""
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
         """The admissible candidates of each scope and contraction, largest ξ first."""

@@ -45,9 +45,9 @@ class Pooled(Configuration):
     evaluations = 0
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
-        """The best node, or the best ``count`` beside each other; if they are refused, further candidates one by one.
+        """The best node, or the best ``count`` together; if they are rejected, further candidates one by one.
 
-        Each with the smallest contraction that it fulfils on all rows. With several outputs the best candidate often
+        Each has the smallest contraction that it satisfies on all rows. With several outputs the best candidate often
         fails the inequality for one of them; then the next ones follow.
         """
         if count > 1:

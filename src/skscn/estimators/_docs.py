@@ -11,39 +11,42 @@ _PARAMETERS = {
     ),
     "max_nodes": ("int", "L_max, the largest number of hidden nodes."),
     "tol": ("float", "ε: growth ends when the training RMSE of the scaled target is at most this."),
-    "max_candidates": ("int", 'T_max, the number of random candidates: in each scope for "ladder", else in all.'),
+    "max_candidates": (
+        "int",
+        'T_max, the number of candidates: for each scope with "ladder", otherwise in total.',
+    ),
     "scopes": (
         "sequence of float",
-        'Υ, the λ\'s that weights are drawn with: from [−λ, λ], one scope after the other, for "ladder"; with λ\n'
-        'log-uniform between the smallest and the largest for "pooled" and "polished".',
+        'Υ, the values of λ; weights are drawn from [−λ, λ]. "ladder" tries one scope after the other; "pooled" and\n'
+        '"polished" draw λ log-uniformly between the smallest and the largest.',
     ),
     "scope": ("float", "λ: weights and biases are drawn uniformly from [−λ, λ]."),
     "contractions": (
         "sequence of float",
-        "r, rising and below 1: each node must bring the squared error down to (r + μ_L) times what it was.",
+        "r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.",
     ),
     "window": ("int", "K, the number of output weights that SC-II re-evaluates."),
-    "nodes_per_step": ("int", "Nodes to add in one step; more is faster and a little less compact."),
+    "nodes_per_step": ("int", "Nodes to add in one step; more are faster and give a slightly less compact network."),
     "configuration": (
         '{"polished", "pooled", "ladder", "free", "quickprop"} or Configuration',
-        'How nodes are searched. "polished" takes the best of one pool by how far the error would fall and improves\n'
-        'it by quasi-Newton steps; "pooled" does without them; "ladder" is the search of the paper; "free" takes any\n'
-        'draw and "quickprop" climbs from one, both without supervision: the paper\'s baselines.',
+        'How nodes are searched for. "polished" selects the candidates of one pool that reduce the error most and\n'
+        'improves them by quasi-Newton steps; "pooled" is the same without these steps; "ladder" is the search of the\n'
+        'paper; "free" accepts any random node and "quickprop" optimises one; both are unsupervised baselines.',
     ),
     "direct_link": (
         'bool or "auto"',
-        'Whether the inputs themselves, and an intercept, are connected to the outputs; "auto" as the configuration '
-        "does.",
+        'Whether the inputs themselves, and an intercept, are connected to the outputs; "auto" follows '
+        "the configuration.",
     ),
     "alpha": (
         'float, "gcv" or "auto"',
         "α of the ridge ‖T − Hβ‖² + α‖β‖² for the final output weights of SC-III, with targets as scaled; intercept\n"
-        "and direct links are not penalised, and SC-I and SC-II, which leave weights as they are, do without.\n"
-        '"gcv" chooses α by generalised cross-validation; "auto" as goes with the configuration.',
+        "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, use no penalty.\n"
+        '"gcv" chooses α by generalised cross-validation; "auto" follows the configuration.',
     ),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
-    "patience": ("int", "Iterations without progress before a node is done."),
+    "patience": ("int", "Iterations without progress before a node is finished."),
     "activation": (
         '{"sigmoid", "tanh", "gaussian", "sine", "cosine", "relu"}, Activation or callable',
         "g, by name, or a function of an array that returns an array of the same shape.",
@@ -51,15 +54,15 @@ _PARAMETERS = {
     "scaling": (
         '{"minmax", "robust", "standard", "quantile", "auto"} or None',
         "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], outliers to the edge;\n"
-        "to mean 0 and deviation 1; to the share of the training rows below (quantile); not at all;\n"
-        '"auto" as goes with the configuration. The target is scaled to [0, 1].',
+        "to mean 0 and standard deviation 1; to quantiles of the training rows; or not at all.\n"
+        '"auto" follows the configuration. The target is scaled to [0, 1].',
     ),
     "early_stopping": (
         'bool, "validation", "gcv", "aic", "bic" or "auto"',
-        'Keep the nodes up to the lowest error on rows held out (True, "validation"), the lowest generalised\n'
+        'Keep the nodes up to the lowest error on held-out rows (True, "validation"), the lowest generalised\n'
         'cross-validation ("gcv") or information criterion of Akaike or Bayes ("aic", "bic") on the training rows,\n'
-        'and stop when it no longer falls. "auto": as goes with the configuration; where it\n'
-        "does, by rows held out from 100 to 100,000 rows, else by generalised cross-validation.",
+        'and stop when it no longer decreases. "auto" follows the configuration; if that uses early stopping, it is\n'
+        "by held-out rows for 100 to 100,000 rows, and otherwise by generalised cross-validation.",
     ),
     "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),
     "validation": (
@@ -70,18 +73,18 @@ _PARAMETERS = {
     "n_iter_no_change": ("int", "Steps without a lower validation error before early stopping ends growth."),
     "warm_start": (
         "bool",
-        "Let `fit` continue the network of the call before, on the same data, for instance to a larger `max_nodes`.",
+        "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`.",
     ),
     "checkpoint": (
         "path or None",
-        "A file to keep the growing network in, replaced every second or so. `fit` with the same path, data and\n"
-        "parameters goes on from there, after a crash for instance, to the same final network. If it cannot be\n"
+        "A file in which the growing network is saved about once a second. `fit` with the same path, data and\n"
+        "parameters continues from there, for instance after a crash, and ends with the same network. If it cannot be\n"
         "written any more, `fit` warns once and goes on; a second `fit` at the same time is refused.",
     ),
     "n_jobs": ("int or None", "Threads; None means 1, −1 all processors. The network does not depend on it."),
     "random_state": (
         "int, RandomState instance or None",
-        "Seed of the draws; an int makes the network the same in every call.",
+        "Seed of the random nodes; with an int, every call gives the same network.",
     ),
     "verbose": ("int", "1 shows progress on standard error, 2 every step."),
 }
@@ -96,15 +99,15 @@ Parameters
 Attributes
 ----------
 network_ : Network
-    The trained network; it predicts on its own.
+    The trained network, which can predict without the estimator.
 history_ : structured ndarray
-    One row a step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds. Errors are
-    those of the scaled target. Where a step adds several nodes, scope and contraction are the largest with which one
-    of them was accepted, and slack is the smallest.
+    One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds. Errors are
+    those of the scaled target. If a step adds several nodes, scope and contraction are the largest among them, and
+    slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
 held_out_ : ndarray of int
-    The rows that early stopping held out; none without it.
+    The rows that early stopping held out; empty without it.
 n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int
@@ -112,7 +115,7 @@ n_iter_ : int
 n_features_in_ : int
     Number of inputs.
 feature_names_in_ : ndarray of str
-    Names of the inputs, where X had them.
+    Names of the inputs, if X has them.
 {attributes}
 References
 ----------

@@ -15,6 +15,7 @@ from skscn.experiments.tables import NODES, Results, curve_unit
 from skscn.experiments.trials import SCOPES, Trial, Unit
 from skscn.files import replacing
 from skscn.plot import FitDisplay
+from skscn.plot._style import logarithmic_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -84,7 +85,9 @@ def draw_curves(
     for ax, part in zip(axes, ("train", "test"), strict=True):
         for label, trials in curves.items():
             ax.plot(np.arange(1, nodes + 1), mean_curve(trials, part, nodes), label=label, **styles[label])
-        ax.set(title=part, xlabel="nodes", yscale="log" if logarithmic else "linear")
+        ax.set(title=part, xlabel="nodes")
+        if logarithmic:
+            logarithmic_axis(ax)
         ax.grid(alpha=0.25)
     axes[0].set_ylabel("RMSE")
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside right center", frameon=False)
@@ -103,7 +106,7 @@ def grow_panel(title: str, db1: Bunch, seed: int) -> NetworkRegressor:
 
 
 def draw_approximations(models: dict[str, NetworkRegressor], db1: Bunch) -> Figure:
-    """Figure 3: each network over the test inputs, beside the target."""
+    """Figure 3: each network over the test inputs, with the target."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(12, 6), layout="constrained")

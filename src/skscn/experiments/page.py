@@ -1,4 +1,4 @@
-"""The page that shows every table and figure beside the paper's; one HTML file that opens offline."""
+"""The page that compares every table and figure with the paper's; one HTML file that opens offline."""
 
 from __future__ import annotations
 
@@ -7,12 +7,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
+from statistics import median
 
 from skscn import __version__
+from skscn.experiments.claims import Claim, claims
 from skscn.experiments.paper import Reported
-from skscn.experiments.tables import Cell, Claim
+from skscn.experiments.tables import VERDICTS, WORSE, Cell
 from skscn.experiments.trials import Unit
 from skscn.files import replace_file
+
+CRITERION = (
+    "A cell agrees with the paper if the two means differ by at most two standard errors of their difference, computed "
+    "from both standard deviations; otherwise ours is better (lower) or worse (higher). The ratio is ours to the "
+    "paper's. Where the paper gives no standard deviation, ours is used for both. Where the paper reports that a "
+    "method does not reach ε, the cell agrees if fewer than half of our trials reach it."
+)
 
 
 @dataclass(frozen=True)
@@ -35,7 +44,6 @@ class Report:
     """What a run gave, to be written as a page or as Markdown."""
 
     cells: dict[int, list[Cell]]
-    claims: list[Claim]
     seconds: list[dict]
     pictures: dict[str, Picture]
     units: list[Unit]
@@ -43,14 +51,35 @@ class Report:
     seed: int
 
     @property
+    def claims(self) -> list[Claim]:
+        """What the paper says of its results, and whether it holds for ours."""
+        return claims(self.cells)
+
+    @property
     def supervised(self) -> list[Cell]:
         """The cells of SC-I, SC-II and SC-III for which the paper has a number."""
         return [cell for group in self.cells.values() for cell in group if cell.method.startswith("SC-") and cell.paper]
 
     @property
-    def beyond(self) -> list[Cell]:
-        """Those of them that do not agree."""
-        return [cell for cell in self.supervised if not cell.agrees]
+    def worse(self) -> list[Cell]:
+        """Those of them that are worse than the paper's, the largest ratio first."""
+        found = [cell for cell in self.supervised if cell.verdict == WORSE]
+        return sorted(found, key=lambda cell: cell.ratio or float("inf"), reverse=True)
+
+    def summary(self) -> list[str]:
+        """How ours compares with the paper, in sentences."""
+        if not self.supervised:
+            return []
+        counts = [sum(cell.verdict == verdict for cell in self.supervised) for verdict in VERDICTS]
+        sentences = [
+            f"Of the {len(self.supervised)} cells of SC-I, SC-II and SC-III, {counts[0]} agree with the paper, "
+            f"{counts[1]} are better and {counts[2]} are worse."
+        ]
+        return sentences + [
+            _typical_ratio(name, [cell.ratio for cell in self.supervised if cell.ratio and start in cell.quantity])
+            for name, start in (("Training errors", "train"), ("Test errors", "test"), ("Nodes to ε", "nodes"))
+            if any(cell.ratio and start in cell.quantity for cell in self.supervised)
+        ]
 
     def write_page(self, path: Path) -> None:
         """Write one HTML file that holds everything."""
@@ -60,45 +89,61 @@ class Report:
         environment.filters["spread"] = _spread
         source = files("skscn.experiments").joinpath("page.html").read_text(encoding="utf-8")
         text = environment.from_string(source).render(
-            report=self, settings=_settings(self.units), version=__version__, share=_share
+            report=self, settings=_settings(self.units), version=__version__, criterion=CRITERION
         )
         replace_file(path, text.encode())
 
     def write_markdown(self, path: Path) -> None:
-        """Write the tables and claims as Markdown."""
-        replace_file(path, ("\n".join(self._markdown_lines()) + "\n").encode())
+        """Write summary, claims, tables and times as Markdown."""
+        blocks = [f"{self.trials} trials, data seed {self.seed}.", *filter(None, self.blocks().values())]
+        replace_file(path, ("\n\n".join(blocks) + "\n").encode())
 
-    def _markdown_lines(self) -> Iterator[str]:
-        yield f"{self.trials} trials, data seed {self.seed}. {_share(self.supervised, self.beyond)}"
-        for claim in self.claims:
-            yield f"- {'holds' if claim.holds else '**does not hold**'}: {claim.text} ({claim.detail})"
-        for number, group in self.cells.items():
-            yield f"\n### Table {number}\n"
-            yield "| data | method | quantity | paper | ours | ratio | |"
-            yield "|---|---|---|---:|---:|---:|---|"
-            for cell in group:
-                ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
-                there = "" if cell.reached == cell.trials else f" ({cell.reached} of {cell.trials})"
-                yield (
-                    f"| {cell.data} | {cell.method} | {cell.quantity} | {_spread(cell.paper)} | "
-                    f"{_spread(cell.ours)}{there} | {ratio} | {cell.verdict} |"
-                )
-        if self.seconds:
-            yield "\n### Seconds\n"
-            yield "| data | method | to ε = 0.05, paper | ours | milliseconds a node |"
-            yield "|---|---|---:|---:|---:|"
-            for row in self.seconds:
-                times = ["–" if t is None else f"{t:.3f}" for t in (row["paper_seconds"], row["seconds"])]
-                milliseconds = f"{1000 * row['seconds_per_node']:.2f}"
-                yield f"| {row['data']} | {row['method']} | {times[0]} | {times[1]} | {milliseconds} |"
+    def blocks(self) -> dict[str, str]:
+        """The parts of the Markdown, by name."""
+        return {
+            "criterion": CRITERION,
+            "summary": "\n".join(f"- {sentence}" for sentence in self.summary()),
+            "claims": "\n".join(_claim_line(claim) for claim in self.claims),
+            "tables": "\n".join(_table_lines(self.cells)),
+            "seconds": "\n".join(_seconds_lines(self.seconds)) if self.seconds else "",
+        }
 
 
-def _share(supervised: list[Cell], beyond: list[Cell]) -> str:
-    if not supervised:
-        return ""
-    agreeing = len(supervised) - len(beyond)
-    percent = 100 * agreeing / len(supervised)
-    return f"{agreeing} of {len(supervised)} cells of SC-I, SC-II and SC-III agree ({percent:.0f} %)."
+def _typical_ratio(name: str, ratios: list[float]) -> str:
+    above = sum(ratio > 1.0 for ratio in ratios)
+    return (
+        f"{name}: the median ratio to the paper's is {median(ratios):.2f} (from {min(ratios):.2f} to "
+        f"{max(ratios):.2f}); {above} of {len(ratios)} are above the paper's."
+    )
+
+
+def _claim_line(claim: Claim) -> str:
+    return f"- {'holds' if claim.holds else '**does not hold**'}: {claim.text} ({claim.detail})"
+
+
+def _table_lines(cells: dict[int, list[Cell]]) -> Iterator[str]:
+    for number, group in cells.items():
+        yield f"### Table {number}\n"
+        yield "| data | method | quantity | paper | ours | ratio | |"
+        yield "|---|---|---|---:|---:|---:|---|"
+        for cell in group:
+            ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
+            there = "" if cell.reached == cell.trials else f" ({cell.reached} of {cell.trials})"
+            yield (
+                f"| {cell.data} | {cell.method} | {cell.quantity} | {_spread(cell.paper)} | "
+                f"{_spread(cell.ours)}{there} | {ratio} | {cell.verdict} |"
+            )
+        yield ""
+
+
+def _seconds_lines(rows: list[dict]) -> Iterator[str]:
+    yield "### Seconds\n"
+    yield "| data | method | to ε = 0.05, paper | ours | milliseconds per node |"
+    yield "|---|---|---:|---:|---:|"
+    for row in rows:
+        times = ["–" if t is None else f"{t:.3f}" for t in (row["paper_seconds"], row["seconds"])]
+        milliseconds = f"{1000 * row['seconds_per_node']:.2f}"
+        yield f"| {row['data']} | {row['method']} | {times[0]} | {times[1]} | {milliseconds} |"
 
 
 def _spread(reported: Reported | None) -> str:

@@ -98,7 +98,6 @@ class Reproduction:
         written += [self.out / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]
         report = Report(
             cells,
-            tables.claims(self.results, numbers),
             seconds,
             pictures,
             [unit for name in shown for unit in units_of(name)],

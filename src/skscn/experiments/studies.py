@@ -13,6 +13,7 @@ from skscn.activations import ACTIVATIONS
 from skscn.experiments.tables import Results
 from skscn.experiments.trials import ALL_SCOPES, Unit
 from skscn.files import replacing_text
+from skscn.plot._style import logarithmic_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -107,6 +108,19 @@ def write_study(settings: list[Setting], path: Path) -> None:
             writer.writerow([s.data, s.parameter, s.value, *numbers, nodes, s.reached, s.trials])
 
 
+def read_study(study: str, path: Path) -> list[Setting]:
+    """The settings that ``write_study`` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_read_setting(study, row) for row in csv.DictReader(file)]
+
+
+def _read_setting(study: str, row: dict[str, str]) -> Setting:
+    train, test, test_std = (float(row[name]) for name in ("train", "test", "test_std"))
+    nodes = float(row["nodes"]) if row["nodes"] else None
+    counts = int(row["reached"]), int(row["trials"])
+    return Setting(study, row["data"], row["parameter"], row["value"], train, test, test_std, nodes, *counts)
+
+
 def draw_study(settings: list[Setting]) -> Figure:
     """Test error for each setting, a panel for each parameter or, for activations, each data set."""
     from matplotlib.figure import Figure
@@ -127,7 +141,8 @@ def draw_study(settings: list[Setting]) -> Figure:
                 marker="o",
                 linestyle="none" if by_data else "-",
             )
-        ax.set(title=panel if by_data else f"{panel} ({SYMBOLS[panel]})", ylabel="test RMSE, 50 nodes", yscale="log")
+        ax.set(title=panel if by_data else f"{panel} ({SYMBOLS[panel]})", ylabel="test RMSE, 50 nodes")
+        logarithmic_axis(ax)
         ax.tick_params(axis="x", rotation=30)
         ax.grid(alpha=0.25)
         if not by_data:

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from skscn.experiments.paper import METHODS, TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, Reported, WindowRow
+from skscn.experiments.paper import (
+    METHODS,
+    PAPER_TRIALS,
+    TABLE1,
+    TABLE2,
+    TABLE3,
+    TABLE4,
+    TABLE5,
+    Reported,
+    WindowRow,
+)
 from skscn.experiments.trials import Trial, Unit
 from skscn.files import replacing_text
 
@@ -18,13 +29,15 @@ Results = Callable[[Unit], list[Trial]]
 NODES = {"DB1": 150, "DB2": 150, "DB3": 50, "DB4": 50}
 # How far SC-II with a small window may grow to reach ε.
 _UNTIL = 300
-# What counts as agreement: two of the paper's standard deviations and five percent.
-_DEVIATIONS, _SHARE = 2.0, 0.05
+# Means agree if they differ by at most this many standard errors of their difference.
+_STANDARD_ERRORS = 2.0
+# The classes of cells: what our mean is, compared with the paper's.
+AGREES, BETTER, WORSE = VERDICTS = ("agrees", "better", "worse")
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the paper beside ours.
+    """One number of the paper and the mean of our trials.
 
     Attributes
     ----------
@@ -56,20 +69,30 @@ class Cell:
 
     @property
     def verdict(self) -> str:
-        """One of "within", "better" (lower), "beyond"; or what became of a dash."""
+        """Whether ours agrees with the paper's, is better (lower) or worse (higher)."""
         if self.paper is None:
-            return "as in the paper" if self.reached < self.trials / 2 else "reached here"
+            return AGREES if self.reached < self.trials / 2 else BETTER
         if self.ours is None:
-            return "not reached"
-        margin = _DEVIATIONS * (self.paper.std or 0.0) + _SHARE * self.paper.mean
-        if self.ours.mean > self.paper.mean + margin:
-            return "beyond"
-        return "within" if self.ours.mean >= self.paper.mean - margin else "better"
+            return WORSE
+        difference = self.ours.mean - self.paper.mean
+        if abs(difference) <= _STANDARD_ERRORS * _error_of_difference(self.paper, self.ours, self.reached):
+            return AGREES
+        return WORSE if difference > 0.0 else BETTER
 
-    @property
-    def agrees(self) -> bool:
-        """Whether ours is as the paper says, or better."""
-        return self.verdict in ("within", "better", "as in the paper")
+
+def _error_of_difference(paper: Reported, ours: Reported, trials: int) -> float:
+    """The standard error of the difference between two means.
+
+    Where the paper gives no deviation, or ours is of a single trial, the other's takes its place.
+    """
+    own = ours.std or 0.0
+    papers = own if paper.std is None else paper.std
+    return math.hypot(standard_error(papers, PAPER_TRIALS), standard_error(own if trials > 1 else papers, trials))
+
+
+def standard_error(std: float, trials: int) -> float:
+    """The standard error of a mean, from the standard deviation of its trials (which divides by their number)."""
+    return std / math.sqrt(max(trials - 1, 1))
 
 
 def curve_unit(data: str, method: str) -> Unit:
@@ -150,28 +173,25 @@ def _window_cells(table: int, data: str, window: int, row: WindowRow, results: R
 def _mean(values: list[float]) -> Reported | None:
     if not values:
         return None
-    return Reported(float(np.mean(values)), float(np.std(values)))
+    return Reported(_rounded(np.mean(values)), _rounded(np.std(values)))
+
+
+def _rounded(number: np.floating) -> float:
+    """As many digits as the files of tables have, so that what is read from them is what was computed."""
+    return float(f"{number:.6g}")
+
+
+_COLUMNS = (
+    "table", "data", "method", "quantity",
+    "paper_mean", "paper_std", "mean", "std", "ratio", "trials", "reached", "verdict",
+)  # fmt: skip
 
 
 def write_csv(cells: list[Cell], path: Path) -> None:
     """Write cells as a table of numbers, the same for the same seed on every run."""
-    names = (
-        "table",
-        "data",
-        "method",
-        "quantity",
-        "paper_mean",
-        "paper_std",
-        "mean",
-        "std",
-        "ratio",
-        "trials",
-        "reached",
-        "verdict",
-    )
     with replacing_text(path) as file:
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(names)
+        writer.writerow(_COLUMNS)
         for cell in cells:
             paper, ours = cell.paper or (None, None), cell.ours or (None, None)
             numbers = [_digits(number) for number in (*paper, *ours, cell.ratio)]
@@ -180,68 +200,28 @@ def write_csv(cells: list[Cell], path: Path) -> None:
             )
 
 
+def read_csv(path: Path) -> list[Cell]:
+    """The cells that ``write_csv`` wrote."""
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_read_cell(row) for row in csv.DictReader(file)]
+
+
+def _read_cell(row: dict[str, str]) -> Cell:
+    paper, ours = _read_mean(row["paper_mean"], row["paper_std"]), _read_mean(row["mean"], row["std"])
+    counts = int(row["trials"]), int(row["reached"])
+    return Cell(int(row["table"]), row["data"], row["method"], row["quantity"], paper, ours, *counts)
+
+
+def _read_mean(mean: str, std: str) -> Reported | None:
+    return Reported(float(mean), float(std) if std else None) if mean else None
+
+
 def _digits(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-@dataclass(frozen=True)
-class Claim:
-    """Something that the paper says of its results, and whether it holds of ours."""
-
-    text: str
-    holds: bool
-    detail: str
-
-
-def claims(results: Results, tables: list[int]) -> list[Claim]:
-    """The orderings that the paper claims, as far as these tables show them."""
-    found = []
-    sets = {1: ["DB1"], 2: ["DB2", "DB3", "DB4"]}
-    for data in (data for table in tables for data in sets.get(table, [])):
-        found.append(_ordering(data, results))
-    for table, data, rows in ((4, "DB1", TABLE4), (5, "DB2", TABLE5)):
-        if table in tables:
-            found.append(_larger_windows(table, data, list(rows), results))
-    if 3 in tables:
-        reached = {
-            data: sum(t.reached() is not None for t in results(curve_unit(data, "IRVFL"))) for data in ("DB1", "DB2")
-        }
-        found.append(
-            Claim("IRVFL never reaches ε = 0.05", not any(reached.values()), f"trials that reach it: {reached}")
-        )
-    return found
-
-
-def _ordering(data: str, results: Results) -> Claim:
-    order = ("SC-III", "SC-II", "SC-I", "IRVFL")
-    errors = {
-        (part, nodes): [float(np.mean([t.at(part, nodes) for t in results(curve_unit(data, m))])) for m in order]
-        for part in ("train", "test")
-        for nodes in (25, 50)
-    }
-    holds = all(values == sorted(values) and len(set(values)) == 4 for values in errors.values())
-    detail = "; ".join(
-        f"{part} {nodes}: " + " < ".join(f"{value:.4f}" for value in values) for (part, nodes), values in errors.items()
-    )
-    return Claim(f"{' < '.join(order)} in RMSE on {data}", holds, detail)
-
-
-def _larger_windows(table: int, data: str, windows: list[int], results: Results) -> Claim:
-    """A larger window is never worse beyond noise: two standard errors of the difference."""
-    nodes = window_unit(data, windows[0]).nodes
-    means, errors = [], []
-    for window in windows:
-        values = [trial.at("train", nodes) for trial in results(window_unit(data, window))]
-        means.append(float(np.mean(values)))
-        errors.append(float(np.var(values) / len(values)))
-    steps = zip(means, means[1:], errors, errors[1:], strict=False)
-    holds = all(later <= earlier + 2.0 * np.sqrt(a + b) for earlier, later, a, b in steps)
-    detail = ", ".join(f"K = {window}: {mean:.4f}" for window, mean in zip(windows, means, strict=True))
-    return Claim(f"a larger window is never worse beyond noise (Table {table}, {data})", holds, detail)
-
-
 def seconds(tables: list[int], results: Results) -> list[dict]:
-    """Times on this machine beside the paper's: to ε where it is reached, and for a node."""
+    """Times on this machine and in the paper: to ε where it is reached, and for a node."""
     rows = []
     for unit in dict.fromkeys(unit for table in tables for unit in table_units(table)):
         trials = results(unit)

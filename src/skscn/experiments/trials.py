@@ -29,7 +29,7 @@ _BASELINES: dict[str, type[NetworkRegressor]] = {"MQ": ModifiedQuickpropRegresso
 class Unit:
     """What trials have in common: data, method, number of nodes, and parameters other than the defaults.
 
-    ``until`` is a number of nodes up to which growth goes on if the training error has not reached ε = 0.05 by then.
+    If the training error has not reached ε = 0.05 with ``nodes`` nodes, growth continues up to ``until`` nodes.
     """
 
     data: str
@@ -68,7 +68,7 @@ class Trial:
     seconds: list[float]
 
     def at(self, part: str, nodes: int) -> float:
-        """An error after so many nodes, or after the last one where growth ended before."""
+        """The error after this number of nodes, or after the last one if growth ended earlier."""
         errors = getattr(self, part)
         return errors[min(nodes, len(errors)) - 1]
 

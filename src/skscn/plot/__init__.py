@@ -1,4 +1,4 @@
-"""Pictures of networks, as scikit-learn's Displays; matplotlib is imported when one is drawn."""
+"""Plots of networks as Display objects, as in scikit-learn; matplotlib is imported when one is drawn."""
 
 from skscn.plot._convergence import ConvergenceDisplay
 from skscn.plot._fit import FitDisplay

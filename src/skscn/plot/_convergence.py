@@ -11,23 +11,23 @@ from skscn.plot._style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, o
 class ConvergenceDisplay:
     """Training and validation error against the number of nodes.
 
-    The steps of one network are coloured by the scope λ that their node was accepted in; of an ensemble, every member
-    is a thin line. Steps that early stopping has undone are paler.
+    The steps of a single network are coloured by the scope λ of the accepted node; for an ensemble, every member is a
+    thin line. Steps that early stopping has discarded are paler.
 
     Parameters
     ----------
     histories : list of structured ndarray
         `history_` of each network.
     kept : list of int
-        How many nodes each network has kept.
+        The number of nodes that each network has kept.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     train_lines_, validation_lines_ : list of matplotlib artists
-        One line a network, as far as its nodes were kept; validation errors only where rows were held out.
+        One line per network, up to the last kept node; validation errors only if rows were held out.
     undone_lines_ : list of matplotlib artists
-        How the lines went on with nodes that were not kept.
+        The continuation of the lines for nodes that were not kept.
 
     Examples
     --------
@@ -45,7 +45,7 @@ class ConvergenceDisplay:
 
     @classmethod
     def from_estimator(cls, estimator, *, ax=None) -> ConvergenceDisplay:
-        """Draw how a fitted network or ensemble has grown."""
+        """Draw the growth of a fitted network or ensemble."""
         networks = grown_networks(estimator)
         display = cls(histories=[n.history_ for n in networks], kept=[n.n_nodes_ for n in networks])
         return display.plot(ax)

@@ -1,4 +1,4 @@
-"""A function of one input and what a network makes of it, as in Figure 3 of the paper."""
+"""A function of one input and its approximation by a network, as in Figure 3 of the paper."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
 
 
 class FitDisplay:
-    """The target and its approximation over one input, and where the nodes are.
+    """The target and its approximation as functions of one input, and the positions of the nodes.
 
     Parameters
     ----------
@@ -19,13 +19,13 @@ class FitDisplay:
     y_true, y_pred : ndarray of shape (n,)
         Target and prediction.
     nodes : ndarray of shape (L,) or None, default=None
-        Where each node has its transition, wx + b = 0: the steepest place of a sigmoid, the middle of a gaussian.
+        The transition of each node, where wx + b = 0: the steepest point of a sigmoid, the centre of a gaussian.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     lines_ : list of matplotlib artists
-        The target's line and the prediction's; then the nodes' marks on the x axis, if they are drawn.
+        The lines of target and prediction, followed by the marks of the nodes on the x axis, if they are drawn.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class FitDisplay:
     def from_estimator(
         cls, estimator, X, y, *, ax=None, title: str | None = None, show_nodes: bool = True
     ) -> FitDisplay:
-        """Draw what a fitted estimator of one input predicts for the rows X, with their targets y."""
+        """Draw the predictions of a fitted estimator of one input for the rows X, together with the targets y."""
         y_pred, X = estimator.predict(X), np.asarray(X)
         if X.ndim != 2 or X.shape[1] != 1:
             raise ValueError(f"FitDisplay draws functions of one input; X has shape {X.shape}.")

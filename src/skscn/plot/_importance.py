@@ -1,4 +1,4 @@
-"""How much worse a model gets when it does not know one of its inputs."""
+"""Permutation importance of the inputs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from skscn.plot._style import BLUE, GREY, axes_for
 
 
 class ImportanceDisplay:
-    """Permutation importance: how far the score falls when the values of an input are shuffled among the rows.
+    """Permutation importance: the decrease of the score when the values of an input are shuffled among the rows.
 
     Columns that encode one input, the indicators of its categories for instance, are shuffled together.
 
     Parameters
     ----------
     importances : ndarray of shape (inputs, repeats)
-        The fall of the score in each repetition.
+        The decrease of the score in each repetition.
     names : sequence of str
         Names of the inputs.
 
     Attributes
     ----------
     order : ndarray of int
-        The inputs from the most important on.
+        The inputs, most important first.
     ax_ : matplotlib Axes
     bars_ : matplotlib artist
         The mean of each input; the lines at their ends span the repetitions.
@@ -81,7 +81,7 @@ class ImportanceDisplay:
         random_state : int, RandomState instance or None, default=None
             Seed of the shuffling.
         max_shown : int, default=20
-            The most inputs that are drawn, from the most important one on.
+            The number of inputs to draw, most important first.
         ax : matplotlib Axes, default=None
         """
         X = X if hasattr(X, "iloc") else check_array(X, dtype=None)
@@ -107,7 +107,7 @@ class ImportanceDisplay:
 
 
 def permutation_importance(estimator, X, y, groups, *, scoring=None, n_repeats=5, random_state=None) -> np.ndarray:
-    """How far the score falls when the columns of each group are shuffled together: shape (groups, n_repeats).
+    """The decrease of the score when the columns of each group are shuffled together: shape (groups, n_repeats).
 
     scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
     as they were: rows that cannot be.

@@ -15,7 +15,7 @@ _ROWS_PER_POINT = 20
 
 
 class PredictionErrorDisplay(_PredictionErrorDisplay):
-    """True values, or residuals, against predictions; with the prediction intervals of an ensemble, if wanted.
+    """True values, or residuals, against predictions, optionally with the prediction intervals of an ensemble.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         scatter_kwargs=None,
         line_kwargs=None,
     ) -> PredictionErrorDisplay:
-        """Draw the predictions of a fitted regressor for the rows X against their targets y.
+        """Draw the predictions of a fitted regressor for the rows X against the targets y.
 
         ``coverage`` asks an ensemble for intervals that hold this share of the targets; the other parameters are those
         of scikit-learn's Display.
@@ -96,7 +96,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         scatter_kwargs=None,
         line_kwargs=None,
     ) -> PredictionErrorDisplay:
-        """Draw given predictions of one output, and intervals if there are any."""
+        """Draw given predictions of one output, with intervals if they are given."""
         columns = [np.asarray(values) for values in (y_true, y_pred, *(interval or ()))]
         if columns[0].ndim != 1:
             raise ValueError(f"PredictionErrorDisplay draws one output; y has shape {columns[0].shape}.")

@@ -1,4 +1,4 @@
-"""How residuals are distributed."""
+"""The distribution of the residuals."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _SHARES = (0.05, 0.5, 0.95)
 class ResidualDisplay:
     """A histogram of true minus predicted values, with its 5 %, 50 % and 95 % quantiles.
 
-    The curve is the normal distribution of the same mean and deviation: residuals beyond it are outliers.
+    The curve is the normal distribution with the same mean and standard deviation.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class ResidualDisplay:
         The 5 %, 50 % and 95 % quantiles.
     ax_ : matplotlib Axes
     bars_, curve_, quantile_lines_ : matplotlib artists
-        There is no curve where all residuals are the same.
+        There is no curve if all residuals are equal.
 
     Examples
     --------

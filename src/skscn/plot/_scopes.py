@@ -1,4 +1,4 @@
-"""Which scope λ won when."""
+"""The scopes λ of the accepted nodes."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from skscn.plot._style import axes_for, logarithmic, opacities, scope_colours
 
 
 class ScopeDisplay:
-    """The scope λ that each node was accepted in, in the order of growth; nodes that were not kept are paler.
+    """The scope λ of each accepted node, in the order of growth; nodes that were not kept are paler.
 
     Parameters
     ----------
     nodes : ndarray of int
-        The number of nodes after each step; of an ensemble, one member's steps after the other's.
+        The number of nodes after each step; for an ensemble, the steps of all members, one member after the other.
     scopes : ndarray of float
         The scope of each step.
     kept : ndarray of bool, default=None
-        Whether the node of each step is still there after early stopping; None: all are.
+        Whether the node of each step was kept by early stopping; None means that all were.
 
     Attributes
     ----------

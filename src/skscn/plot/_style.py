@@ -1,4 +1,4 @@
-"""What the Displays share: axes to draw on, and colours that everybody can tell apart on light and on dark ground."""
+"""What the Displays share: axes to draw on, and colours that everybody can tell apart on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from skscn.extras import optional
 
 # Okabe and Ito's colours for all kinds of colour vision, and a grey between.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
-# How much is seen of what is not part of the network any more.
+# Opacity of nodes that are no longer part of the network.
 PALE = 0.25
 # From narrow scopes to wide ones; all of middling lightness.
 _SCOPE_RAMP = ("#3a8fd0", "#98919a", "#dd7a1f")
@@ -31,19 +31,24 @@ def scope_colours(scopes: np.ndarray) -> dict:
 
 
 def opacities(kept: np.ndarray, opacity: float) -> np.ndarray | None:
-    """How opaque points are, those that were not kept less; None for no points, as matplotlib wants it."""
+    """The opacity of points, lower for those that were not kept; None for no points, as matplotlib wants it."""
     return np.where(kept, opacity, PALE) if kept.size else None
 
 
 def logarithmic(ax, values: np.ndarray) -> None:
     """Make the y axis logarithmic, if there is a value to show on it."""
     if (values > 0.0).any():
-        ax.set_yscale("log")
-        plain_numbers(ax.yaxis)
+        logarithmic_axis(ax)
+
+
+def logarithmic_axis(ax) -> None:
+    """Make the y axis logarithmic, with plain numbers at its ticks."""
+    ax.set_yscale("log")
+    plain_numbers(ax.yaxis)
 
 
 def plain_numbers(axis) -> None:
-    """Write 0.05 rather than 5 × 10⁻² beside a logarithmic axis."""
+    """Label the ticks of a logarithmic axis 0.05 rather than 5 × 10⁻²."""
     from matplotlib.ticker import LogFormatter
 
     class Plain(LogFormatter):

@@ -61,11 +61,12 @@ class Chunks:
         - A sequence of chunks (X, y) or (X, y, sample_weight), or a function without arguments that returns a fresh
           iterator of them. It must give the same rows every time.
     target : str, list of str, or array-like
-        The target's column, or columns for several outputs; beside an array the targets themselves. None for chunks.
+        The target column, or columns for several outputs; if the data are an array, the targets themselves. None for
+        chunks.
     sample_weight : str or array-like, optional
-        The column of weights; beside an array the weights themselves.
+        The column of weights; if the data are an array, the weights themselves.
     memory_limit : int, optional
-        Bytes that training may take. A quarter of the machine's memory by default, and at least 256 MB.
+        Memory that training may use, in bytes. By default a quarter of the machine's memory, and at least 256 MB.
 
     Attributes
     ----------
@@ -212,9 +213,9 @@ def _open(data, target, sample_weight) -> _Source:
 
 def _open_array(X, target, sample_weight) -> _Source:
     if target is None or isinstance(target, str):
-        raise TypeError("Beside an array, target must be the array of its targets, one for each row.")
+        raise TypeError("With an array of inputs, target must be the array of its targets, one for each row.")
     if isinstance(sample_weight, str):
-        raise TypeError("Beside an array, sample_weight must be the array of its weights, one for each row.")
+        raise TypeError("With an array of inputs, sample_weight must be the array of its weights, one for each row.")
     return _ChunkSource(partial(_items, [(X, target, sample_weight)]))
 
 
@@ -506,7 +507,7 @@ class _ArrowSource(_Source):
             raise ValueError("target and sample_weight name one column twice; name each column once.")
         names = [name for name in columns if name not in apart]
         if not names:
-            raise ValueError("There are no columns beside the target; training needs at least one input.")
+            raise ValueError("There are no columns besides the target; training needs at least one input.")
         self.feature_names = np.array(names, dtype=object)
         self.n_features = len(names)
         self._schema, self._batches = schema, batches

@@ -1,0 +1,60 @@
+"""Fill in the results on the page docs/paper.md.
+
+    skscn reproduce all --trials 100 --out results
+    skscn reproduce sensitivity activations --trials 20 --out studies
+    python docs/make_paper.py results studies
+
+copies tables and figures into docs/reproduced and docs/images, and writes the parts of the page that stand between the
+comments ``<!-- NAME -->`` and ``<!-- end NAME -->``. Without folders, the page is written from what is in
+docs/reproduced.
+"""
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+from skscn.experiments.page import Report
+from skscn.experiments.studies import STUDIES, findings, read_study
+from skscn.experiments.tables import read_csv
+
+HERE = Path(__file__).parent
+RESULTS, IMAGES, PAGE = HERE / "reproduced", HERE / "images", HERE / "paper.md"
+
+
+def copy_results(folder: Path) -> None:
+    """Keep the numbers and pictures of a run."""
+    for source in [*folder.glob("*.csv"), *folder.glob("times.json"), *folder.glob("*.svg")]:
+        shutil.copyfile(source, (IMAGES if source.suffix == ".svg" else RESULTS) / source.name)
+
+
+def blocks() -> dict[str, str]:
+    """Name -> Markdown, for every part of the page that is computed."""
+    cells = {number: read_csv(RESULTS / f"table{number}.csv") for number in range(1, 6)}
+    seconds = json.loads((RESULTS / "times.json").read_text(encoding="utf-8"))
+    report = Report(cells, seconds, {}, [], trials=100, seed=0)
+    settings = [read_study(study, RESULTS / f"{study}.csv") for study in STUDIES]
+    sentences = [sentence for group in settings for sentence in findings(group)]
+    return {**report.blocks(), "studies": "\n".join(f"- {sentence}" for sentence in sentences)}
+
+
+def filled(page: str) -> str:
+    """The page with its computed parts."""
+    for name, text in blocks().items():
+        pattern = rf"(<!-- {name} -->\n).*?(\n<!-- end {name} -->)"
+        page, found = re.subn(pattern, lambda match, text=text: match[1] + text.strip() + match[2], page, flags=re.S)
+        if found != 1:
+            sys.exit(f"The page needs <!-- {name} --> and <!-- end {name} --> once each; it has {found}.")
+    return page
+
+
+def main(folders: list[str]) -> None:
+    """Copy the results of these folders and fill in the page."""
+    for folder in folders:
+        copy_results(Path(folder))
+    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
