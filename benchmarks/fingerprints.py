@@ -71,7 +71,10 @@ def fits() -> Iterator[tuple[str, Fit]]:
         for name, backend in BACKENDS.items():
             settings = SMALL | {"algorithm": algorithm}
             yield f"{algorithm} {name}", lambda s=settings, b=backend: b(SCNRegressor(**s))
-            yield f"{algorithm} {name} ladder", lambda s=settings, b=backend: b(SCNRegressor(configuration="ladder", **s))
+            yield (
+                f"{algorithm} {name} ladder",
+                lambda s=settings, b=backend: b(SCNRegressor(configuration="ladder", **s)),
+            )
             yield f"{algorithm} {name} classes", lambda s=settings, b=backend: b(SCNClassifier(**s), LABELS)
     for activation in ACTIVATIONS:
         for configuration in ("polished", "ladder", "quickprop"):

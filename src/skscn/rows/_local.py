@@ -14,6 +14,7 @@ from skscn.rows._base import Sample
 from skscn.rows._shard import Shard, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows._stretches import stretches, total
+from skscn.rows.operations import Gather, Operation, ScoreSample
 from skscn.supervision import SampledSums
 
 
@@ -65,21 +66,22 @@ class LocalRows(StretchedRows):
 
     def sample(self, rows: np.ndarray) -> Sample:
         """The named rows as the driver needs them, to search on a few."""
-        return Sample.of(*self._shard.gathered(rows, self.basis_size))
+        return Sample.of(*Gather(self.basis_size)(self._shard, rows))
 
     def sampled_sums(
         self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
     ) -> SampledSums:
         """Row sums of T candidates on the named rows."""
-        return self._shard.sampled_sums(rows, weights, biases, precision)
+        return ScoreSample(weights, biases, precision)(self._shard, rows)
 
-    def _sum(self, method: str, *arguments) -> Any:
-        kernel, count = getattr(self._shard, method), len(self._stretches)
-        self._shard.prepare(method, *arguments)
+    def total(self, operation: Operation) -> Any:
+        """Do an operation on all stretches, shared out among the threads, and add up what it returns."""
+        shard, count = self._shard, len(self._stretches)
+        operation.prepare(shard)
         if self._executor is None:
-            return total([kernel(rows, *arguments) for rows in self._stretches], count)
+            return total([operation(shard, rows) for rows in self._stretches], count)
         # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.
         size = -(-count // self._threads)
         runs = [self._stretches[start : start + size] for start in range(0, count, size)]
-        parts = self._executor.map(lambda run: [kernel(rows, *arguments) for rows in run], runs)
+        parts = self._executor.map(lambda run: [operation(shard, rows) for rows in run], runs)
         return total([part for run in parts for part in run], count)

@@ -1,6 +1,6 @@
 """The algorithm that all backends share: what crosses from the rows to the driver, and what it decides there.
 
-A backend says how a method of :class:`~skscn.rows._shard.Shard` is done on all its stretches and added up; the sums are
+A backend says how an :class:`~skscn.rows.operations.Operation` is done on all its stretches and added up; the sums are
 the same, bit for bit, wherever the rows are.
 """
 
@@ -15,6 +15,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn.activations import Activation
 from skscn.rows._base import Columns, Rows, Sample
+from skscn.rows.operations import Deflate, Join, Open, Operation, Rotate, Score, Slope, SquareResidual, Weigh
 from skscn.supervision import SampledSums, Slopes, Sums
 
 # What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
@@ -40,12 +41,12 @@ class StretchedRows(Rows):
 
     def _begin_fit(self) -> None:
         """Look at the rows for the first time."""
-        self.weight = self._sum("weight")
-        self.residual_squares = self._sum("residual_squares")
+        self.weight = self.total(Weigh())
+        self.residual_squares = self.total(SquareResidual())
 
     @abstractmethod
-    def _sum(self, method: str, *arguments) -> Any:
-        """Do a method of a shard on all stretches, and add up what it returns."""
+    def total(self, operation: Operation) -> Any:
+        """Do an operation on all stretches, and add up what it returns."""
 
     @abstractmethod
     def sample(self, rows: np.ndarray) -> Sample:
@@ -69,7 +70,7 @@ class StretchedRows(Rows):
         self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
     ) -> Sums:
         """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
-        return self._sum("sums", weights, biases, complete, precision)
+        return self.total(Score(weights, biases, complete, precision))
 
     @abstractmethod
     def sampled_sums(
@@ -79,7 +80,7 @@ class StretchedRows(Rows):
 
     def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
-        return self._sum("slopes", weight, bias)
+        return self.total(Slope(weight, bias))
 
     def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
         """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
@@ -88,7 +89,7 @@ class StretchedRows(Rows):
         Langou and Rozložník, 2005).
         """
         m = self.n_outputs
-        start = self._sum("begin", self.basis_size, weights, biases, linear)
+        start = self.total(Open(self.basis_size, weights, biases, linear))
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
         gram, inner, shared = self._deflated(projection)
         if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
@@ -98,18 +99,18 @@ class StretchedRows(Rows):
 
     def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take basis vectors out of the columns; return VᵀV, Vᵀe and what V still shares with the basis."""
-        sums = self._sum("deflate", self.basis_size, projection)
+        sums = self.total(Deflate(self.basis_size, projection))
         k, m = sums.shape[1], self.n_outputs
         return sums[:k], sums[k : k + m].T, sums[k + m :]
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
         """Take D C out of the residual, with the directions D = V @ transform, which join the basis if ``keep``."""
-        self.residual_squares = self._sum("take_out", self.basis_size, transform, coefficients, keep)
+        self.residual_squares = self.total(Join(self.basis_size, transform, coefficients, keep))
         self.basis_size += keep * len(coefficients)
 
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
-        self._sum("rotate", self.basis_size, rotation)
+        self.total(Rotate(self.basis_size, rotation))
         self.basis_size = rotation.shape[1]
 
     def leave_one_out(
