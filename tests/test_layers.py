@@ -14,7 +14,7 @@ LAYERS = [
     {"datasets", "extras", "files", "words"},
     {"archive"},
     {"activations", "scaling"},
-    {"supervision"},
+    {"layers", "supervision"},
     {"kernels"},
     {"rows", "network"},
     {"tables"},

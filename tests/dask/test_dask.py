@@ -21,6 +21,7 @@ from skscn import (
     SCNRegressor,
 )
 from skscn.configuration.polished import Polished
+from skscn.layers import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows._parts import Part
 from skscn.rows.dask import Request, Settings, StatefulPart
@@ -275,8 +276,12 @@ def test_workers_that_die_one_after_the_other(client, algorithm):
 def part_of_rows():
     targets = Y[:300, np.newaxis]
     scalings = scale_inputs("minmax", X[:300]), scale_targets("minmax", targets)
-    settings = Settings(ACTIVATIONS["sigmoid"], *scalings, 300)
+    settings = Settings(*scalings, 300)
     return StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+
+
+def sigmoids(n_inputs):
+    return Nodes.of(Dense(ACTIVATIONS["sigmoid"]), np.ones((n_inputs, 1)), np.zeros(1))
 
 
 def asked(done, call, opened=(), log=None):
@@ -285,9 +290,9 @@ def asked(done, call, opened=(), log=None):
 
 def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_happened():
     targets = Y[:300, np.newaxis]
-    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
     part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
-    begin = Open(0, np.ones((4, 1)), np.zeros(1), False)
+    begin = Open(0, sigmoids(4))
     deflate = Deflate(0, np.zeros((0, 1)))
     take_out = Join(0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True)
     squares = SquareResidual()
@@ -310,11 +315,11 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
 
 def test_a_call_that_fails_leaves_no_state_behind():
     targets = Y[:300, np.newaxis]
-    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
     part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
     before = part.answer(asked(0, SquareResidual()))
     with pytest.raises(ValueError, match="matmul"):
-        part.answer(asked(0, Open(0, np.ones((9, 1)), np.zeros(1), False)))
+        part.answer(asked(0, Open(0, sigmoids(9))))
     assert part.answer(asked(0, SquareResidual())) == before
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows import _stretches
 from skscn.rows._base import Sample
 from skscn.rows._shard import Shard, Storage
@@ -27,8 +27,8 @@ class LocalRows(StretchedRows):
         With the scaled targets, the first residual e_0.
     shape : tuple of int
         N, d and m.
-    activation : Activation
-        g of the nodes.
+    layer : Layer
+        That of the nodes to come.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
@@ -40,13 +40,13 @@ class LocalRows(StretchedRows):
         storage: Storage,
         shape: tuple[int, int, int],
         *,
-        activation: Activation,
+        layer: Layer,
         sample_weight: np.ndarray | None,
         n_jobs: int | None,
     ):
-        super().__init__(shape, activation)
+        super().__init__(shape, layer)
         self.storage = storage
-        self._shard = Shard(storage, activation, sample_weight)
+        self._shard = Shard(storage, sample_weight)
         self._stretches = stretches(self.n_rows)
         # A thread is worth its trouble for a long stretch or more.
         self._threads = max(1, min(effective_n_jobs(n_jobs), self.n_rows // _stretches.STRETCH))
@@ -68,11 +68,9 @@ class LocalRows(StretchedRows):
         """The named rows as the driver needs them, to search on a few."""
         return Sample.of(*Gather(self.basis_size)(self._shard, rows))
 
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
-        return ScoreSample(weights, biases, precision)(self._shard, rows)
+        return ScoreSample(nodes, precision)(self._shard, rows)
 
     def total(self, operation: Operation) -> Any:
         """Do an operation on all stretches, shared out among the threads, and add up what it returns."""

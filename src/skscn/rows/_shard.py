@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skscn.activations import Activation
 from skscn.kernels import Inputs
 
 # Basis vectors that are allocated and multiplied with at a time.
@@ -70,9 +69,8 @@ class Shard:
     :class:`~skscn.rows.operations.Operation`.
     """
 
-    def __init__(self, storage: Storage, activation: Activation, sample_weight: np.ndarray | None):
-        self.storage, self.activation = storage, activation
-        self.sample_weight = sample_weight
+    def __init__(self, storage: Storage, sample_weight: np.ndarray | None):
+        self.storage, self.sample_weight = storage, sample_weight
         self.roots = None if sample_weight is None else np.sqrt(sample_weight)
 
     def roots_of(self, rows: slice | np.ndarray) -> np.ndarray | None:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows._base import Columns, Rows, Sample
 from skscn.rows.operations import Deflate, Join, Open, Operation, Rotate, Score, Slope, SquareResidual, Weigh
 from skscn.supervision import SampledSums, Slopes, Sums
@@ -29,13 +29,13 @@ class StretchedRows(Rows):
     ----------
     shape : tuple of int
         N, d and m.
-    activation : Activation
-        g of the nodes.
+    layer : Layer
+        That of the nodes to come.
     """
 
-    def __init__(self, shape: tuple[int, int, int], activation: Activation):
+    def __init__(self, shape: tuple[int, int, int], layer: Layer):
         self.n_rows, self.n_features, self.n_outputs = shape
-        self.activation = activation
+        self.layer = layer
         self.basis_size = 0
         self._resources = ExitStack()
 
@@ -66,30 +66,30 @@ class StretchedRows(Rows):
         """Root mean squared residual over rows and outputs."""
         return float(np.sqrt(self.residual_squares.sum() / (self.weight * self.n_outputs)))
 
-    def sums(
-        self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
-    ) -> Sums:
-        """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
-        return self.total(Score(weights, biases, complete, precision))
+    def nodes(self, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray | float = np.nan) -> Nodes:
+        """Nodes of the layer that grows, with these weights (d, k) and biases (k,)."""
+        return Nodes.of(self.layer, weights, biases, scopes)
+
+    def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
+        """Row sums of T candidates against the residual, on all rows."""
+        return self.total(Score(nodes, complete, precision))
 
     @abstractmethod
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
 
-    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+    def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
-        return self.total(Slope(weight, bias))
+        return self.total(Slope(node))
 
-    def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
-        """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
+    def open(self, nodes: Nodes) -> Columns:
+        """Form the columns of nodes and make them orthogonal to the basis.
 
         Gram–Schmidt is done again where the first time left more than rounding error, and "twice is enough" (Giraud,
         Langou and Rozložník, 2005).
         """
         m = self.n_outputs
-        start = self.total(Open(self.basis_size, weights, biases, linear))
+        start = self.total(Open(self.basis_size, nodes))
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
         gram, inner, shared = self._deflated(projection)
         if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():

@@ -22,12 +22,12 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows._base import Sample
 from skscn.rows._parts import Part, Parts, at_home, computed, in_order, reduced, task
 from skscn.rows._shard import Shard
 from skscn.rows._stretched import StretchedRows
-from skscn.rows._stretches import Nodes, added, stretch_length
+from skscn.rows._stretches import Subtrees, added, stretch_length
 from skscn.rows.memory import memory_storage
 from skscn.rows.operations import Gather, Operation, ScoreSample, Selection
 from skscn.scaling import InputScaling, Scaling
@@ -70,7 +70,6 @@ class Request:
 class Settings:
     """What parts need to know of the fit."""
 
-    activation: Activation
     inputs: InputScaling
     outputs: Scaling
     n_rows: int
@@ -90,7 +89,7 @@ class StatefulPart:
         self._lock = Lock()
         self._shard: Shard | None = None
         self._done, self._open = 0, (0, 0)
-        self._last: tuple[tuple[int, type], Nodes] | None = None
+        self._last: tuple[tuple[int, type], Subtrees] | None = None
 
     def __sizeof__(self) -> int:
         """Of its rows; Dask weighs by it whether a part may be moved."""
@@ -103,7 +102,7 @@ class StatefulPart:
         self.__dict__.update(state)
         self._forget()
 
-    def answer(self, request: Request) -> Nodes | None:
+    def answer(self, request: Request) -> Subtrees | None:
         """Give this part's share of a sum; None if it would need the log to know."""
         with self._lock, single_threaded():
             operation = request.operation
@@ -157,7 +156,7 @@ class StatefulPart:
         if part.sample_weight is not None:
             residual *= np.sqrt(part.sample_weight)[:, np.newaxis]
         storage = memory_storage(part.X, settings.inputs, residual, settings.n_rows)
-        self._shard = Shard(storage, settings.activation, part.sample_weight)
+        self._shard = Shard(storage, part.sample_weight)
         self._done, self._open = 0, (0, 0)
 
     def _do(self, operation: Operation) -> list:
@@ -206,9 +205,9 @@ def single_threaded() -> Iterator[None]:
                 _Threads.limit.restore_original_limits()
 
 
-def _merged(shares: Sequence[Nodes | None], count: int) -> Nodes | None:
+def _merged(shares: Sequence[Subtrees | None], count: int) -> Subtrees | None:
     """Shares of a sum, added up as far as they stand side by side; None if one is missing."""
-    nodes: Nodes = {}
+    nodes: Subtrees = {}
     for share in shares:
         if share is None:
             return None
@@ -228,7 +227,7 @@ class DaskRows(StretchedRows):
         Of :class:`Part`.
     outputs : Scaling
         Of the targets.
-    activation, scaling : the nodes' g and the scaling of the inputs.
+    layer, scaling : that of the nodes, and that of the inputs.
     """
 
     def __init__(
@@ -237,12 +236,12 @@ class DaskRows(StretchedRows):
         shape: tuple[int, int, int],
         *,
         outputs: Scaling,
-        activation: Activation,
+        layer: Layer,
         scaling: InputScaling,
     ):
-        super().__init__(shape, activation)
+        super().__init__(shape, layer)
         values, firsts = parts.aligned()
-        settings = Settings(activation, scaling, outputs, self.n_rows)
+        settings = Settings(scaling, outputs, self.n_rows)
         make, length = task(StatefulPart), stretch_length(self.n_rows)
         starts = [first * length for first in firsts]
         lengths = np.diff([*starts, self.n_rows])
@@ -278,11 +277,9 @@ class DaskRows(StretchedRows):
             None if roots[0] is None else np.concatenate(roots)[order],
         )
 
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
-        return self._asked(partial(self._sampled_shares, rows), ScoreSample(weights, biases, precision))
+        return self._asked(partial(self._sampled_shares, rows), ScoreSample(nodes, precision))
 
     def _asked(self, ask: Callable[[Request], Any], operation: Operation | Selection) -> Any:
         """The answer of all parts; with the log for those that have lost their state."""
@@ -292,7 +289,7 @@ class DaskRows(StretchedRows):
                 break
         return answer
 
-    def _shares(self, request: Request) -> Nodes | None:
+    def _shares(self, request: Request) -> Subtrees | None:
         shares = [at_home(StatefulPart.answer, part, request) for part in self._parts.values]
         return reduced(shares, partial(_merged, count=self._count))
 

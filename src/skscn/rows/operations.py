@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from skscn import kernels
-from skscn.activations import IDENTITY
+from skscn.layers import Nodes
 from skscn.rows._shard import Shard
 from skscn.supervision import SampledSums, Slopes, Sums
 
@@ -70,8 +70,7 @@ class SquareResidual(Operation):
 class Score(Operation):
     """Row sums of candidates."""
 
-    weights: np.ndarray
-    biases: np.ndarray
+    nodes: Nodes
     complete: bool
     precision: type
 
@@ -80,9 +79,7 @@ class Score(Operation):
             shard.storage.inputs(rows),
             shard.storage.residual(rows),
             shard.roots_of(rows),
-            self.weights,
-            self.biases,
-            shard.activation,
+            self.nodes,
             complete=self.complete,
             precision=self.precision,
         )
@@ -92,14 +89,11 @@ class Score(Operation):
 class Slope(Operation):
     """How the row sums of one candidate change with its weights and bias."""
 
-    weight: np.ndarray
-    bias: float
+    node: Nodes
 
     def __call__(self, shard: Shard, rows: slice) -> Slopes:
         inputs, residual = shard.storage.inputs(rows), shard.storage.residual(rows)
-        return kernels.candidate_slopes(
-            inputs, residual, shard.roots_of(rows), self.weight, self.bias, shard.activation
-        )
+        return kernels.candidate_slopes(inputs, residual, shard.roots_of(rows), self.node)
 
 
 @dataclass(frozen=True)
@@ -108,17 +102,14 @@ class Open(Operation):
 
     opens: ClassVar[bool] = True
     size: int
-    weights: np.ndarray
-    biases: np.ndarray
-    linear: bool
+    nodes: Nodes
 
     def prepare(self, shard: Shard) -> None:
-        shard.storage.reserve(self.size, len(self.biases))
+        shard.storage.reserve(self.size, len(self.nodes))
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
         storage, roots = shard.storage, shard.roots_of(rows)
-        activation = IDENTITY if self.linear else shard.activation
-        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.weights, self.biases, activation)
+        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes)
         storage.set_columns(rows, h)
         squares = h * h
         # Columns carry √p, so that a row of weight 2 counts as two rows; Σ p h⁴ takes one √p out of each pair.
@@ -202,8 +193,7 @@ class Gather(Selection):
 class ScoreSample(Selection):
     """Row sums of candidates on the named rows."""
 
-    weights: np.ndarray
-    biases: np.ndarray
+    nodes: Nodes
     precision: type
 
     def __call__(self, shard: Shard, rows: np.ndarray) -> SampledSums:
@@ -213,9 +203,7 @@ class ScoreSample(Selection):
             kernels.Inputs(kernels.with_one(x), None),
             residual,
             roots,
-            self.weights,
-            self.biases,
-            shard.activation,
+            self.nodes,
             complete=False,
             precision=self.precision,
         )
