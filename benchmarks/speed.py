@@ -40,6 +40,7 @@ from skscn import SCNRegressor
 from skscn.activations import ACTIVATIONS
 from skscn.experiments.jsonlines import KeyedLines
 from skscn.kernels import blocks
+from skscn.layers import Dense
 from skscn.rows import Chunks, MemoryRows
 from skscn.scaling import scale_inputs
 
@@ -267,8 +268,8 @@ def measure_sums(scoring: tuple[int, int, int], activation: str, threads: int) -
     X, y = make_data(size, inputs)
     weights, biases = candidates_for(inputs, candidates)
     scaling = scale_inputs("minmax", X, None)
-    with MemoryRows(X, y[:, np.newaxis], activation=ACTIVATIONS[activation], scaling=scaling, n_jobs=threads) as rows:
-        return timed(lambda: rows.sums(weights, biases))
+    with MemoryRows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads) as rows:
+        return timed(lambda: rows.sums(rows.nodes(weights, biases)))
 
 
 def scoring_tables(store: ResultStore, sizes: Sizes) -> list[Table]:

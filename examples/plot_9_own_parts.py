@@ -49,9 +49,10 @@ class WhereTheErrorIs(Configuration):
         scopes = rng.choice(self.scopes, self.max_candidates)
         weights = rng.uniform(-1, 1, (rows.n_features, self.max_candidates)) * scopes
         biases = -np.einsum("ij,ji->i", through, weights)
-        sums = rows.sums(weights, biases)
+        candidates = rows.nodes(weights, biases, scopes)
+        sums = rows.sums(candidates)
         best = ranked(slack(sums, rows.residual_squares, self.contractions[-1], node), sums.squares > 0)[: 8 * count]
-        yield Proposal(weights[:, best], biases[best], scopes[best], self.contractions, self.max_candidates)
+        yield Proposal(candidates.take(best), self.contractions, self.max_candidates)
 
 
 search = WhereTheErrorIs(scopes=(1, 5, 15, 30, 50, 100, 150, 200))

@@ -12,6 +12,7 @@ from scipy.linalg import lstsq
 from skscn import ACTIVATIONS, SCNRegressor
 from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
 from skscn.growth import grow
+from skscn.layers import Dense
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import ROWS, Chunks, opened
 from skscn.scaling import scale_inputs
@@ -162,7 +163,7 @@ INPUTS = {"memory": lambda X, Y: nullcontext(X), "chunks": in_files}
 def test_every_combination_of_registered_parts_grows(activation, configuration, algorithm, backend):
     X, Y, p = _problem(0, 60, 3, 2, weighted=True)
     settings = {
-        "activation": ACTIVATIONS[activation],
+        "layer": Dense(ACTIVATIONS[activation]),
         "scaling": scale_inputs("minmax", X),
         "sample_weight": p,
     }
@@ -192,7 +193,7 @@ class Fixed(Configuration):
 
     def propose(self, rows, node, rng, count):
         for weight, bias in self.nodes:
-            yield Proposal(np.array([[weight]]), np.array([bias]), np.ones(1), (1.0,), 1)
+            yield Proposal(rows.nodes(np.array([[weight]]), np.array([bias]), 1.0), (1.0,), 1)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +208,7 @@ class Fixed(Configuration):
 )
 def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     X = np.linspace(0.0, 1.0, 1000)[:, None]
-    rows = ROWS["memory"](X, np.sin(7 * X), activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = ROWS["memory"](X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
     growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, nodes_per_step=1, seed=0)
@@ -234,7 +235,7 @@ def test_growth_says_why_it_ended():
     X, Y, _ = _problem(0, 60, 3, 1, weighted=False)
 
     def reason(max_nodes, tol, contractions=(0.999999,)):
-        rows = ROWS["memory"](X, Y, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X))
+        rows = ROWS["memory"](X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
         growth = grow(
             rows,
             CONFIGURATIONS["ladder"]((1.0,), contractions, 20),

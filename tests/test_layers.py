@@ -14,7 +14,7 @@ LAYERS = [
     {"extras", "files", "locks", "words"},
     {"archive", "datasets"},
     {"activations", "scaling"},
-    {"supervision"},
+    {"layers", "supervision"},
     {"kernels"},
     {"rows", "network"},
     {"tables"},

@@ -5,6 +5,7 @@ import pytest
 
 from skscn import SCNEnsembleRegressor, SCNRegressor
 from skscn.growth import Step
+from skscn.layers import IDENTITY, Nodes
 from skscn.progress import Listener, Progress, listening
 
 
@@ -14,7 +15,7 @@ class Terminal(io.StringIO):
 
 
 def step(nodes, validation=np.nan):
-    return Step(np.zeros((1, 1)), np.zeros(1), nodes, 5.0, 0.9, 0.1, 0.25, 200, 0.01, validation)
+    return Step(Nodes.none(IDENTITY, 1), nodes, 5.0, 0.9, 0.1, 0.25, 200, 0.01, validation)
 
 
 def show(stream, verbose, total=20):

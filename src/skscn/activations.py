@@ -150,14 +150,6 @@ ACTIVATIONS: dict[str, Activation] = {
 }
 
 
-def _identity(z: np.ndarray) -> np.ndarray:
-    return z
-
-
-# Of columns that are linear in the inputs: intercept and direct links. Not a choice for hidden nodes.
-IDENTITY = Activation("identity", _identity, np.ones_like)
-
-
 def resolve_activation(activation: str | Activation | Function) -> Activation:
     """The :class:`Activation` that a name, an instance or a plain function z → g(z) stands for."""
     if isinstance(activation, str):

@@ -16,8 +16,9 @@ from time import perf_counter
 
 import numpy as np
 
-from skscn.configuration import Configuration, Proposal
-from skscn.output_weights import OutputWeights
+from skscn.configuration import Configuration, Proposal, Proposals
+from skscn.layers import Nodes
+from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
 from skscn.supervision import Sums, alive, ranked, slack, supported
 
@@ -28,9 +29,8 @@ class Step:
 
     Attributes
     ----------
-    weights : ndarray of shape (d, n)
-        Input weights of the nodes it added.
-    biases : ndarray of shape (n,)
+    added : Nodes
+        The nodes it added.
     nodes : int
         Nodes in the network after it.
     scope, contraction, slack : float
@@ -44,8 +44,7 @@ class Step:
         Time spent on it.
     """
 
-    weights: np.ndarray
-    biases: np.ndarray
+    added: Nodes
     nodes: int
     scope: float
     contraction: float
@@ -76,11 +75,12 @@ def grow(
     >>> from skscn.activations import ACTIVATIONS
     >>> from skscn.configuration import Ladder
     >>> from skscn.growth import grow
+    >>> from skscn.layers import Dense
     >>> from skscn.output_weights import LeastSquares
     >>> from skscn.rows import MemoryRows
     >>> from skscn.scaling import scale_inputs
     >>> X = np.linspace(0, 1, 100)[:, np.newaxis]
-    >>> rows = MemoryRows(X, np.sin(9 * X), activation=ACTIVATIONS["tanh"], scaling=scale_inputs(None, X))
+    >>> rows = MemoryRows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
     >>> rule = LeastSquares(n_outputs=1)
     >>> with rows:
     ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, nodes_per_step=1, seed=0)
@@ -109,60 +109,72 @@ def _take_step(
     growing them.
     """
     started, node = perf_counter(), output_weights.nodes + 1
-    rng = np.random.default_rng((seed, node))
-    added: list[_Node] = []
-    for proposal in configuration.propose(rows, node, rng, count):
-        added += _accept(rows, output_weights, proposal, count - len(added))
-        if len(added) == count or (added and output_weights.takes_blocks):
+    proposals = configuration.propose(rows, node, np.random.default_rng((seed, node)), count)
+    accepted: list[_Accepted] = []
+    proposal, candidates = next(proposals, None), 0
+    while proposal is not None:
+        candidates = proposal.candidates
+        found = _accept(rows, output_weights, proposal, count - len(accepted))
+        accepted += found
+        if len(accepted) == count or (accepted and output_weights.takes_blocks):
             break
-    if not added:
+        proposal = _send(proposals, len(found))
+    if not accepted:
         return None
     return Step(
-        weights=np.column_stack([new.weight for new in added]),
-        biases=np.array([new.bias for new in added]),
+        added=Nodes.joined([new.node for new in accepted]),
         nodes=output_weights.nodes,
-        scope=max(new.scope for new in added),
-        contraction=max(new.contraction for new in added),
-        slack=min(new.slack for new in added),
+        scope=max(float(new.node.scopes[0]) for new in accepted),
+        contraction=max(new.contraction for new in accepted),
+        slack=min(new.slack for new in accepted),
         train_rmse=rows.rmse,
-        candidates=proposal.candidates,
+        candidates=candidates,
         seconds=perf_counter() - started,
     )
 
 
+def _send(proposals: Proposals, accepted: int) -> Proposal | None:
+    """Tell the strategy how many candidates were accepted; return its next list, if it has one."""
+    try:
+        return proposals.send(accepted)
+    except StopIteration:
+        return None
+
+
 @dataclass(frozen=True)
-class _Node:
+class _Accepted:
     """A node that was accepted, and how."""
 
-    weight: np.ndarray
-    bias: float
-    scope: float
+    node: Nodes
     contraction: float
     slack: float
 
 
-def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Node]:
+def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
     """Add up to ``count`` candidates of the short list: one block of them, or one after the other."""
     if output_weights.takes_blocks:
         return _accept_block(rows, output_weights, proposal, count)
-    added: list[_Node] = []
-    while len(added) < count and (new := _accept_block(rows, output_weights, proposal, 1)):
-        added += new
-        same = (proposal.weights == new[0].weight[:, np.newaxis]).all(axis=0) & (proposal.biases == new[0].bias)
+    accepted: list[_Accepted] = []
+    while len(accepted) < count and (new := _accept_block(rows, output_weights, proposal, 1)):
+        accepted += new
+        nodes, node = proposal.nodes, new[0].node
+        same = (nodes.weights == node.weights).all(axis=0) & (nodes.biases == node.biases)
         proposal = proposal.take(~same)
-    return added
+    return accepted
 
 
-def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Node]:
+def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
     """Add up to ``count`` candidates together; those that are refused make room for others of the list."""
     choice = _Choice(rows, proposal, output_weights.nodes + 1) if len(proposal) > count else None
     chosen = np.arange(len(proposal)) if choice is None else choice.best(count)
     while len(chosen):
-        block = proposal.take(chosen)
-        supervisor = _Supervisor(rows, block, output_weights.nodes + 1)
-        passed = output_weights.append(rows, block.weights, block.biases, supervisor.accepts)
-        if passed.all():
-            return supervisor.accepted
+        candidates = proposal.take(chosen)
+        block = output_weights.open(rows, candidates.nodes)
+        judged = _judged(rows, block, candidates, output_weights.nodes + 1)
+        if None not in judged:
+            output_weights.join(rows, block)
+            return [new for new in judged if new is not None]
+        passed = np.array([new is not None for new in judged])
         if choice is None:
             chosen = chosen[passed]
         else:
@@ -171,30 +183,34 @@ def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal,
     return []
 
 
-class _Supervisor:
-    """Decides on a block of candidates one after the other, and remembers how they were accepted."""
+def _judged(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
+    """Judge the candidates of a block one after the other, each after those before it that were admitted."""
+    judged: list[_Accepted | None] = []
+    for j in range(len(block)):
+        admitted = sum(new is not None for new in judged)
+        new = _judge(rows, block, proposal, j, node + admitted) if block.is_independent(j) else None
+        if new is not None:
+            block.admit(j)
+        judged.append(new)
+    return judged
 
-    def __init__(self, rows: Rows, proposal: Proposal, node: int):
-        self.rows, self.proposal, self.node = rows, proposal, node
-        self.accepted: list[_Node] = []
 
-    def accepts(self, sums: Sums, candidate: int, residual_squares: np.ndarray) -> bool:
-        """Whether a candidate passes the guards, and the inequality with one of the contractions."""
-        if not _usable(self.rows, sums)[candidate]:
-            return False
-        for contraction in self.proposal.contractions:
-            slacks = slack(sums, residual_squares, contraction, self.node + len(self.accepted))[:, candidate]
-            if slacks.min() >= 0.0:
-                weight, bias = self.proposal.weights[:, candidate], float(self.proposal.biases[candidate])
-                scope = float(self.proposal.scopes[candidate])
-                self.accepted.append(_Node(weight, bias, scope, contraction, float(slacks.sum())))
-                return True
-        return False
+def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, node: int) -> _Accepted | None:
+    """Whether a candidate passes the guards, and the inequality with one of the contractions; and how."""
+    sums = block.sums
+    if not _usable(rows, sums)[candidate]:
+        return None
+    for contraction in proposal.contractions:
+        slacks = slack(sums, block.residual_squares, contraction, node)[:, candidate]
+        if slacks.min() >= 0.0:
+            nodes = proposal.nodes.take(slice(candidate, candidate + 1))
+            return _Accepted(nodes, contraction, float(slacks.sum()))
+    return None
 
 
 def _usable(rows: Rows, sums: Sums) -> np.ndarray:
     """Whether each candidate passes the guards."""
-    return alive(sums, rows.weight, rows.activation.bound) & supported(sums, rows.weight)
+    return alive(sums, rows.weight, rows.layer.bound) & supported(sums, rows.weight)
 
 
 class _Choice:
@@ -203,7 +219,7 @@ class _Choice:
     def __init__(self, rows: Rows, proposal: Proposal, node: int):
         self.contractions, self.node = proposal.contractions, node
         self.sums, self.residual_squares = (
-            rows.sums(proposal.weights, proposal.biases, complete=True),
+            rows.sums(proposal.nodes, complete=True),
             rows.residual_squares,
         )
         self.usable = _usable(rows, self.sums)

@@ -1,8 +1,8 @@
 """Pure functions on one stretch of rows: the only hot loops.
 
 A stretch is walked in blocks whose hidden outputs stay in the processor's cache; no array of all rows by all
-candidates is ever formed. Biases are the weights of a last input that is 1, and constant factors of the activation go
-into the weights and the sums, so a hidden output costs one matrix product and one pass of the activation.
+candidates is ever formed. Biases are the weights of a last input that is 1, and constant factors of a layer go into the
+weights and the sums, so a hidden output of a dense layer costs one matrix product and one pass of the activation.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from skscn.activations import Activation
+from skscn.layers import Nodes
 from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
 
@@ -44,11 +44,6 @@ def with_one(x: np.ndarray) -> np.ndarray:
     return extended
 
 
-def with_biases(weights: np.ndarray, biases: np.ndarray, activation: Activation) -> np.ndarray:
-    """Weights (d + 1, L) for rows that end with a 1, times the inner factor of the activation."""
-    return activation.core.inner * np.vstack([weights, biases])
-
-
 def blocks(n_rows: int, width: int) -> Iterator[slice]:
     """Slices of rows such that an array of a slice by ``width`` columns fits in the cache."""
     step = max(16, _BLOCK // max(width, 1))
@@ -60,9 +55,7 @@ def candidate_sums(
     inputs: Inputs,
     residual: np.ndarray,
     roots: np.ndarray | None,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    activation: Activation,
+    nodes: Nodes,
     *,
     complete: bool,
     precision: type,
@@ -73,15 +66,15 @@ def candidate_sums(
     the given precision; sums of blocks are added up in double precision. Quartics and Gram matrix come if the sums
     shall be ``complete``.
     """
-    core, count = activation.core, biases.shape[0]
-    folded: np.ndarray = with_biases(weights, biases, activation).astype(precision, copy=False)
+    layer, count = nodes.layer, len(nodes)
+    folded: np.ndarray = layer.folded(nodes).astype(precision, copy=False)
     projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
     fourth, gram = np.zeros(count), np.zeros((count, count))
     # Weights go to the narrow side of every product. Products rather than np.einsum, which keeps other threads waiting.
     p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
     e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
     for rows in blocks(len(residual), max(folded.shape)):
-        h = core.value(inputs.block(rows).astype(precision, copy=False) @ folded)
+        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded)
         projections += e[:, rows] @ h
         if complete:
             gram += (h.T * p[rows]) @ h
@@ -90,30 +83,21 @@ def candidate_sums(
         if complete:
             h *= h
             fourth += p[rows] @ h
-    projections *= core.outer
-    squares *= core.outer**2
+    projections *= layer.outer
+    squares *= layer.outer**2
     if not complete:
         return Sums(projections, squares)
-    return Sums(projections, squares, core.outer**4 * fourth, core.outer**2 * gram)
+    return Sums(projections, squares, layer.outer**4 * fourth, layer.outer**2 * gram)
 
 
-def candidate_slopes(
-    inputs: Inputs,
-    residual: np.ndarray,
-    roots: np.ndarray | None,
-    weight: np.ndarray,
-    bias: float,
-    activation: Activation,
-) -> Slopes:
+def candidate_slopes(inputs: Inputs, residual: np.ndarray, roots: np.ndarray | None, node: Nodes) -> Slopes:
     """How the sums of one candidate change with its weights and bias, over one stretch of rows."""
-    assert activation.derivative is not None
-    point = np.append(weight, bias)
-    projections, squares = np.zeros((residual.shape[1], len(point))), np.zeros(len(point))
-    for rows in blocks(residual.shape[0], len(point)):
+    # The bias is the weight of the last input.
+    weights, none = np.vstack([node.weights, node.biases]), np.zeros(1)
+    projections, squares = np.zeros((residual.shape[1], len(weights))), np.zeros(len(weights))
+    for rows in blocks(residual.shape[0], len(weights)):
         x = inputs.block(rows)
-        z = x @ point
-        slope = activation.derivative(z)
-        h = activation.value(z)
+        slope, h = (values[:, 0] for values in node.layer.slope_and_value(x, weights, none))
         if roots is not None:
             slope, h = slope * roots[rows], h * roots[rows]
         for total, factor in zip((*projections, squares), (*residual[rows].T, 2.0 * h), strict=True):
@@ -121,20 +105,13 @@ def candidate_slopes(
     return Slopes(projections, squares)
 
 
-def columns(
-    inputs: Inputs,
-    n_rows: int,
-    roots: np.ndarray | None,
-    weights: np.ndarray,
-    biases: np.ndarray,
-    activation: Activation,
-) -> np.ndarray:
+def columns(inputs: Inputs, n_rows: int, roots: np.ndarray | None, nodes: Nodes) -> np.ndarray:
     """Weighted hidden columns of a stretch, shape (k, n)."""
-    core, folded = activation.core, with_biases(weights, biases, activation).T
-    out = np.empty((len(folded), n_rows))
+    layer, folded = nodes.layer, nodes.layer.folded(nodes)
+    out = np.empty((len(nodes), n_rows))
     for rows in blocks(n_rows, max(folded.shape)):
-        out[:, rows] = core.value(folded @ inputs.block(rows).T)
-    out *= core.outer
+        out[:, rows] = layer.columns(inputs.block(rows), folded)
+    out *= layer.outer
     if roots is not None:
         out *= roots
     return out

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from skscn import kernels
 from skscn.activations import Activation
+from skscn.layers import Dense, Nodes
 from skscn.scaling import InputScaling, Scaling
 
 # Up to so many rows one thread predicts; more are split into parts of this size.
@@ -133,7 +134,7 @@ class Network:
         X = self._checked(X)
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, _, h in self._blocks(X):
-            np.multiply(h, self.activation.core.outer, out=H[rows], casting="same_kind")
+            np.multiply(h, self.layer.outer, out=H[rows], casting="same_kind")
         return H
 
     def predict(self, X, n_jobs: int | None = None) -> np.ndarray:
@@ -159,15 +160,25 @@ class Network:
             outputs += x @ self._straight
             predictions[rows] = self._finished(outputs)
 
+    @property
+    def layer(self) -> Dense:
+        """The hidden layer."""
+        return Dense(self.activation)
+
+    @property
+    def nodes(self) -> Nodes:
+        """The hidden nodes."""
+        return Nodes.of(self.layer, self.weights, self.biases)
+
     @cached_property
     def _incoming(self) -> np.ndarray:
-        """Weights and biases, for rows that end with a 1, times the inner factor of the activation."""
-        return kernels.with_biases(self.weights, self.biases, self.activation)
+        """Weights and biases as the layer takes them."""
+        return self.layer.folded(self.nodes)
 
     @cached_property
     def _outgoing(self) -> np.ndarray:
-        """Output weights times the outer factor of the activation."""
-        return self.activation.core.outer * self.output_weights
+        """Output weights times the outer factor of the layer."""
+        return self.layer.outer * self.output_weights
 
     @cached_property
     def _straight(self) -> np.ndarray:
@@ -183,7 +194,7 @@ class Network:
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))
         for rows, x, h in self._blocks(X):
-            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, self.activation.core.outer * h]
+            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, self.layer.outer * h]
             moves[rows] = np.hstack(columns) @ self.directions
         start = self.linear.size
         output = moves[:, :start] @ self.coefficients[:start]
@@ -201,7 +212,7 @@ class Network:
         inputs = kernels.Inputs(X, self.inputs)
         for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
             x = inputs.block(rows)
-            yield rows, x, self.activation.core.value(x @ self._incoming)
+            yield rows, x, self.layer.values(x, self._incoming)
 
     def _type(self, X) -> type:
         return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64

@@ -5,6 +5,7 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.configuration import _search
 from skscn.configuration._search import Pool, Search
 from skscn.configuration.pooled import draw_by_data
+from skscn.layers import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
@@ -16,11 +17,11 @@ X, T, P = RNG.uniform(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.integers(1,
 def grown(activation="sigmoid", weights=None, nodes=6):
     """Rows with a few nodes in the basis."""
     rows = MemoryRows(
-        X, T, activation=ACTIVATIONS[activation], scaling=scale_inputs("minmax", X), sample_weight=weights
+        X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
     rule, rng = LeastSquares(2), np.random.default_rng(7)
     for _ in range(nodes):
-        rule.append(rows, rng.uniform(-5, 5, (3, 1)), rng.uniform(-5, 5, 1))
+        rule.append(rows, rows.nodes(rng.uniform(-5, 5, (3, 1)), rng.uniform(-5, 5, 1)))
     return rows
 
 
@@ -37,13 +38,14 @@ def double(monkeypatch):
 def searched(rows, count=40):
     """A search on the rows, and a pool of candidates."""
     search = Search(rows, np.random.default_rng(0))
-    return search, Pool(search, draw_by_data(search.X, search.weights, (1.0, 20.0), count, np.random.default_rng(1)))
+    drawn = draw_by_data(search.X, search.weights, (1.0, 20.0), count, np.random.default_rng(1))
+    return search, Pool(search, rows.nodes(*drawn))
 
 
 def falls(search, candidates):
     """How far least squares with each candidate alone brings the squared error down."""
     before = (least_squares_residual(search.basis, search.residual) ** 2).sum()
-    columns = search.columns(candidates.weights, candidates.biases)
+    columns = search.columns(candidates)
     return [
         before - (least_squares_residual(np.column_stack([search.basis, column]), search.residual) ** 2).sum()
         for column in columns.T
@@ -80,7 +82,7 @@ def test_a_pool_follows_the_nodes_that_are_taken_in(weights):
     rows = grown(weights=weights)
     search, pool = searched(rows)
     node, residual = pool.candidates.take(pool.ranked()[:1]), search.residual
-    pool.take_out(search.take_in(node.weights[:, 0], float(node.biases[0])), residual)
+    pool.take_out(search.take_in(node), residual)
     np.testing.assert_allclose(search.basis.T @ search.basis, np.eye(search.basis.shape[1]), atol=1e-4)
     afresh = Pool(search, pool.candidates)
     np.testing.assert_array_equal(pool.ranked()[:20], afresh.ranked()[:20])
@@ -90,8 +92,8 @@ def test_a_pool_follows_the_nodes_that_are_taken_in(weights):
 def test_selected_candidates_are_the_best_beside_those_before_them():
     search, pool = searched(grown())
     candidates = pool.candidates.take(pool.ranked()[:12])
-    chosen = search.selected(candidates.weights, candidates.biases)
-    columns = search.columns(candidates.weights, candidates.biases)
+    chosen = search.selected(candidates)
+    columns = search.columns(candidates)
     basis = search.basis
     for j in chosen[:6]:
         rest = [
@@ -119,20 +121,20 @@ def test_the_gradient_of_the_polished_score(activation, weights):
 def test_polishing_climbs():
     search, pool = searched(grown())
     starts = pool.candidates.take(pool.ranked()[:5])
-    found = search.polished(starts.weights, starts.biases, 8, 0.0, pool.smallest)
+    found = search.polished(starts, 8, 0.0, pool.smallest)
     before, after = (
-        search._loss(np.vstack(candidates).T, 0.0, pool.smallest / 4)[0]
-        for candidates in ((starts.weights, starts.biases), found)
+        search._loss(np.vstack([nodes.weights, nodes.biases]).T, 0.0, pool.smallest / 4)[0] for nodes in (starts, found)
     )
     assert (after <= before).all()
     assert after.min() < 1.1 * before.min()
 
 
 def test_a_node_that_is_flat_on_all_rows_is_polished_without_harm():
-    search, pool = searched(grown())
-    weights, biases = search.polished(np.zeros((3, 2)), np.array([1e3, -1e3]), 8, 1e-9, pool.smallest)
-    assert np.isfinite(weights).all()
-    assert np.isfinite(biases).all()
+    rows = grown()
+    search, pool = searched(rows)
+    found = search.polished(rows.nodes(np.zeros((3, 2)), np.array([1e3, -1e3])), 8, 1e-9, pool.smallest)
+    assert np.isfinite(found.weights).all()
+    assert np.isfinite(found.biases).all()
 
 
 @pytest.mark.parametrize("rows", [100, 300], ids=["few", "many"])

@@ -6,6 +6,7 @@ from skscn.configuration import _race, ladder
 from skscn.configuration._base import draw
 from skscn.configuration._race import survivors
 from skscn.datasets import make_db1
+from skscn.layers import Dense
 from skscn.output_weights.least_squares import LeastSquares
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
@@ -19,11 +20,11 @@ def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
     rng = np.random.default_rng(seed)
     X = rng.random((n_rows, d))
     y = np.sin(5 * X @ rng.normal(size=d)) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_rows)
-    rows = MemoryRows(X, y[:, np.newaxis], activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X))
+    rows = MemoryRows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
     rule = LeastSquares(1)
     for _ in range(nodes):
-        rule.append(rows, *draw(d, 5.0, 1, rng))
-    return rows, draw(d, scope, 200, rng)
+        rule.append(rows, draw(rows, 5.0, 1, rng))
+    return rows, draw(rows, scope, 200, rng)
 
 
 @pytest.mark.parametrize("scope", [1.0, 5.0, 50.0])
@@ -31,9 +32,9 @@ def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
 def test_a_race_loses_little_of_the_best_score(scope, nodes):
     losses, sizes = [], []
     for seed in range(5):
-        rows, (weights, biases) = rows_and_pool(seed, scope, nodes)
-        scores = slack(rows.sums(weights, biases), np.zeros(1), 0.9, 1)[0]
-        kept = survivors(rows, weights, biases, np.random.default_rng(seed))
+        rows, pool = rows_and_pool(seed, scope, nodes)
+        scores = slack(rows.sums(pool), np.zeros(1), 0.9, 1)[0]
+        kept = survivors(rows, pool, np.random.default_rng(seed))
         sizes.append(len(kept))
         losses.append(1.0 - scores[kept].max() / scores.max())
     assert max(losses) <= STATED_LOSS
@@ -48,7 +49,7 @@ def test_a_race_does_not_make_a_pool_fail(monkeypatch):
     y = np.sin(7 * X[:, 0]) + X[:, 1]
     full = SCNRegressor(configuration="ladder", max_nodes=8, random_state=0).fit(X, y)
 
-    def worst(rows, weights, biases, rng):
+    def worst(rows, pool, rng):
         return np.zeros(1, dtype=int)
 
     monkeypatch.setattr(ladder, "survivors", worst)

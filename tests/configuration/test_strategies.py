@@ -3,6 +3,7 @@ import pytest
 
 from skscn.activations import ACTIVATIONS
 from skscn.configuration import CONFIGURATIONS, Free, Ladder, resolve_configuration
+from skscn.layers import Dense
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
 from skscn.supervision import admissible, alive, slack
@@ -14,24 +15,36 @@ SCOPES, CONTRACTIONS, POOL = (1.0, 10.0), (0.5, 0.99), 30
 
 @pytest.fixture
 def rows():
-    return MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    return MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+
+
+def refused(proposals):
+    """All lists of a strategy that is told each time that no candidate was accepted."""
+    found, last = [], next(proposals, None)
+    while last is not None:
+        found.append(last)
+        try:
+            last = proposals.send(0)
+        except StopIteration:
+            last = None
+    return found
 
 
 @pytest.mark.parametrize("name", CONFIGURATIONS)
 def test_proposals_have_the_shape_that_growth_expects(name, rows):
     configuration = resolve_configuration(name, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL)
     proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
-    assert proposal.weights.shape == (2, len(proposal.biases))
-    assert proposal.scopes.shape == proposal.biases.shape
-    assert min(SCOPES) <= proposal.scopes.min() <= proposal.scopes.max() <= max(SCOPES)
-    assert len(proposal.biases) <= proposal.candidates
+    assert proposal.nodes.weights.shape == (2, len(proposal.nodes.biases))
+    assert proposal.nodes.scopes.shape == proposal.nodes.biases.shape
+    assert min(SCOPES) <= proposal.nodes.scopes.min() <= proposal.nodes.scopes.max() <= max(SCOPES)
+    assert len(proposal.nodes.biases) <= proposal.candidates
 
 
 @pytest.mark.parametrize("strategy", [Ladder, Free])
 def test_draws_stay_in_their_scope(strategy, rows):
     proposal = next(strategy(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 2))
-    assert np.abs(proposal.weights).max() <= proposal.scopes.min()
-    assert np.abs(proposal.biases).max() <= proposal.scopes.min()
+    assert np.abs(proposal.nodes.weights).max() <= proposal.nodes.scopes.min()
+    assert np.abs(proposal.nodes.biases).max() <= proposal.nodes.scopes.min()
 
 
 def test_an_instance_is_taken_as_it_is():
@@ -40,19 +53,19 @@ def test_an_instance_is_taken_as_it_is():
 
 
 def test_ladder_climbs_contractions_over_one_pool_and_then_scopes(rows):
-    proposals = list(Ladder(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 1))
-    climb = [(p.scopes[0], *p.contractions) for p in proposals]
+    proposals = refused(Ladder(SCOPES, CONTRACTIONS, POOL).propose(rows, 1, np.random.default_rng(0), 1))
+    climb = [(p.nodes.scopes[0], *p.contractions) for p in proposals]
     assert climb == sorted(climb)
-    assert {p.candidates for p in proposals if p.scopes[0] == 1.0} == {POOL}
-    assert {p.candidates for p in proposals if p.scopes[0] == 10.0} == {2 * POOL}
+    assert {p.candidates for p in proposals if p.nodes.scopes[0] == 1.0} == {POOL}
+    assert {p.candidates for p in proposals if p.nodes.scopes[0] == 10.0} == {2 * POOL}
 
 
 def test_ladder_proposes_every_admissible_candidate_best_first(rows):
-    proposals = list(Ladder((10.0,), (0.99,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
-    proposed = np.hstack([p.weights for p in proposals])
+    proposals = refused(Ladder((10.0,), (0.99,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
+    proposed = np.hstack([p.nodes.weights for p in proposals])
     rng = np.random.default_rng(0)
     weights, biases = rng.uniform(-10, 10, (2, POOL)), rng.uniform(-10, 10, POOL)
-    sums = rows.sums(weights, biases)
+    sums = rows.sums(rows.nodes(weights, biases))
     slacks = slack(sums, rows.residual_squares, 0.99, 1)
     expected = np.flatnonzero(admissible(slacks) & alive(sums, rows.weight, 1.0))
     expected = expected[np.argsort(-slacks[0, expected])]
@@ -61,4 +74,4 @@ def test_ladder_proposes_every_admissible_candidate_best_first(rows):
 
 def test_free_draws_in_the_first_scope_without_supervision(rows):
     proposal = next(Free((1.0, 50.0), (0.9,), POOL).propose(rows, 1, np.random.default_rng(0), 1))
-    assert (proposal.scopes, proposal.contractions, proposal.candidates) == ([1.0], (1.0,), 1)
+    assert (proposal.nodes.scopes, proposal.contractions, proposal.candidates) == ([1.0], (1.0,), 1)

@@ -21,11 +21,13 @@ from skscn import (
     SCNRegressor,
 )
 from skscn.configuration.polished import Polished
+from skscn.layers import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import _cluster
 from skscn.rows._cluster import paused_workers, wait_for
 from skscn.rows._parts import Part
-from skscn.rows.dask import Call, Request, Settings, StatefulPart
+from skscn.rows.dask import Request, Settings, StatefulPart
+from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # One cluster for all of them.
@@ -277,8 +279,12 @@ def test_workers_that_die_one_after_the_other(client, algorithm):
 def part_of_rows():
     targets = Y[:300, np.newaxis]
     scalings = scale_inputs("minmax", X[:300]), scale_targets("minmax", targets)
-    settings = Settings(ACTIVATIONS["sigmoid"], *scalings, 300)
+    settings = Settings(*scalings, 300)
     return StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+
+
+def sigmoids(n_inputs):
+    return Nodes.of(Dense(ACTIVATIONS["sigmoid"]), np.ones((n_inputs, 1)), np.zeros(1))
 
 
 def asked(done, call, opened=(), log=None):
@@ -287,12 +293,12 @@ def asked(done, call, opened=(), log=None):
 
 def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_happened():
     targets = Y[:300, np.newaxis]
-    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
     part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
-    begin = Call("begin", (0, np.ones((4, 1)), np.zeros(1), False))
-    deflate = Call("deflate", (0, np.zeros((0, 1))))
-    take_out = Call("take_out", (0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True))
-    squares = Call("residual_squares", ())
+    begin = Open(0, sigmoids(4))
+    deflate = Deflate(0, np.zeros((0, 1)))
+    take_out = Join(0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True)
+    squares = SquareResidual()
     part.answer(asked(0, begin))
     part.answer(asked(0, deflate, (begin,)))
     moved = pickle.loads(pickle.dumps(part))
@@ -302,7 +308,7 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
     log = (begin, deflate, take_out)
     again = pickle.loads(pickle.dumps(moved))
     assert again.answer(asked(3, squares)) is None
-    assert again.answer_for(np.arange(3), asked(3, Call("gathered", (1,)))) is None
+    assert again.answer_for(np.arange(3), asked(3, Gather(1))) is None
     assert again.answer(asked(3, squares, (), log)) == part.answer(asked(3, squares))
     # A task that is done twice, or again because another part had lost its state.
     assert again.answer(asked(0, take_out, (begin, deflate), ())) == expected
@@ -312,12 +318,12 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
 
 def test_a_call_that_fails_leaves_no_state_behind():
     targets = Y[:300, np.newaxis]
-    settings = Settings(ACTIVATIONS["sigmoid"], scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
+    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
     part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
-    before = part.answer(asked(0, Call("residual_squares", ())))
+    before = part.answer(asked(0, SquareResidual()))
     with pytest.raises(ValueError, match="matmul"):
-        part.answer(asked(0, Call("begin", (0, np.ones((9, 1)), np.zeros(1), False))))
-    assert part.answer(asked(0, Call("residual_squares", ()))) == before
+        part.answer(asked(0, Open(0, sigmoids(9))))
+    assert part.answer(asked(0, SquareResidual())) == before
 
 
 def test_members_of_an_ensemble_are_grown_over_the_cluster(client):

@@ -6,6 +6,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
+from skscn.layers import IDENTITY, Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import MemoryRows
 from skscn.scaling import scale_inputs
@@ -31,10 +32,10 @@ def literal(algorithm, window):
 @pytest.mark.parametrize("window", [1, WINDOW, 100])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, window)
     for j, beta in enumerate(literal(algorithm, window)):
-        assert rule.append(rows, W[:, [j]], B[[j]]).all()
+        assert rule.append(rows, rows.nodes(W[:, [j]], B[[j]])).all()
         np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
         np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, : j + 1] @ beta, atol=1e-8)
     for nodes, beta in enumerate(literal(algorithm, window), start=1):
@@ -44,15 +45,16 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algorithm):
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, WINDOW)
     linear = np.column_stack([np.ones(200), X, X[:, 0]])
-    kept = rule.append_linear(rows, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
+    links = Nodes.of(IDENTITY, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
+    kept = rule.append_linear(rows, links)
     np.testing.assert_array_equal(kept, [0, 1, 2, 3])
     G = linear[:, kept]
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - G @ lstsq(G, T)[0], atol=1e-10)
     for j in range(8):
-        assert rule.append(rows, W[:, [j]], B[[j]]).all()
+        assert rule.append(rows, rows.nodes(W[:, [j]], B[[j]])).all()
     assert rule.nodes == 8
     columns = np.hstack([G, H[:, :8]])
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ rule.output_weights(), atol=1e-8)
@@ -71,20 +73,20 @@ def test_a_rule_without_nodes_has_empty_weights(algorithm):
 
 
 def test_the_window_keeps_no_more_than_it_needs():
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS["SC-II"](2, WINDOW)
     for j in range(H.shape[1]):
-        rule.append(rows, W[:, [j]], B[[j]])
+        rule.append(rows, rows.nodes(W[:, [j]], B[[j]]))
     assert rows.basis_size == WINDOW - 1
 
 
 @pytest.mark.parametrize("algorithm", [name for name, rule in ALGORITHMS.items() if rule.takes_blocks])
 def test_a_block_of_nodes_is_what_one_after_the_other_is(algorithm):
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2)
     stages = list(literal(algorithm, WINDOW))
     for start in (0, 3):
-        assert rule.append(rows, W[:, start : start + 3], B[start : start + 3]).all()
+        assert rule.append(rows, rows.nodes(W[:, start : start + 3], B[start : start + 3])).all()
     np.testing.assert_allclose(H[:, :6] @ rule.output_weights(), H[:, :6] @ stages[5], atol=1e-8)
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, :6] @ stages[5], atol=1e-8)
     for nodes in range(1, 7):
@@ -93,26 +95,28 @@ def test_a_block_of_nodes_is_what_one_after_the_other_is(algorithm):
 
 
 def test_a_block_with_a_node_that_is_refused_changes_nothing():
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS["SC-III"](2)
-    rule.append(rows, W[:, [0]], B[[0]])
+    rule.append(rows, rows.nodes(W[:, [0]], B[[0]]))
     before = rows.storage.residual(slice(None)).copy()
     twice = [1, 2, 1, 0, 5]
-    np.testing.assert_array_equal(rule.append(rows, W[:, twice], B[twice]), [True, True, False, False, True])
+    np.testing.assert_array_equal(
+        rule.append(rows, rows.nodes(W[:, twice], B[twice])), [True, True, False, False, True]
+    )
     assert rule.nodes == rows.basis_size == 1
     np.testing.assert_array_equal(rows.storage.residual(slice(None)), before)
 
 
 def test_each_node_of_a_block_is_judged_by_the_residual_that_those_before_it_leave():
-    rows = MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, X))
+    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    block = ALGORITHMS["SC-III"](2).open(rows, rows.nodes(W[:, :4], B[:4]))
     seen = []
-
-    def accept(sums, candidate, residual_squares):
-        seen.append((sums.projections[:, candidate].copy(), sums.squares[candidate], residual_squares))
-        return candidate != 1
-
-    rule = ALGORITHMS["SC-III"](2)
-    np.testing.assert_array_equal(rule.append(rows, W[:, :4], B[:4], accept), [True, False, True, True])
+    for candidate in range(4):
+        assert block.is_independent(candidate)
+        sums = block.sums
+        seen.append((sums.projections[:, candidate].copy(), sums.squares[candidate], block.residual_squares))
+        if candidate != 1:
+            block.admit(candidate)
     for candidate, before in ((0, []), (1, [0]), (2, [0]), (3, [0, 2])):
         residual = T - H[:, before] @ lstsq(H[:, before], T)[0] if before else T
         projections, squares, residual_squares = seen[candidate]
@@ -124,9 +128,9 @@ def test_each_node_of_a_block_is_judged_by_the_residual_that_those_before_it_lea
 def test_linear_columns_that_say_little_beside_the_others_come_in_after_them():
     close = X[:, 0] + 1e-4 * X[:, 1] ** 2
     inputs = np.column_stack([X, close])
-    rows = MemoryRows(inputs, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs(None, inputs))
+    rows = MemoryRows(inputs, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, inputs))
     rule = ALGORITHMS["SC-III"](2)
-    kept = rule.append_linear(rows, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4))
+    kept = rule.append_linear(rows, Nodes.of(IDENTITY, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4)))
     np.testing.assert_array_equal(kept, [0, 2, 3, 1])
     solution = inputs @ lstsq(inputs, T)[0]
     np.testing.assert_allclose(rows.storage.residual(slice(None)), T - solution, atol=1e-9)

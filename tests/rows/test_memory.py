@@ -5,6 +5,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
+from skscn.layers import Dense, Nodes
 from skscn.rows import _stretches, memory
 from skscn.rows.memory import MemoryRows
 from skscn.scaling import scale_inputs
@@ -14,11 +15,12 @@ X, T = RNG.normal(size=(300, 4)), RNG.normal(size=(300, 2))
 W, B = RNG.uniform(-3, 3, size=(4, 40)), RNG.uniform(-3, 3, size=40)
 P = RNG.integers(1, 4, size=300).astype(float)
 SCALING = scale_inputs("minmax", X)
+NODES = Nodes.of(Dense(ACTIVATIONS["sigmoid"]), W, B)
 H = expit(SCALING.transform(X) @ W + B)
 
 
 def make(X=X, T=T, **settings):
-    return MemoryRows(X, T, activation=ACTIVATIONS["sigmoid"], scaling=scale_inputs("minmax", X), **settings)
+    return MemoryRows(X, T, layer=NODES.layer, scaling=scale_inputs("minmax", X), **settings)
 
 
 def residual_of(rows):
@@ -36,7 +38,7 @@ def short_stretches(monkeypatch):
 @pytest.mark.parametrize("rows", [X, X.astype(np.float32), sparse.csr_array(X)], ids=["float64", "float32", "sparse"])
 def test_sums_are_sums_over_all_rows(rows, weights):
     p = np.ones(300) if weights is None else weights
-    sums = make(rows, sample_weight=weights).sums(W, B, complete=True)
+    sums = make(rows, sample_weight=weights).sums(NODES, complete=True)
     rtol = 1e-4 if rows.dtype == np.float32 else 1e-12
     np.testing.assert_allclose(sums.projections, (T * p[:, None]).T @ H, rtol=rtol, atol=1e-4 if rtol > 1e-5 else 1e-12)
     np.testing.assert_allclose(sums.squares, p @ H**2, rtol=rtol)
@@ -46,7 +48,7 @@ def test_sums_are_sums_over_all_rows(rows, weights):
 
 def append(rows, places):
     """Bring nodes of W and B in together, as orthonormal directions."""
-    columns = rows.open(W[:, places], B[places])
+    columns = rows.open(rows.nodes(W[:, places], B[places]))
     transform = np.linalg.inv(np.linalg.cholesky(columns.gram).T)
     rows.join(transform, transform.T @ columns.inner, keep=True)
     return columns
@@ -72,7 +74,7 @@ def test_opening_gives_the_sums_of_the_columns_and_changes_nothing(weights):
     rows = make(sample_weight=weights)
     append(rows, [0, 1])
     before = residual_of(rows).copy()
-    columns = rows.open(W[:, 2:5], B[2:5])
+    columns = rows.open(rows.nodes(W[:, 2:5], B[2:5]))
     p = np.ones(300) if weights is None else weights
     basis = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
     h = H[:, 2:5] * np.sqrt(p)[:, None]
@@ -103,7 +105,7 @@ def test_threads_change_no_bit():
     results = []
     for n_jobs in (1, 2, 3):
         with make(n_jobs=n_jobs) as rows:
-            sums = rows.sums(W, B)
+            sums = rows.sums(NODES)
             appended = [append(rows, [j]) for j in range(6)]
         results.append([sums.projections, sums.squares, residual_of(rows), *(a.projection for a in appended)])
     for other in results[1:]:
@@ -138,7 +140,7 @@ def test_leave_one_out_of_counted_rows_leaves_one_of_them_out():
 @pytest.mark.parametrize("weights", [None, P])
 def test_single_precision_is_close(weights):
     rows = make(sample_weight=weights)
-    exact, fast = (rows.sums(W, B, complete=True, precision=precision) for precision in (np.float64, np.float32))
+    exact, fast = (rows.sums(NODES, complete=True, precision=precision) for precision in (np.float64, np.float32))
     np.testing.assert_allclose(fast.squares, exact.squares, rtol=1e-5)
     np.testing.assert_allclose(fast.quartics, exact.quartics, rtol=1e-5)
     np.testing.assert_allclose(fast.projections, exact.projections, atol=1e-4)
@@ -150,4 +152,4 @@ def test_inputs_that_are_not_kept_scaled_give_the_same_bits(monkeypatch):
     passed = make()
     for rows in (kept, passed):
         append(rows, [0])
-    np.testing.assert_array_equal(kept.sums(W, B).projections, passed.sums(W, B).projections)
+    np.testing.assert_array_equal(kept.sums(NODES).projections, passed.sums(NODES).projections)

@@ -1,11 +1,12 @@
 """The contract between a strategy and the constructive loop."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skscn.layers import Nodes
 from skscn.rows import Rows
 
 
@@ -15,28 +16,28 @@ class Proposal:
 
     Attributes
     ----------
-    weights : ndarray of shape (d, s)
-    biases : ndarray of shape (s,)
-    scopes : ndarray of shape (s,)
-        λ, the scopes from which they were drawn.
+    nodes : Nodes
+        The candidates.
     contractions : tuple of float
         r, increasing: each candidate must satisfy the supervisory inequality with one of them; with 1 all do.
     candidates : int
         How many candidates have been drawn for this step so far.
     """
 
-    weights: np.ndarray
-    biases: np.ndarray
-    scopes: np.ndarray
+    nodes: Nodes
     contractions: tuple[float, ...]
     candidates: int
 
     def __len__(self) -> int:
-        return len(self.biases)
+        return len(self.nodes)
 
     def take(self, chosen: np.ndarray) -> "Proposal":
         """Some of them, in this order."""
-        return replace(self, weights=self.weights[:, chosen], biases=self.biases[chosen], scopes=self.scopes[chosen])
+        return replace(self, nodes=self.nodes.take(chosen))
+
+
+# What a strategy yields, and what it hears after each: how many candidates were accepted.
+Proposals = Generator[Proposal, int, None]
 
 
 class Configuration(ABC):
@@ -75,10 +76,15 @@ class Configuration(ABC):
         return 2.0
 
     @abstractmethod
-    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
-        """Short lists for node L = ``node`` and the ``count`` − 1 after it, until one of them is accepted."""
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
+        """Short lists for node L = ``node`` and the ``count`` − 1 after it, the most promising first.
+
+        A generator: after each list ``yield`` says how many of its candidates were accepted. It is not resumed once the
+        step is complete.
+        """
 
 
-def draw(n_features: int, scope: float, count: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Step 5 of Algorithm SC-I: weights (d, count) and biases (count,) uniform in [−λ, λ]."""
-    return rng.uniform(-scope, scope, (n_features, count)), rng.uniform(-scope, scope, count)
+def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Nodes:
+    """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
+    weights = rng.uniform(-scope, scope, (rows.n_features, count))
+    return rows.nodes(weights, rng.uniform(-scope, scope, count), scope)

@@ -7,7 +7,7 @@ candidate that is the best on all rows is hardly ever dropped, and near the nois
 
 import numpy as np
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows import Rows
 
 # Rows of the first round, the factor by which they grow, and of the last: as many, or this share of all rows.
@@ -16,28 +16,28 @@ _FIRST, _FACTOR, _LAST, _SHARE = 4096, 4, 65536, 1 / 8
 _BEHIND = 3.0
 
 
-def survivors(rows: Rows, weights: np.ndarray, biases: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def survivors(rows: Rows, pool: Nodes, rng: np.random.Generator) -> np.ndarray:
     """The candidates worth scoring on all rows, in the order in which they were drawn."""
-    running, size = np.arange(len(biases)), _FIRST
+    running, size = np.arange(len(pool)), _FIRST
     while size <= min(_LAST, _SHARE * rows.n_rows) and len(running) > 1:
         numbers = rng.integers(0, rows.n_rows, size)
-        correlations, counted = _correlations(rows, weights[:, running], biases[running], numbers)
+        correlations, counted = _correlations(rows, pool.take(running), numbers)
         running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(counted)]
         size *= _FACTOR
     return running
 
 
-def enough_precision(activation: Activation) -> type:
+def enough_precision(layer: Layer) -> type:
     """Single, where outputs of nodes are bounded and cannot overflow."""
-    return np.float32 if np.isfinite(activation.bound) else np.float64
+    return np.float32 if np.isfinite(layer.bound) else np.float64
 
 
-def _correlations(rows: Rows, weights: np.ndarray, biases: np.ndarray, numbers: np.ndarray) -> tuple[np.ndarray, float]:
+def _correlations(rows: Rows, nodes: Nodes, numbers: np.ndarray) -> tuple[np.ndarray, float]:
     """Of each candidate with the residual, on the named rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
 
     Beside them, how many rows of equal weight say as much as these.
     """
-    found = rows.sampled_sums(numbers, weights, biases, precision=enough_precision(rows.activation))
+    found = rows.sampled_sums(numbers, nodes, precision=enough_precision(rows.layer))
     explained = (found.sums.projections**2).sum(axis=0)
     possible = found.sums.squares * found.residual_square
     correlations = np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))

@@ -5,12 +5,13 @@ Numbers are single precision where that is enough to tell candidates apart: here
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
 
 from skscn.configuration._climb import descend
+from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import SMALLEST_MEAN_SQUARE
 
@@ -32,18 +33,6 @@ _BLOCK = 256
 _MANY_INPUTS, _DAMPING, _FLAT = 64, 0.1, 1e-12
 
 
-class Candidates(NamedTuple):
-    """Weights of shape (d, T), biases and scopes."""
-
-    weights: np.ndarray
-    biases: np.ndarray
-    scopes: np.ndarray
-
-    def take(self, chosen: np.ndarray | slice) -> Candidates:
-        """Some of them, in this order."""
-        return Candidates(self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
-
-
 class Search:
     """Rows to search on: scaled inputs X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of what is there.
 
@@ -60,7 +49,7 @@ class Search:
         largest = np.abs(sample.X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= _MODERATE else np.float64
         norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
-        self.activation = rows.activation
+        self.layer = rows.layer
         self.X: np.ndarray = sample.X.astype(precision)
         self.roots: np.ndarray | None = None if sample.roots is None else sample.roots.astype(precision)
         self.residual: np.ndarray = (sample.residual / (norm or 1.0)).astype(precision)
@@ -79,15 +68,10 @@ class Search:
         """The sum of the weights: the number of rows, where they have none."""
         return float(len(self.X) if self.roots is None else self.roots @ self.roots)
 
-    def columns(self, weights: np.ndarray, biases: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        """h of candidates with weights of shape (d, T), on some of the rows."""
-        h = self.activation.value(self._inner(weights, biases, rows))
+    def columns(self, nodes: Nodes, rows: slice = slice(None)) -> np.ndarray:
+        """h of candidates, on some of the rows."""
+        h = self.layer.hidden(self.X[rows], nodes)
         return h if self.roots is None else h * self.roots[rows, np.newaxis]
-
-    def _inner(self, weights: np.ndarray, biases: np.ndarray, rows: slice = slice(None)) -> np.ndarray:
-        z = self.X[rows] @ weights.astype(self.X.dtype)
-        z += biases.astype(self.X.dtype)
-        return z
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
         """v, what is left of columns when the basis is taken out."""
@@ -105,20 +89,20 @@ class Search:
         needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
         return squares.sum(axis=0) ** 2 >= needed * quartics
 
-    def take_in(self, weight: np.ndarray, bias: float) -> np.ndarray:
+    def take_in(self, node: Nodes) -> np.ndarray:
         """Let a node that was accepted join the basis; return its direction q, shape (n,)."""
-        v = self.new_part(self.columns(weight[:, np.newaxis], np.array([bias])))
+        v = self.new_part(self.columns(node))
         q = v / np.sqrt(_squares(v))
         self.basis = np.hstack([self.basis, q])
         self.residual = self.residual - q @ (q.T @ self.residual)
         return q[:, 0]
 
-    def selected(self, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    def selected(self, nodes: Nodes) -> np.ndarray:
         """The best candidate, then the best beside it, and so on: forward selection by the orthogonalised score.
 
         Those that too few rows carry, or that say nothing new beside the ones before them, are left out.
         """
-        v = self.new_part(self.columns(weights, biases))
+        v = self.new_part(self.columns(nodes))
         gram, projections = v.T @ v, self.residual.T @ v
         squares, left = gram.diagonal().copy(), self.is_carried(v)
         smallest = _REPETITION * squares
@@ -137,9 +121,7 @@ class Search:
             squares = gram.diagonal()
         return np.array(chosen, dtype=int)
 
-    def polished(
-        self, weights: np.ndarray, biases: np.ndarray, evaluations: int, pull: float, smallest: float
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def polished(self, nodes: Nodes, evaluations: int, pull: float, smallest: float) -> Nodes:
         """Candidates after some quasi-Newton steps up the orthogonalised score.
 
         One stays as it was if its result is carried by too few rows. For ``pull`` see :meth:`_loss`; ``smallest`` is
@@ -147,14 +129,13 @@ class Search:
         """
         # On rows that have no error left there is nothing to climb.
         if not self.residual.any():
-            return weights, biases
-        starts = np.vstack([weights, biases])
+            return nodes
+        starts = np.vstack([nodes.weights, nodes.biases])
         floor = smallest / 4
-        curvatures = self._curvatures(starts.T, pull, floor) if len(weights) <= _MANY_INPUTS else None
+        curvatures = self._curvatures(starts.T, pull, floor) if len(nodes.weights) <= _MANY_INPUTS else None
         found = descend(lambda points: self._loss(points, pull, floor), starts.T, evaluations, curvatures).T
-        carried = self.is_carried(self.new_part(self.columns(found[:-1], found[-1])))
-        found = np.where(carried, found, starts)
-        return found[:-1], found[-1]
+        carried = self.is_carried(self.new_part(self.columns(_placed(nodes, found))))
+        return _placed(nodes, np.where(carried, found, starts))
 
     def _curvatures(self, points: np.ndarray, pull: float, floor: float) -> np.ndarray:
         """Gauss–Newton's inverse Hessian of the loss at each point, shape (k, p, p)."""
@@ -176,10 +157,7 @@ class Search:
         return inverses
 
     def _slope_and_value(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        assert self.activation.derivative is not None
-        z = self._inner(points[:, :-1].T, points[:, -1])
-        slope = self.activation.derivative(z)
-        h = self.activation.value(z)
+        slope, h = self.layer.slope_and_value(self.X, points[:, :-1].T, points[:, -1])
         if self.roots is not None:
             slope, h = slope * self.roots[:, np.newaxis], h * self.roots[:, np.newaxis]
         return slope, h
@@ -207,9 +185,9 @@ class Search:
 class Pool:
     """Candidates with their scores, which follow as nodes are taken in."""
 
-    def __init__(self, search: Search, candidates: Candidates):
+    def __init__(self, search: Search, candidates: Nodes):
         self.candidates = candidates
-        precision, count = search.X.dtype, len(candidates.biases)
+        precision, count = search.X.dtype, len(candidates)
         # All that is new in a column is known by its norm and its projection on the residual.
         self._columns = np.empty((len(search.X), count), precision)
         self._projections = np.zeros((search.residual.shape[1], count), precision)
@@ -217,13 +195,13 @@ class Pool:
         self._norms = np.zeros(count, precision)
         for start in range(0, len(search.X), _BLOCK):
             rows = slice(start, start + _BLOCK)
-            h = search.columns(candidates.weights, candidates.biases, rows)
+            h = search.columns(candidates, rows)
             self._columns[rows] = h
             self._projections += search.residual[rows].T @ h
             coefficients += search.basis[rows].T @ h
             self._norms += _squares(h)
         self._squares = self._norms - _squares(coefficients)
-        bound = search.activation.bound
+        bound = search.layer.bound
         unit = bound**2 * search.total if np.isfinite(bound) else float(self._norms.max())
         # The smallest ‖h‖² of a node that lives.
         self.smallest = SMALLEST_MEAN_SQUARE * unit
@@ -239,6 +217,11 @@ class Pool:
         along = direction @ self._columns
         self._projections -= np.outer(direction @ residual, along)
         self._squares -= along**2
+
+
+def _placed(nodes: Nodes, points: np.ndarray) -> Nodes:
+    """The nodes with other weights and biases, one above the other in ``points`` of shape (d + 1, k)."""
+    return replace(nodes, weights=points[:-1], biases=points[-1])
 
 
 def _squares(columns: np.ndarray) -> np.ndarray:

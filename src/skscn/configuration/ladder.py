@@ -4,12 +4,13 @@ Scopes rise; at each scope one pool of T_max candidates is drawn; over that pool
 contraction that accepts a candidate ends the search, with the candidate of the largest ξ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 
-from skscn.configuration._base import Configuration, Proposal, draw
+from skscn.configuration._base import Configuration, Proposal, Proposals, draw
 from skscn.configuration._race import enough_precision, survivors
+from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import alive, ranked, slack
 
@@ -24,38 +25,29 @@ _MANY_ROWS = 10_000
 class Ladder(Configuration):
     """Scopes λ in the outer loop, contractions r in the inner loop."""
 
-    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """The admissible candidates of each scope and contraction, largest ξ first."""
         for level, scope in enumerate(self.scopes, start=1):
-            weights, biases = draw(rows.n_features, scope, self.max_candidates, rng)
-            drawn = level * self.max_candidates
+            pool, drawn = draw(rows, scope, self.max_candidates, rng), level * self.max_candidates
             if rows.n_rows < _MANY_ROWS:
-                yield from self._admitted(rows, weights, biases, np.float64, scope, node, count, drawn)
+                yield from self._admitted(rows, pool, np.float64, node, count, drawn)
                 continue
-            best = survivors(rows, weights, biases, rng)
-            before, precision = rows.residual_squares, enough_precision(rows.activation)
-            yield from self._admitted(rows, weights[:, best], biases[best], precision, scope, node, count, drawn)
-            if rows.residual_squares is before and len(best) < len(biases):
-                yield from self._admitted(rows, weights, biases, precision, scope, node, count, drawn)
+            best = survivors(rows, pool, rng)
+            precision = enough_precision(rows.layer)
+            accepted = yield from self._admitted(rows, pool.take(best), precision, node, count, drawn)
+            if not accepted and len(best) < len(pool):
+                yield from self._admitted(rows, pool, precision, node, count, drawn)
 
     def _admitted(
-        self,
-        rows: Rows,
-        weights: np.ndarray,
-        biases: np.ndarray,
-        precision: type,
-        scope: float,
-        node: int,
-        count: int,
-        drawn: int,
-    ) -> Iterator[Proposal]:
-        """Of one pool the admissible candidates, contraction by contraction."""
-        sums = rows.sums(weights, biases, precision=precision)
-        usable = alive(sums, rows.weight, rows.activation.bound)
+        self, rows: Rows, pool: Nodes, precision: type, node: int, count: int, drawn: int
+    ) -> Generator[Proposal, int, int]:
+        """Of one pool the admissible candidates, contraction by contraction; how many were accepted."""
+        sums, accepted = rows.sums(pool, precision=precision), 0
+        usable = alive(sums, rows.weight, rows.layer.bound)
         # Several nodes of one step may need different contractions.
         for contractions in [(r,) for r in self.contractions] if count == 1 else [self.contractions]:
             best_first = ranked(slack(sums, rows.residual_squares, contractions[-1], node), usable)
             for start in range(0, len(best_first), _SHORT_LIST * count):
                 short = best_first[start : start + _SHORT_LIST * count]
-                scopes = np.full(len(short), scope)
-                yield Proposal(weights[:, short], biases[short], scopes, contractions, drawn)
+                accepted += yield Proposal(pool.take(short), contractions, drawn)
+        return accepted

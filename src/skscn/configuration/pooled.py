@@ -13,8 +13,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from skscn.configuration._base import Configuration, Proposal
-from skscn.configuration._search import Candidates, Pool, Search
+from skscn.configuration._base import Configuration, Proposal, Proposals
+from skscn.configuration._search import Pool, Search
+from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.scaling import weighted_quantiles
 from skscn.supervision import admissible, slack
@@ -44,75 +45,73 @@ class Pooled(Configuration):
     polished = 0
     evaluations = 0
 
-    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """The best node, or the best ``count`` together; if they are rejected, further candidates one by one.
 
         Each has the smallest contraction that it satisfies on all rows. With several outputs the best candidate often
         fails the inequality for one of them; then the next ones follow.
         """
         if count > 1:
-            before = rows.residual_squares
-            yield self._block(*self._searched(rows, rng), count)
-            if rows.residual_squares is not before:
+            accepted = yield self._block(*self._searched(rows, rng), count)
+            if accepted:
                 return
         yield from self._proposals(rows, *self._searched(rows, rng), node)
 
     def _searched(self, rows: Rows, rng: np.random.Generator) -> tuple[Search, Pool]:
         search = Search(rows, rng)
         drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
-        return search, Pool(search, drawn)
+        return search, Pool(search, rows.nodes(*drawn))
 
     def _block(self, search: Search, pool: Pool, count: int) -> Proposal:
         """The best node on the searched rows, the best beside it, and so on."""
-        found: list[Candidates] = []
-        while len(found) < count and (batch := next(self._batches(search, pool), None)) is not None:
+        found = [pool.candidates.take(slice(0))]
+        while len(found) <= count and (batch := next(self._batches(search, pool), None)) is not None:
             found.append(batch.take(slice(1)))
             residual = search.residual
-            pool.take_out(search.take_in(batch.weights[:, 0], float(batch.biases[0])), residual)
-        parts = zip(pool.candidates.take(slice(0)), *found, strict=True)
-        return self._proposal(Candidates(*(np.concatenate(part, axis=-1) for part in parts)))
+            pool.take_out(search.take_in(found[-1]), residual)
+        return self._proposal(Nodes.joined(found))
 
-    def _proposals(self, rows: Rows, search: Search, pool: Pool, node: int) -> Iterator[Proposal]:
+    def _proposals(self, rows: Rows, search: Search, pool: Pool, node: int) -> Proposals:
         """Candidates one by one, polished ones first."""
         for batch in self._batches(search, pool):
             for j in np.flatnonzero(self._is_hopeful(rows, batch, node)):
                 yield self._proposal(batch.take(slice(j, j + 1)))
 
-    def _batches(self, search: Search, pool: Pool) -> Iterator[Candidates]:
+    def _batches(self, search: Search, pool: Pool) -> Iterator[Nodes]:
         """Those of the pool that have something new, some at a time: each selected beside the ones before it."""
         best_first = pool.candidates.take(pool.ranked())
-        can_polish = self.polished and search.activation.derivative and search.total >= _ENOUGH_TO_POLISH
-        for start in range(0, len(best_first.biases), _BATCH):
+        can_polish = self.polished and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH
+        for start in range(0, len(best_first), _BATCH):
             batch = best_first.take(slice(start, start + _BATCH))
-            batch = batch.take(search.selected(batch.weights, batch.biases))
+            batch = batch.take(search.selected(batch))
             if start == 0 and can_polish:
                 yield from _unless_empty(self._polished(search, batch, pool.smallest))
             yield from _unless_empty(batch)
 
-    def _polished(self, search: Search, batch: Candidates, smallest: float) -> Candidates:
+    def _polished(self, search: Search, batch: Nodes, smallest: float) -> Nodes:
         """The first of a batch, after some quasi-Newton steps."""
         starts = batch.take(slice(self.polished))
         pull = _PULL / max(self.scopes) ** 2
-        found = search.polished(starts.weights, starts.biases, self.evaluations, pull, smallest)
-        return Candidates(*found, starts.scopes).take(search.selected(*found))
+        found = search.polished(starts, self.evaluations, pull, smallest)
+        return found.take(search.selected(found))
 
-    def _is_hopeful(self, rows: Rows, batch: Candidates, node: int) -> np.ndarray:
+    def _is_hopeful(self, rows: Rows, batch: Nodes, node: int) -> np.ndarray:
         """Whether each candidate is worth proposing.
 
         One output's inequality is hardly ever missed; where there are several, one look at all rows tells for the
         whole batch.
         """
         if rows.n_outputs == 1:
-            return np.ones(len(batch.biases), dtype=bool)
-        sums = rows.sums(batch.weights, batch.biases)
+            return np.ones(len(batch), dtype=bool)
+        sums = rows.sums(batch)
         return np.any([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions], axis=0)
 
-    def _proposal(self, candidates: Candidates) -> Proposal:
-        return Proposal(*candidates, self.contractions, self.max_candidates)
+    def _proposal(self, candidates: Nodes) -> Proposal:
+        return Proposal(candidates, self.contractions, self.max_candidates)
 
 
-def _unless_empty(candidates: Candidates) -> Iterator[Candidates]:
-    if len(candidates.biases):
+def _unless_empty(candidates: Nodes) -> Iterator[Nodes]:
+    if len(candidates):
         yield candidates
 
 
@@ -122,8 +121,8 @@ def draw_by_data(
     scopes: tuple[float, ...],
     count: int,
     rng: np.random.Generator,
-) -> Candidates:
-    """Candidates whose transitions lie among the rows of X."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weights, biases and scopes of candidates whose transitions lie among the rows of X."""
     d = X.shape[1]
     drawn = np.exp(rng.uniform(np.log(min(scopes)), np.log(max(scopes)), count))
     sparse = rng.random(count) < 0.5
@@ -132,7 +131,7 @@ def draw_by_data(
     weights = rng.uniform(-1.0, 1.0, (d, count)) * active * drawn
     shares = rng.random(count)
     if (len(X) if weights_of_rows is None else np.rint(weights_of_rows.sum())) <= _FEW_ROWS:
-        return Candidates(weights, -weighted_quantiles(X @ weights, weights_of_rows, shares), drawn)
+        return weights, -weighted_quantiles(X @ weights, weights_of_rows, shares), drawn
     total = np.cumsum(np.ones(len(X)) if weights_of_rows is None else weights_of_rows)
     through = X[np.searchsorted(total, shares * total[-1])]
-    return Candidates(weights, -np.einsum("ij,ji->i", through, weights), drawn)
+    return weights, -np.einsum("ij,ji->i", through, weights), drawn

@@ -6,11 +6,9 @@ step before, plus a gradient step while the slope keeps its sign. A node is done
 share for some iterations, which on a plateau is soon: the weakness that the paper observes.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from skscn.configuration._base import Configuration, Proposal, draw
+from skscn.configuration._base import Configuration, Proposal, Proposals, draw
 from skscn.rows import Rows
 
 # Fahlman's maximum growth factor of a step, and caps that keep a runaway step finite.
@@ -41,18 +39,18 @@ class Quickprop(Configuration):
         self.max_iter = max_iter
         self.patience = patience
 
-    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Iterator[Proposal]:
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """One optimised node from each random start; another start if it cannot be used."""
-        if rows.activation.derivative is None:
+        if not rows.layer.differentiable:
             raise ValueError(
-                f"Quickprop needs the derivative of the activation {rows.activation.name!r}; pass "
+                f"Quickprop needs the derivative of the activation {rows.layer.name!r}; pass "
                 "skscn.Activation(name, value, derivative)."
             )
         scope = self.scopes[0]
         for start in range(1, self.max_candidates + 1):
-            weights, biases = draw(rows.n_features, scope, 1, rng)
-            best = self._ascend(rows, np.append(weights[:, 0], biases[0]))
-            yield Proposal(best[:-1, np.newaxis], best[-1:], np.array([scope]), (1.0,), start)
+            drawn = draw(rows, scope, 1, rng)
+            best = self._ascend(rows, np.append(drawn.weights[:, 0], drawn.biases[0]))
+            yield Proposal(rows.nodes(best[:-1, np.newaxis], best[-1:], scope), (1.0,), start)
 
     def _ascend(self, rows: Rows, point: np.ndarray) -> np.ndarray:
         """The best (w, b) seen on the way up from ``point``."""
@@ -78,8 +76,8 @@ class Quickprop(Configuration):
 
 def _objective(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray]:
     """S = Σ_q A_q²/B with A_q = ⟨e_q, h⟩, B = ‖h‖², and its gradient in (w, b)."""
-    sums = rows.sums(point[:-1, np.newaxis], point[-1:])
-    slopes = rows.slopes(point[:-1], float(point[-1]))
+    node = rows.nodes(point[:-1, np.newaxis], point[-1:])
+    sums, slopes = rows.sums(node), rows.slopes(node)
     projections, squares = sums.projections[:, 0], float(sums.squares[0])
     if squares <= 1e-12 * rows.weight:
         return 0.0, np.zeros_like(point)

@@ -34,6 +34,7 @@ from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
 from skscn.estimators._training import Parts, Training
 from skscn.growth import Step
+from skscn.layers import IDENTITY, Dense, Nodes
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress, current_listener
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
@@ -138,13 +139,12 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             held_out.X,
             parts.outputs.transform(held_out.targets),
             held_out.sample_weight,
-            parts.activation,
             parts.inputs,
         )
 
-    def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
-        """Weights (d, p) and biases (p,) of intercept and direct links; none by default."""
-        return np.zeros((n_features, 0)), np.zeros(0)
+    def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
+        """Intercept and direct links; none by default."""
+        return Nodes.none(IDENTITY, n_features)
 
     @abstractmethod
     def _configuration(self) -> Configuration:
@@ -292,9 +292,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         training = Training(train, parts, self._output_weights, watch, self.n_jobs)
         with training:
             if continued:
-                training.resume(self.network_.weights, self.network_.biases, self.history_, self.nodes_per_step)
+                training.resume(self.network_.nodes, self.history_, self.nodes_per_step)
             elif saved is not None:
-                training.resume(saved.weights, saved.biases, saved.history, self.nodes_per_step)
+                nodes = Nodes.of(parts.layer, saved.weights, saved.biases)
+                training.resume(nodes, saved.history, self.nodes_per_step)
             steps = training.steps(
                 self._configuration(),
                 max_nodes=self.max_nodes,
@@ -368,15 +369,15 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         """What the network is made of; as far as possible that of the network that is continued, if any."""
         if self._is_continued():
             earlier = self.network_
-            activation, inputs, outputs = earlier.activation, earlier.inputs, earlier.outputs
+            layer, inputs, outputs = earlier.layer, earlier.inputs, earlier.outputs
         else:
-            activation, scaling = resolve_activation(self.activation), self._setting("scaling")
+            layer, scaling = Dense(resolve_activation(self.activation)), self._setting("scaling")
             inputs, outputs = data.scale_inputs(scaling), data.scale_targets(scaling)
         return Parts(
-            activation,
+            layer,
             inputs,
             outputs,
-            *self._linear_columns(*data.shape),
+            self._linear_columns(*data.shape),
             bounded=self._configuration().bounded,
             single_output=data.single_output,
             single_precision=data.single_precision,

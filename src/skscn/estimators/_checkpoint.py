@@ -40,7 +40,7 @@ _KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it 
 
 @dataclass(frozen=True)
 class Saved:
-    """The nodes of a network in the making, its history, and its seed."""
+    """Weights and biases of the nodes of a network in the making, its history, and its seed."""
 
     weights: np.ndarray
     biases: np.ndarray
@@ -98,8 +98,8 @@ class Checkpoint:
 
     def save(self, training: Training, seed: int) -> None:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
-        weights, biases = training.grown
-        arrays = {"weights": weights, "biases": biases, **history_columns(training.history)}
+        grown = training.grown
+        arrays = {"weights": grown.weights, "biases": grown.biases, **history_columns(training.history)}
         try:
             write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
         except OSError as error:

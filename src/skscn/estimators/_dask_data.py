@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.activations import Activation
 from skscn.estimators._base import MANY_ROWS
 from skscn.estimators._data import (
     ArrayData,
@@ -21,6 +20,7 @@ from skscn.estimators._data import (
     largest_weight,
 )
 from skscn.estimators._labels import check_labels
+from skscn.layers import Layer
 from skscn.rows._collections import Collections
 from skscn.rows._parts import Part, Parts
 from skscn.rows.dask import DaskRows
@@ -134,12 +134,10 @@ class DaskData(TrainingData):
         """The smallest and the largest target of each output."""
         return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
-    def open_rows(
-        self, outputs: Scaling, *, activation: Activation, scaling: InputScaling, n_jobs: int | None
-    ) -> DaskRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
         """The rows for growth, targets scaled; the cluster says how many work at a time."""
         shape = (*self.shape, self.n_outputs)
-        return DaskRows(self.parts, shape, outputs=outputs, activation=activation, scaling=scaling)
+        return DaskRows(self.parts, shape, outputs=outputs, layer=layer, scaling=scaling)
 
     def fingerprint(self) -> str:
         """The same for the same rows, wherever they are."""

@@ -12,8 +12,8 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
-from skscn.activations import Activation
 from skscn.estimators._labels import check_labels
+from skscn.layers import Layer
 from skscn.rows import StretchedRows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
@@ -84,9 +84,7 @@ class TrainingData(ABC):
         """The smallest and the largest target of each output."""
 
     @abstractmethod
-    def open_rows(
-        self, outputs: Scaling, *, activation: Activation, scaling: InputScaling, n_jobs: int | None
-    ) -> StretchedRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> StretchedRows:
         """The rows for growth, targets scaled."""
 
     @abstractmethod
@@ -170,13 +168,13 @@ class ArrayData(TrainingData):
         """The smallest and the largest target of each output."""
         return self.targets.min(axis=0), self.targets.max(axis=0)
 
-    def open_rows(self, outputs, *, activation, scaling, n_jobs):
+    def open_rows(self, outputs, *, layer, scaling, n_jobs):
         """The rows for growth, targets scaled."""
         targets = outputs.transform(self.targets)
         return open_rows(
             self.X,
             targets,
-            activation=activation,
+            layer=layer,
             scaling=scaling,
             sample_weight=self.sample_weight,
             n_jobs=n_jobs,

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from skscn import kernels
-from skscn.activations import IDENTITY, Activation
+from skscn.layers import Nodes
 from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import InputScaling
@@ -65,13 +65,13 @@ class Watch(ABC):
         """Whether there has been no improvement for ``patience`` steps."""
         return self.waited >= self.patience
 
-    def begin(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows) -> None:
-        """Look at the network without any node: its linear columns wᵀx + b."""
-        self.best, _ = self._judge(weights, biases, output_weights, rows, linear=True)
+    def begin(self, linear: Nodes, output_weights: OutputWeights, rows: Rows) -> None:
+        """Look at the network without any node but its linear columns."""
+        self.best, _ = self._judge(linear, output_weights, rows)
 
-    def observe(self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows) -> float:
+    def observe(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
         """Look at the network with these nodes as well; return its validation RMSE, or NaN."""
-        value, validation_rmse = self._judge(weights, biases, output_weights, rows, linear=False)
+        value, validation_rmse = self._judge(nodes, output_weights, rows)
         if value < self.best:
             self.best_nodes, self.best, self.waited = output_weights.nodes, value, 0
         else:
@@ -79,9 +79,7 @@ class Watch(ABC):
         return validation_rmse
 
     @abstractmethod
-    def _judge(
-        self, weights: np.ndarray, biases: np.ndarray, output_weights: OutputWeights, rows: Rows, *, linear: bool
-    ) -> tuple[float, float]:
+    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         """What is to be small, and the validation RMSE or NaN, with these columns as well."""
 
 
@@ -93,7 +91,7 @@ class Validation(Watch):
     patience : int
     X, targets, sample_weight
         The rows held out; targets scaled.
-    activation, scaling
+    scaling
         As for the training rows.
     """
 
@@ -103,22 +101,19 @@ class Validation(Watch):
         X,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
-        activation: Activation,
         scaling: InputScaling,
     ):
         super().__init__(patience)
         self.X, self.targets, self.sample_weight = X, targets, sample_weight
-        self.activation, self.scaling = activation, scaling
+        self.scaling = scaling
         self._columns = np.empty((X.shape[0], 0), order="F")
         self._size = 0
 
-    def _judge(self, weights, biases, output_weights, rows, *, linear):
-        activation = IDENTITY if linear else self.activation
-        inputs, n_rows = kernels.Inputs(self.X, self.scaling), self.X.shape[0]
-        self._reserve(self._size + len(biases))
-        columns = kernels.columns(inputs, n_rows, None, weights, biases, activation)
-        self._columns[:, self._size : self._size + len(biases)] = columns.T
-        self._size += len(biases)
+    def _judge(self, nodes, output_weights, rows):
+        self._reserve(self._size + len(nodes))
+        columns = kernels.columns(kernels.Inputs(self.X, self.scaling), self.X.shape[0], None, nodes)
+        self._columns[:, self._size : self._size + len(nodes)] = columns.T
+        self._size += len(nodes)
         errors = self.targets - self._columns[:, : self._size] @ output_weights.output_weights()
         rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
         return rmse, rmse
@@ -148,7 +143,7 @@ class Criterion(Watch):
         super().__init__(patience)
         self.degrees_per_node, self.factor = degrees_per_node, factor
 
-    def _judge(self, weights, biases, output_weights, rows, *, linear):
+    def _judge(self, nodes, output_weights, rows):
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
         factor = self.factor(rows.weight, degrees)
         return (rows.rmse * factor if np.isfinite(factor) else np.inf), np.nan

@@ -9,6 +9,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._base import MANY_ROWS, GrowingNetwork
 from skscn.estimators._early_stopping import CRITERIA
+from skscn.layers import IDENTITY, Nodes
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.scaling import SCALINGS
 
@@ -101,7 +102,7 @@ class BaseSCN(GrowingNetwork):
             self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
         )
 
-    def _linear_columns(self, n_rows: int, n_features: int) -> tuple[np.ndarray, np.ndarray]:
+    def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
         """An intercept, and a direct link from each input where there are rows enough to fit them.
 
         With very many rows or inputs, "auto" leaves the linear part to the nodes: each link is one more column of the
@@ -111,7 +112,7 @@ class BaseSCN(GrowingNetwork):
             return super()._linear_columns(n_rows, n_features)
         wanted = self.direct_link is True or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
         links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
-        return np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0]
+        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
     def _output_weights(self, n_outputs: int) -> OutputWeights:
         return ALGORITHMS[self.algorithm](n_outputs, self.window, self._setting("alpha"))

@@ -8,11 +8,11 @@ from itertools import pairwise
 
 import numpy as np
 
-from skscn.activations import Activation
 from skscn.configuration import Configuration
 from skscn.estimators._data import TrainingData
 from skscn.estimators._early_stopping import Watch
 from skscn.growth import Step, grow
+from skscn.layers import Dense, Nodes
 from skscn.network import LinearColumns, Network
 from skscn.output_weights import OutputWeights
 from skscn.scaling import InputScaling, Scaling
@@ -48,11 +48,10 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 class Parts:
     """What a network is made of, beside its nodes."""
 
-    activation: Activation
+    layer: Dense
     inputs: InputScaling
     outputs: Scaling
-    linear_weights: np.ndarray
-    linear_biases: np.ndarray
+    linear: Nodes
     bounded: bool
     single_output: bool
     single_precision: bool
@@ -84,62 +83,59 @@ class Training:
         self.data, self.parts, self.n_jobs = data, parts, n_jobs
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.n_outputs)
-        self.rows = data.open_rows(parts.outputs, activation=parts.activation, scaling=parts.inputs, n_jobs=n_jobs)
+        self.rows = data.open_rows(parts.outputs, layer=parts.layer, scaling=parts.inputs, n_jobs=n_jobs)
         self._watch = watch
-        self._weights = [np.zeros((data.shape[1], 0))]
-        self._biases = [np.zeros(0)]
+        self._grown = [Nodes.none(parts.layer, data.shape[1])]
         self._history: list[tuple] = []
 
     def __enter__(self) -> Training:
         """Open the rows and take in the linear columns."""
         self.rows.__enter__()
-        weights, biases = self.parts.linear_weights, self.parts.linear_biases
-        kept = self.output_weights.append_linear(self.rows, weights, biases)
-        self._linear = weights[:, kept], biases[kept]
+        kept = self.output_weights.append_linear(self.rows, self.parts.linear)
+        self._linear = self.parts.linear.take(kept)
         if self._watch:
-            self._watch.begin(*self._linear, self.output_weights, self.rows)
+            self._watch.begin(self._linear, self.output_weights, self.rows)
         return self
 
     def __exit__(self, *exception) -> None:
         self.rows.__exit__(*exception)
 
     @property
-    def grown(self) -> tuple[np.ndarray, np.ndarray]:
-        """Weights and biases of all nodes so far, also of those that early stopping will not keep."""
-        return np.hstack(self._weights), np.hstack(self._biases)
+    def grown(self) -> Nodes:
+        """All nodes so far, also those that early stopping will not keep."""
+        return Nodes.joined(self._grown)
 
-    def resume(self, weights: np.ndarray, biases: np.ndarray, history: np.ndarray, nodes_per_step: int) -> None:
+    def resume(self, nodes: Nodes, history: np.ndarray, nodes_per_step: int) -> None:
         """Take earlier nodes in again, in their order, as if they had just been found.
 
         Last steps that were cut short, perhaps by max_nodes, are left out: they are grown again, to their full length.
         """
-        history = history[history["nodes"] <= len(biases)]
+        history = history[history["nodes"] <= len(nodes)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
         while history.size and history["nodes"][-1] - starts[len(history) - 1] < nodes_per_step:
             history = history[:-1]
         for start, row in zip(starts, history, strict=False):
-            nodes = slice(start, row["nodes"])
-            self._replay(weights[:, nodes], biases[nodes])
-            validation_rmse = self._note(weights[:, nodes], biases[nodes])
+            added = nodes.take(slice(start, row["nodes"]))
+            self._replay(added)
+            validation_rmse = self._note(added)
             errors = {"train_rmse": self.rows.rmse, "validation_rmse": validation_rmse}
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 
-    def _replay(self, weights: np.ndarray, biases: np.ndarray) -> None:
+    def _replay(self, nodes: Nodes) -> None:
         """Take in the nodes of one step, together where growth takes them in together."""
-        count = len(biases)
+        count = len(nodes)
         starts = [0, count] if self.output_weights.takes_blocks else range(count + 1)
         for start, stop in pairwise(starts):
-            if not self.output_weights.append(self.rows, weights[:, start:stop], biases[start:stop]).all():
+            if not self.output_weights.append(self.rows, nodes.take(slice(start, stop))).all():
                 raise ValueError(
                     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. "
                     "Use warm_start=False for other data."
                 )
 
-    def _note(self, weights: np.ndarray, biases: np.ndarray) -> float:
+    def _note(self, nodes: Nodes) -> float:
         """Count nodes that have been added; return the validation error with them, if there is one."""
-        self._weights.append(weights)
-        self._biases.append(biases)
-        return self._watch.observe(weights, biases, self.output_weights, self.rows) if self._watch else np.nan
+        self._grown.append(nodes)
+        return self._watch.observe(nodes, self.output_weights, self.rows) if self._watch else np.nan
 
     def steps(
         self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
@@ -159,7 +155,7 @@ class Training:
                 step = next(growth)
             except StopIteration as end:
                 return end.value
-            step = replace(step, validation_rmse=self._note(step.weights, step.biases))
+            step = replace(step, validation_rmse=self._note(step.added))
             self._history.append(tuple(getattr(step, name) for name in HISTORY.fields or ()))
             yield step
         return "early stopping"
@@ -179,9 +175,8 @@ class Training:
         if self.nodes == self.output_weights.nodes:
             return self
         training = Training(self.data, self.parts, self._make_output_weights, None, self.n_jobs)
-        network = self.network()
         with training:
-            training.resume(network.weights, network.biases, self.history, nodes_per_step=1)
+            training.resume(self.grown.take(slice(self.nodes)), self.history, nodes_per_step=1)
         return training
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
@@ -196,13 +191,13 @@ class Training:
         solution = self.output_weights.solution(self.rows, nodes)
         # Products with arrays of another order differ in their last bits, and copies in files are contiguous.
         beta = np.ascontiguousarray(solution.output_weights)
-        weights, biases = self._linear
+        grown, linear = self.grown.take(slice(nodes)), self._linear
         return Network(
-            weights=np.ascontiguousarray(np.hstack(self._weights)[:, :nodes]),
-            biases=np.hstack(self._biases)[:nodes],
+            weights=np.ascontiguousarray(grown.weights),
+            biases=grown.biases,
             output_weights=beta[start:],
-            linear=LinearColumns(np.ascontiguousarray(weights), biases, beta[:start]),
-            activation=self.parts.activation,
+            linear=LinearColumns(np.ascontiguousarray(linear.weights), linear.biases, beta[:start]),
+            activation=self.parts.layer.activation,
             inputs=self.parts.inputs,
             outputs=self.parts.outputs,
             bounds=self._bounds() if self.parts.bounded else None,

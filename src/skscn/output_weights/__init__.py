@@ -3,11 +3,11 @@
 ``ALGORITHMS`` maps the paper's name of an algorithm to the rule that makes it what it is.
 """
 
-from skscn.output_weights._base import OutputWeights
+from skscn.output_weights._base import Admission, OutputWeights
 from skscn.output_weights.constructive import Constructive
 from skscn.output_weights.least_squares import LeastSquares
 from skscn.output_weights.windowed import Windowed
 
 ALGORITHMS: dict[str, type[OutputWeights]] = {"SC-I": Constructive, "SC-II": Windowed, "SC-III": LeastSquares}
 
-__all__ = ["ALGORITHMS", "Constructive", "LeastSquares", "OutputWeights", "Windowed"]
+__all__ = ["ALGORITHMS", "Admission", "Constructive", "LeastSquares", "OutputWeights", "Windowed"]

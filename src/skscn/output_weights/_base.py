@@ -16,14 +16,15 @@ block, and a Cholesky factorisation of VᵀV does for them what taking them one 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
+from skscn.layers import Nodes
 from skscn.rows import Columns, Rows
 from skscn.supervision import SMALLEST_REMAINDER, Sums
 
@@ -33,9 +34,6 @@ _SMALLEST_PART = 1e-3
 # Linear columns that are brought in together.
 _LINEAR_BLOCK = 16
 
-# Says whether candidate number j may come in, given the row sums of its block and ‖e_q‖² when it is its turn.
-Accept = Callable[[Sums, int, np.ndarray], bool]
-
 
 @dataclass(frozen=True)
 class Solution:
@@ -44,6 +42,70 @@ class Solution:
     output_weights: np.ndarray
     directions: sparse.csc_array
     coefficients: np.ndarray
+
+
+class Admission:
+    """Columns that have been opened, and what adding them one after the other would do.
+
+    In ``orthogonal`` directions the factor is Cholesky's, VᵀV = RᵀR, and each column is judged by what is left of it
+    after those before it. Else every column is a direction of its own.
+
+    Attributes
+    ----------
+    sums : Sums
+        Row sums of the columns against the residual that those admitted so far would leave.
+    residual_squares : ndarray of shape (m,)
+        ‖e_q‖² of that residual.
+    factor, coefficients : ndarray of shape (k, k) and (k, m)
+        Of those admitted.
+    """
+
+    def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool):
+        self.columns: Columns = rows.open(nodes)
+        self.orthogonal = orthogonal
+        self.residual_squares = rows.residual_squares
+        self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
+        self.factor, self.coefficients = np.zeros_like(self._left), np.zeros_like(self._inner)
+        sums = self.columns.sums
+        self._smallest = np.maximum(SMALLEST_REMAINDER**2 * sums.squares, _SMALLEST_PART * self._left.diagonal())
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @property
+    def sums(self) -> Sums:
+        """The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩."""
+        return Sums(self._inner.T, self.columns.sums.squares, self.columns.sums.quartics)
+
+    def is_independent(self, j: int) -> bool:
+        """Whether enough is left of column j after the basis and those admitted before it."""
+        return bool(self._left[j, j] > self._smallest[j])
+
+    def admit(self, j: int) -> None:
+        """Let column j come in: take it out of the residual and of the columns after it."""
+        size = np.sqrt(self._left[j, j])
+        row, coefficients = self._left[j] / size, self._inner[j] / size
+        self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
+        self._inner -= np.outer(row, coefficients)
+        self.residual_squares = self.residual_squares - coefficients**2
+        if self.orthogonal:
+            self._left -= np.outer(row, row)
+
+    def admit_all(self) -> np.ndarray:
+        """Admit each column that is independent; return which are."""
+        passed = np.zeros(len(self), dtype=bool)
+        for j in range(len(self)):
+            if self.is_independent(j):
+                self.admit(j)
+                passed[j] = True
+        return passed
+
+    @cached_property
+    def transform(self) -> np.ndarray:
+        """What makes directions of the columns, shape (k, k); to be asked for when all were admitted."""
+        if self.orthogonal:
+            return solve_triangular(self.factor, np.eye(len(self)))
+        return np.diag(1.0 / self.factor.diagonal())
 
 
 class OutputWeights:
@@ -77,62 +139,63 @@ class OutputWeights:
         """L, the number of nodes so far."""
         return len(self._directions) - self.linear
 
-    def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-        """Start with columns wᵀx + b, weights of shape (d, p).
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Start with linear columns.
 
         Return the numbers of those that do not depend on the others, in the order in which they came in.
         """
         kept: list[int] = []
-        left = np.split(np.arange(len(biases)), range(_LINEAR_BLOCK, len(biases), _LINEAR_BLOCK))
+        left = np.split(np.arange(len(nodes)), range(_LINEAR_BLOCK, len(nodes), _LINEAR_BLOCK))
         while left:
-            block = left.pop(0)
-            if not len(block):
+            numbers = left.pop(0)
+            if not len(numbers):
                 continue
-            passed = self._append(rows, weights[:, block], biases[block], keep=True, linear=True)
+            block = Admission(rows, nodes.take(numbers), orthogonal=True)
+            passed = block.admit_all()
             if passed.all():
-                kept.extend(block)
-            elif len(block) > 1:
-                # Those that say little beside the others are looked at one by one, after them.
-                left = [block[passed], *left, *block[~passed, np.newaxis]]
+                self._join(rows, block)
+                kept.extend(numbers)
+            elif len(numbers) > 1:
+                # Those that say little after the others are looked at one by one, after them.
+                left = [numbers[passed], *left, *numbers[~passed, np.newaxis]]
         self.linear = len(kept)
         return np.array(kept, dtype=int)
 
-    def append(self, rows: Rows, weights: np.ndarray, biases: np.ndarray, accept: Accept | None = None) -> np.ndarray:
-        """Add nodes, weights of shape (d, k), to the network and re-evaluate.
+    def open(self, rows: Rows, nodes: Nodes) -> Admission:
+        """Form the columns of nodes, to be judged one after the other; nothing has changed yet."""
+        return Admission(rows, nodes, orthogonal=self.keeps_columns)
 
-        Return which of them may come in: are accepted, and do not nearly depend on the kept ones and on those before
-        them. If one may not, nothing has changed.
+    def join(self, rows: Rows, block: Admission) -> None:
+        """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
+        self._join(rows, block)
+
+    def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Add nodes that were accepted before.
+
+        Return which of them may come in: do not nearly depend on the kept ones and on those before them. If one may
+        not, nothing has changed.
         """
-        return self._append(rows, weights, biases, keep=self.keeps_columns, accept=accept)
-
-    def _append(
-        self,
-        rows: Rows,
-        weights: np.ndarray,
-        biases: np.ndarray,
-        *,
-        keep: bool,
-        linear: bool = False,
-        accept: Accept | None = None,
-    ) -> np.ndarray:
-        columns = rows.open(weights, biases, linear=linear)
-        passed, factor, coefficients = _one_by_one(columns, rows.residual_squares, keep, accept)
+        block = self.open(rows, nodes)
+        passed = block.admit_all()
         if passed.all():
-            transform = solve_triangular(factor, np.eye(len(factor))) if keep else np.diag(1.0 / factor.diagonal())
-            rows.join(transform, coefficients, keep=keep)
-            self._note_directions(columns.projection, transform, keep)
-            self._coefficients.extend(coefficients)
-            if keep:
-                self._extend_factor(columns.projection, factor)
+            self.join(rows, block)
         return passed
 
-    def _note_directions(self, projection: np.ndarray, transform: np.ndarray, keep: bool) -> None:
+    def _join(self, rows: Rows, block: Admission) -> None:
+        rows.join(block.transform, block.coefficients, keep=block.orthogonal)
+        self._note_directions(block)
+        self._coefficients.extend(block.coefficients)
+        if block.orthogonal:
+            self._extend_factor(block.columns.projection, block.factor)
+
+    def _note_directions(self, block: Admission) -> None:
         """Each direction as a combination of the kept columns and of those in its block up to its own."""
-        kept = projection @ transform
+        transform = block.transform
+        kept = block.columns.projection @ transform
         if len(self.factor):
             kept = solve_triangular(self.factor, kept)
         for j in range(len(transform)):
-            first = 0 if keep else j
+            first = 0 if block.orthogonal else j
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
 
     def _forget(self, rows: Rows) -> None:
@@ -173,30 +236,3 @@ class OutputWeights:
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β of shape (columns, m), linear columns first, as after the first ``nodes`` nodes (all by default)."""
         return self.directions(nodes) @ self.coefficients(nodes)
-
-
-def _one_by_one(
-    columns: Columns, residual_squares: np.ndarray, orthogonal: bool, accept: Accept | None
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """What adding the columns one after the other would do: which may come in, the factor of V, and the coefficients.
-
-    In ``orthogonal`` directions the factor is Cholesky's, VᵀV = RᵀR, and each column is judged by what is left of it
-    beside those before it. Else every column is a direction of its own.
-    """
-    sums, left, inner = columns.sums, columns.gram.copy(), columns.inner.copy()
-    factor, coefficients = np.zeros_like(left), np.zeros_like(inner)
-    passed = np.zeros(len(left), dtype=bool)
-    smallest = np.maximum(SMALLEST_REMAINDER**2 * sums.squares, _SMALLEST_PART * left.diagonal())
-    for j in range(len(left)):
-        # The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩.
-        current = Sums(inner.T, sums.squares, sums.quartics)
-        if not left[j, j] > smallest[j] or not (accept is None or accept(current, j, residual_squares)):
-            continue
-        passed[j] = True
-        factor[j] = left[j] / np.sqrt(left[j, j])
-        coefficients[j] = inner[j] / np.sqrt(left[j, j])
-        inner -= np.outer(factor[j], coefficients[j])
-        residual_squares = residual_squares - coefficients[j] ** 2
-        if orthogonal:
-            left -= np.outer(factor[j], factor[j])
-    return passed, np.triu(factor), coefficients

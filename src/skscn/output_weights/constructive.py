@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from skscn.layers import Nodes
 from skscn.output_weights._base import OutputWeights
 from skscn.rows import Rows
 
@@ -13,8 +14,8 @@ class Constructive(OutputWeights):
 
     keeps_columns: ClassVar[bool] = False
 
-    def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Solve for the linear columns together, then leave them."""
-        kept = super().append_linear(rows, weights, biases)
+        kept = super().append_linear(rows, nodes)
         self._forget(rows)
         return kept

@@ -5,7 +5,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.linalg import qr
 
-from skscn.output_weights._base import Accept, OutputWeights
+from skscn.layers import Nodes
+from skscn.output_weights._base import Admission, OutputWeights
 from skscn.rows import Rows
 
 
@@ -15,18 +16,17 @@ class Windowed(OutputWeights):
     # The window slides with every node.
     takes_blocks: ClassVar[bool] = False
 
-    def append_linear(self, rows: Rows, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Solve for the linear columns together, then leave them: the window is for nodes."""
-        kept = super().append_linear(rows, weights, biases)
+        kept = super().append_linear(rows, nodes)
         self._forget(rows)
         return kept
 
-    def append(self, rows: Rows, weights: np.ndarray, biases: np.ndarray, accept: Accept | None = None) -> np.ndarray:
+    def join(self, rows: Rows, block: Admission) -> None:
         """Add a node, then let the oldest column go so that K − 1 stay to be solved with the next one."""
-        passed = super().append(rows, weights, biases, accept)
-        if passed.all() and len(self.factor) == self.window:
+        super().join(rows, block)
+        if len(self.factor) == self.window:
             self._release_oldest(rows)
-        return passed
 
     def _release_oldest(self, rows: Rows) -> None:
         """Without its first column the factor is upper Hessenberg; a rotation makes it triangular again."""

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.supervision import SampledSums, Slopes, Sums
 
 
@@ -58,8 +58,8 @@ class Rows(Protocol):
         N, d and m.
     weight : float
         The sum of the sample weights; N without them.
-    activation : Activation
-        g of the nodes.
+    layer : Layer
+        That of the nodes to come.
     residual_squares : ndarray of shape (m,)
         ‖e_q‖².
     basis_size : int
@@ -72,38 +72,37 @@ class Rows(Protocol):
     n_features: int
     n_outputs: int
     weight: float
-    activation: Activation
+    layer: Layer
     residual_squares: np.ndarray
     basis_size: int
 
     @property
     def rmse(self) -> float: ...
 
-    def sums(
-        self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
-    ) -> Sums:
-        """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows.
+    def nodes(self, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray | float = np.nan) -> Nodes:
+        """Nodes of the layer that grows, with these weights (d, k) and biases (k,)."""
+        ...
+
+    def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
+        """Row sums of T candidates against the residual, on all rows.
 
         Quartics and Gram matrix come if they shall be ``complete``. Hidden outputs in np.float32 are enough to tell
         candidates apart, and fast; acceptance takes np.float64.
         """
         ...
 
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
         ...
 
-    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+    def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
         ...
 
-    def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
-        """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
+    def open(self, nodes: Nodes) -> Columns:
+        """Form the columns of nodes and make them orthogonal to the basis.
 
-        They stay at work until others are opened; neither residual nor basis changes. The columns are wᵀx + b
-        themselves, without activation, if ``linear``.
+        They stay at work until others are opened; neither residual nor basis changes.
         """
         ...
 

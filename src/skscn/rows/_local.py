@@ -8,12 +8,13 @@ from typing import Any, Self
 import numpy as np
 from joblib import effective_n_jobs
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows import _stretches
 from skscn.rows._base import Sample
 from skscn.rows._shard import Shard, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows._stretches import stretches, total
+from skscn.rows.operations import Gather, Operation, ScoreSample
 from skscn.supervision import SampledSums
 
 
@@ -26,8 +27,8 @@ class LocalRows(StretchedRows):
         With the scaled targets, the first residual e_0.
     shape : tuple of int
         N, d and m.
-    activation : Activation
-        g of the nodes.
+    layer : Layer
+        That of the nodes to come.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
@@ -39,13 +40,13 @@ class LocalRows(StretchedRows):
         storage: Storage,
         shape: tuple[int, int, int],
         *,
-        activation: Activation,
+        layer: Layer,
         sample_weight: np.ndarray | None,
         n_jobs: int | None,
     ):
-        super().__init__(shape, activation)
+        super().__init__(shape, layer)
         self.storage = storage
-        self._shard = Shard(storage, activation, sample_weight)
+        self._shard = Shard(storage, sample_weight)
         self._stretches = stretches(self.n_rows)
         # A thread is worth its trouble for a long stretch or more.
         self._threads = max(1, min(effective_n_jobs(n_jobs), self.n_rows // _stretches.STRETCH))
@@ -65,21 +66,20 @@ class LocalRows(StretchedRows):
 
     def sample(self, rows: np.ndarray) -> Sample:
         """The named rows as the driver needs them, to search on a few."""
-        return Sample.of(*self._shard.gathered(rows, self.basis_size))
+        return Sample.of(*Gather(self.basis_size)(self._shard, rows))
 
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
-        return self._shard.sampled_sums(rows, weights, biases, precision)
+        return ScoreSample(nodes, precision)(self._shard, rows)
 
-    def _sum(self, method: str, *arguments) -> Any:
-        kernel, count = getattr(self._shard, method), len(self._stretches)
-        self._shard.prepare(method, *arguments)
+    def total(self, operation: Operation) -> Any:
+        """Do an operation on all stretches, shared out among the threads, and add up what it returns."""
+        shard, count = self._shard, len(self._stretches)
+        operation.prepare(shard)
         if self._executor is None:
-            return total([kernel(rows, *arguments) for rows in self._stretches], count)
+            return total([operation(shard, rows) for rows in self._stretches], count)
         # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.
         size = -(-count // self._threads)
         runs = [self._stretches[start : start + size] for start in range(0, count, size)]
-        parts = self._executor.map(lambda run: [kernel(rows, *arguments) for rows in run], runs)
+        parts = self._executor.map(lambda run: [operation(shard, rows) for rows in run], runs)
         return total([part for run in parts for part in run], count)

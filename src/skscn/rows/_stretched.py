@@ -1,6 +1,6 @@
 """The algorithm that all backends share: what crosses from the rows to the driver, and what it decides there.
 
-A backend says how a method of :class:`~skscn.rows._shard.Shard` is done on all its stretches and added up; the sums are
+A backend says how an :class:`~skscn.rows.operations.Operation` is done on all its stretches and added up; the sums are
 the same, bit for bit, wherever the rows are.
 """
 
@@ -13,8 +13,9 @@ from typing import Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows._base import Columns, Rows, Sample
+from skscn.rows.operations import Deflate, Join, Open, Operation, Rotate, Score, Slope, SquareResidual, Weigh
 from skscn.supervision import SampledSums, Slopes, Sums
 
 # What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
@@ -28,24 +29,24 @@ class StretchedRows(Rows):
     ----------
     shape : tuple of int
         N, d and m.
-    activation : Activation
-        g of the nodes.
+    layer : Layer
+        That of the nodes to come.
     """
 
-    def __init__(self, shape: tuple[int, int, int], activation: Activation):
+    def __init__(self, shape: tuple[int, int, int], layer: Layer):
         self.n_rows, self.n_features, self.n_outputs = shape
-        self.activation = activation
+        self.layer = layer
         self.basis_size = 0
         self._resources = ExitStack()
 
     def _begin_fit(self) -> None:
         """Look at the rows for the first time."""
-        self.weight = self._sum("weight")
-        self.residual_squares = self._sum("residual_squares")
+        self.weight = self.total(Weigh())
+        self.residual_squares = self.total(SquareResidual())
 
     @abstractmethod
-    def _sum(self, method: str, *arguments) -> Any:
-        """Do a method of a shard on all stretches, and add up what it returns."""
+    def total(self, operation: Operation) -> Any:
+        """Do an operation on all stretches, and add up what it returns."""
 
     @abstractmethod
     def sample(self, rows: np.ndarray) -> Sample:
@@ -65,30 +66,30 @@ class StretchedRows(Rows):
         """Root mean squared residual over rows and outputs."""
         return float(np.sqrt(self.residual_squares.sum() / (self.weight * self.n_outputs)))
 
-    def sums(
-        self, weights: np.ndarray, biases: np.ndarray, *, complete: bool = False, precision: type = np.float64
-    ) -> Sums:
-        """Row sums of T candidates, weights of shape (d, T), against the residual, on all rows."""
-        return self._sum("sums", weights, biases, complete, precision)
+    def nodes(self, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray | float = np.nan) -> Nodes:
+        """Nodes of the layer that grows, with these weights (d, k) and biases (k,)."""
+        return Nodes.of(self.layer, weights, biases, scopes)
+
+    def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
+        """Row sums of T candidates against the residual, on all rows."""
+        return self.total(Score(nodes, complete, precision))
 
     @abstractmethod
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
 
-    def slopes(self, weight: np.ndarray, bias: float) -> Slopes:
+    def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
-        return self._sum("slopes", weight, bias)
+        return self.total(Slope(node))
 
-    def open(self, weights: np.ndarray, biases: np.ndarray, *, linear: bool = False) -> Columns:
-        """Form the columns of k nodes, weights of shape (d, k), and make them orthogonal to the basis.
+    def open(self, nodes: Nodes) -> Columns:
+        """Form the columns of nodes and make them orthogonal to the basis.
 
         Gram–Schmidt is done again where the first time left more than rounding error, and "twice is enough" (Giraud,
         Langou and Rozložník, 2005).
         """
         m = self.n_outputs
-        start = self._sum("begin", self.basis_size, weights, biases, linear)
+        start = self.total(Open(self.basis_size, nodes))
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
         gram, inner, shared = self._deflated(projection)
         if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
@@ -98,18 +99,18 @@ class StretchedRows(Rows):
 
     def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Take basis vectors out of the columns; return VᵀV, Vᵀe and what V still shares with the basis."""
-        sums = self._sum("deflate", self.basis_size, projection)
+        sums = self.total(Deflate(self.basis_size, projection))
         k, m = sums.shape[1], self.n_outputs
         return sums[:k], sums[k : k + m].T, sums[k + m :]
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
         """Take D C out of the residual, with the directions D = V @ transform, which join the basis if ``keep``."""
-        self.residual_squares = self._sum("take_out", self.basis_size, transform, coefficients, keep)
+        self.residual_squares = self.total(Join(self.basis_size, transform, coefficients, keep))
         self.basis_size += keep * len(coefficients)
 
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
-        self._sum("rotate", self.basis_size, rotation)
+        self.total(Rotate(self.basis_size, rotation))
         self.basis_size = rotation.shape[1]
 
     def leave_one_out(

@@ -28,16 +28,16 @@ def stretches(n_rows: int) -> list[slice]:
 
 
 # What has been added up: node (l, i) of a binary tree stands for the 2ˡ stretches from i 2ˡ on.
-Nodes = dict[tuple[int, int], Any]
+Subtrees = dict[tuple[int, int], Any]
 
 
-def added(nodes: Nodes, count: int) -> Nodes:
+def added(nodes: Subtrees, count: int) -> Subtrees:
     """Add up what stands side by side in the binary tree over ``count`` stretches.
 
     Some of the stretches leave some of the nodes; all of them leave one, the sum over all rows. Sums of parts of the
     rows that were added up elsewhere go on from there to the same sum, bit for bit.
     """
-    left: Nodes = {}
+    left: Subtrees = {}
     level, waiting = 0, {i: value for (at, i), value in nodes.items() if at == 0}
     while count > 1:
         above = {i: value for (at, i), value in nodes.items() if at == level + 1}

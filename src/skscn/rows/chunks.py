@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled
+from skscn.layers import Layer
 from skscn.rows._local import LocalRows
 from skscn.rows._scratch import ScratchArray, ScratchPanels, scratch_folder
 from skscn.rows._shard import PANEL, Gathered, Storage
@@ -141,7 +141,7 @@ class ChunkRows(LocalRows):
     Parameters
     ----------
     X : ScratchInputs
-    targets, activation, scaling, sample_weight, n_jobs
+    targets, layer, scaling, sample_weight, n_jobs
         As for rows in memory.
     """
 
@@ -150,7 +150,7 @@ class ChunkRows(LocalRows):
         X: ScratchInputs,
         targets: np.ndarray,
         *,
-        activation: Activation,
+        layer: Layer,
         scaling: InputScaling,
         sample_weight: np.ndarray | None = None,
         n_jobs: int | None = None,
@@ -162,7 +162,7 @@ class ChunkRows(LocalRows):
         super().__init__(
             storage,
             (*X.shape, targets.shape[1]),
-            activation=activation,
+            layer=layer,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
         )

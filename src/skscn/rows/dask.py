@@ -22,25 +22,18 @@ from typing import Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skscn.activations import Activation
+from skscn.layers import Layer, Nodes
 from skscn.rows._base import Sample
 from skscn.rows._parts import Part, Parts, at_home, computed, in_order, reduced, task
 from skscn.rows._shard import Shard
 from skscn.rows._stretched import StretchedRows
-from skscn.rows._stretches import Nodes, added, stretch_length
+from skscn.rows._stretches import Subtrees, added, stretch_length
 from skscn.rows.memory import memory_storage
+from skscn.rows.operations import Gather, Operation, ScoreSample, Selection
 from skscn.scaling import InputScaling, Scaling
 from skscn.supervision import SampledSums
 
 # ---- what happens on a worker
-
-
-@dataclass(frozen=True)
-class Call:
-    """A method of a shard, and its arguments."""
-
-    method: str
-    arguments: tuple
 
 
 @dataclass(frozen=True)
@@ -50,29 +43,33 @@ class Request:
     Attributes
     ----------
     done : int
-        How many calls, in the driver's log, the state of a part must have seen.
+        How many operations of the driver's log the state of a part must have seen.
     opening : int
         The number of the columns at work.
-    opened : tuple of Call
-        The calls that brought them to where they are.
-    call : Call
+    opened : tuple of Operation
+        The operations that brought them to where they are.
+    operation : Operation or Selection
         What to do now.
-    log : tuple of Call or None
-        All calls so far, for a part that has lost its state; not sent unless there is one.
+    log : tuple of Operation or None
+        All lasting operations so far, for a part that has lost its state; not sent unless there is one.
     """
 
     done: int
     opening: int
-    opened: tuple[Call, ...]
-    call: Call
-    log: tuple[Call, ...] | None = None
+    opened: tuple[Operation, ...]
+    operation: Operation | Selection
+    log: tuple[Operation, ...] | None = None
+
+    @property
+    def needs_columns(self) -> bool:
+        """Whether the columns at work must be there."""
+        return isinstance(self.operation, Operation) and self.operation.works
 
 
 @dataclass(frozen=True)
 class Settings:
     """What parts need to know of the fit."""
 
-    activation: Activation
     inputs: InputScaling
     outputs: Scaling
     n_rows: int
@@ -92,7 +89,7 @@ class StatefulPart:
         self._lock = Lock()
         self._shard: Shard | None = None
         self._done, self._open = 0, (0, 0)
-        self._last: tuple[tuple[int, str], Nodes] | None = None
+        self._last: tuple[tuple[int, type], Subtrees] | None = None
 
     def __sizeof__(self) -> int:
         """Of its rows; Dask weighs by it whether a part may be moved."""
@@ -105,26 +102,31 @@ class StatefulPart:
         self.__dict__.update(state)
         self._forget()
 
-    def answer(self, request: Request) -> Nodes | None:
+    def answer(self, request: Request) -> Subtrees | None:
         """Give this part's share of a sum; None if it would need the log to know."""
         with self._lock, single_threaded():
+            operation = request.operation
+            assert isinstance(operation, Operation)
             # Asked again, because another part had lost its state.
-            if self._last is not None and self._last[0] == (request.done, request.call.method):
+            asked = (request.done, type(operation))
+            if self._last is not None and self._last[0] == asked:
                 return self._last[1]
             if not self._follow(request):
                 return None
-            found = self._do(request.call)
-            self._note(request)
+            found = self._do(operation)
+            self._note(request, operation)
             share = added({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
-            self._last = ((request.done, request.call.method), share) if self._done > request.done else None
+            self._last = (asked, share) if operation.lasts else None
         return share
 
     def answer_for(self, rows: np.ndarray, request: Request) -> Any:
-        """What a method makes of some rows, named by their numbers in this part; None as above."""
+        """What a selection makes of some rows, named by their numbers in this part; None as above."""
         with self._lock, single_threaded():
             if not self._follow(request):
                 return None
-            return getattr(self._shard, request.call.method)(rows, *request.call.arguments)
+            assert isinstance(request.operation, Selection)
+            assert self._shard is not None
+            return request.operation(self._shard, rows)
 
     @property
     def _length(self) -> int:
@@ -140,12 +142,12 @@ class StatefulPart:
             if request.log is None and request.done:
                 return False
             self._start()
-            for call in request.log or ():
-                self._do(call)
+            for operation in request.log or ():
+                self._do(operation)
             self._done = request.done
-        if request.call.method in ("deflate", "take_out") and self._open != (request.opening, len(request.opened)):
-            for call in request.opened:
-                self._do(call)
+        if request.needs_columns and self._open != (request.opening, len(request.opened)):
+            for operation in request.opened:
+                self._do(operation)
         return True
 
     def _start(self) -> None:
@@ -154,29 +156,29 @@ class StatefulPart:
         if part.sample_weight is not None:
             residual *= np.sqrt(part.sample_weight)[:, np.newaxis]
         storage = memory_storage(part.X, settings.inputs, residual, settings.n_rows)
-        self._shard = Shard(storage, settings.activation, part.sample_weight)
+        self._shard = Shard(storage, part.sample_weight)
         self._done, self._open = 0, (0, 0)
 
-    def _do(self, call: Call) -> list:
+    def _do(self, operation: Operation) -> list:
         shard, n_rows, length = self._shard, len(self.part.X), self._length
         assert shard is not None
-        # A call that fails half way leaves no state behind.
+        # An operation that fails half way leaves no state behind.
         self._shard = None
-        shard.prepare(call.method, *call.arguments)
-        method = getattr(shard, call.method)
-        found = [method(slice(a, min(a + length, n_rows)), *call.arguments) for a in range(0, n_rows, length)]
+        operation.prepare(shard)
+        found = [operation(shard, slice(a, min(a + length, n_rows))) for a in range(0, n_rows, length)]
         self._shard = shard
         return found
 
-    def _note(self, request: Request) -> None:
-        if request.call.method in ("begin", "deflate"):
+    def _note(self, request: Request, operation: Operation) -> None:
+        if operation.lasts:
+            self._done += len(_logged(request.opened, operation))
+        elif operation.opens or operation.works:
             self._open = (request.opening, len(request.opened) + 1)
-        self._done += len(_logged(request.opened, request.call))
 
 
-def _logged(opened: tuple[Call, ...], call: Call) -> list[Call]:
-    """What a call adds to the log: what changes residual or basis, with what opened the columns that it takes."""
-    return {"take_out": [*opened, call], "rotate": [call]}.get(call.method, [])
+def _logged(opened: tuple[Operation, ...], operation: Operation) -> list[Operation]:
+    """What a lasting operation adds to the log: itself, after what opened the columns that it needs."""
+    return [*opened, operation] if operation.works else [operation]
 
 
 class _Threads:
@@ -203,9 +205,9 @@ def single_threaded() -> Iterator[None]:
                 _Threads.limit.restore_original_limits()
 
 
-def _merged(shares: Sequence[Nodes | None], count: int) -> Nodes | None:
+def _merged(shares: Sequence[Subtrees | None], count: int) -> Subtrees | None:
     """Shares of a sum, added up as far as they stand side by side; None if one is missing."""
-    nodes: Nodes = {}
+    nodes: Subtrees = {}
     for share in shares:
         if share is None:
             return None
@@ -225,7 +227,7 @@ class DaskRows(StretchedRows):
         Of :class:`Part`.
     outputs : Scaling
         Of the targets.
-    activation, scaling : the nodes' g and the scaling of the inputs.
+    layer, scaling : that of the nodes, and that of the inputs.
     """
 
     def __init__(
@@ -234,40 +236,39 @@ class DaskRows(StretchedRows):
         shape: tuple[int, int, int],
         *,
         outputs: Scaling,
-        activation: Activation,
+        layer: Layer,
         scaling: InputScaling,
     ):
-        super().__init__(shape, activation)
+        super().__init__(shape, layer)
         values, firsts = parts.aligned()
-        settings = Settings(activation, scaling, outputs, self.n_rows)
+        settings = Settings(scaling, outputs, self.n_rows)
         make, length = task(StatefulPart), stretch_length(self.n_rows)
         starts = [first * length for first in firsts]
         lengths = np.diff([*starts, self.n_rows])
         stateful = [make(value, settings, first) for value, first in zip(values, firsts, strict=True)]
         self._parts = Parts(stateful, lengths)
         self._count = -(-self.n_rows // length)
-        self._log: list[Call] = []
+        self._log: list[Operation] = []
         self._opening = 0
-        self._opened: tuple[Call, ...] = ()
+        self._opened: tuple[Operation, ...] = ()
         self._begin_fit()
 
-    def _sum(self, method: str, *arguments) -> Any:
-        call = Call(method, arguments)
-        if method == "begin":
+    def total(self, operation: Operation) -> Any:
+        """Do an operation on all parts, and add up what it returns on the workers."""
+        if operation.opens:
             self._opening, self._opened = self._opening + 1, ()
-        (result,) = self._asked(self._shares, call).values()
-        if method in ("begin", "deflate"):
-            self._opened = (*self._opened, call)
-        elif logged := _logged(self._opened, call):
-            self._log += logged
+        (result,) = self._asked(self._shares, operation).values()
+        if operation.lasts:
+            self._log += _logged(self._opened, operation)
             # Columns that are still open were made orthogonal to another basis.
             self._opened = ()
+        elif operation.opens or operation.works:
+            self._opened = (*self._opened, operation)
         return result
 
     def sample(self, rows: np.ndarray) -> Sample:
         """The named rows as the driver needs them, to search on a few."""
-        call = Call("gathered", (self.basis_size,))
-        order, found = self._asked(partial(self._sampled, rows), call)
+        order, found = self._asked(partial(self._sampled, rows), Gather(self.basis_size))
         X, residual, vectors, roots = zip(*found, strict=True)
         return Sample.of(
             np.concatenate(X)[order],
@@ -276,22 +277,19 @@ class DaskRows(StretchedRows):
             None if roots[0] is None else np.concatenate(roots)[order],
         )
 
-    def sampled_sums(
-        self, rows: np.ndarray, weights: np.ndarray, biases: np.ndarray, *, precision: type
-    ) -> SampledSums:
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
         """Row sums of T candidates on the named rows."""
-        call = Call("sampled_sums", (weights, biases, precision))
-        return self._asked(partial(self._sampled_shares, rows), call)
+        return self._asked(partial(self._sampled_shares, rows), ScoreSample(nodes, precision))
 
-    def _asked(self, ask: Callable[[Request], Any], call: Call) -> Any:
+    def _asked(self, ask: Callable[[Request], Any], operation: Operation | Selection) -> Any:
         """The answer of all parts; with the log for those that have lost their state."""
         for log in (None, tuple(self._log)):
-            answer = ask(Request(len(self._log), self._opening, self._opened, call, log))
+            answer = ask(Request(len(self._log), self._opening, self._opened, operation, log))
             if answer is not None:
                 break
         return answer
 
-    def _shares(self, request: Request) -> Nodes | None:
+    def _shares(self, request: Request) -> Subtrees | None:
         shares = [at_home(StatefulPart.answer, part, request) for part in self._parts.values]
         return reduced(shares, partial(_merged, count=self._count))
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from skscn.activations import Activation
 from skscn.kernels import Inputs, scaled, with_one
+from skscn.layers import Layer
 from skscn.rows._local import LocalRows
 from skscn.rows._shard import PANEL, Gathered, Storage
 from skscn.scaling import InputScaling
@@ -24,7 +24,7 @@ class MemoryRows(LocalRows):
         Inputs as given.
     targets : ndarray of shape (N, m)
         Scaled targets, the first residual e_0.
-    activation, scaling : the nodes' g and the scaling of the inputs.
+    layer, scaling : that of the nodes, and that of the inputs.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p.
     n_jobs : int or None
@@ -36,7 +36,7 @@ class MemoryRows(LocalRows):
         X,
         targets: np.ndarray,
         *,
-        activation: Activation,
+        layer: Layer,
         scaling: InputScaling,
         sample_weight: np.ndarray | None = None,
         n_jobs: int | None = None,
@@ -45,7 +45,7 @@ class MemoryRows(LocalRows):
         super().__init__(
             memory_storage(X, scaling, residual, X.shape[0]),
             (*X.shape, targets.shape[1]),
-            activation=activation,
+            layer=layer,
             sample_weight=sample_weight,
             n_jobs=n_jobs,
         )

@@ -1,0 +1,66 @@
+"""The hidden layer of the paper: h(x) = g(wᵀx + b)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skscn.activations import Activation
+from skscn.layers._base import Layer, Nodes
+
+
+@dataclass(frozen=True)
+class Dense(Layer):
+    """Nodes that see all inputs and apply one activation."""
+
+    activation: Activation
+
+    @property
+    def name(self) -> str:
+        """The name of its activation."""
+        return self.activation.name
+
+    @property
+    def outer(self) -> float:
+        """The factor of the activation that is applied to sums."""
+        return self.activation.core.outer
+
+    @property
+    def bound(self) -> float:
+        """b_g."""
+        return self.activation.bound
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether g′ is known."""
+        return self.activation.derivative is not None
+
+    def folded(self, nodes: Nodes) -> np.ndarray:
+        """Weights above biases, times the inner factor of the activation."""
+        return self.activation.core.inner * super().folded(nodes)
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """One matrix product and one pass of the activation."""
+        return self.activation.core.value(x @ folded)
+
+    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The same, contiguous in this shape."""
+        return self.activation.core.value(folded.T @ x.T)
+
+    def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
+        """Without a column of ones: in single precision the bias is better added than multiplied."""
+        return self.activation.value(_inner(X, nodes.weights, nodes.biases))
+
+    def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """g′(z) and g(z)."""
+        assert self.activation.derivative is not None
+        z = _inner(X, weights, biases)
+        return self.activation.derivative(z), self.activation.value(z)
+
+
+def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    """z = wᵀx + b, in the precision of the rows."""
+    z = X @ weights.astype(X.dtype)
+    z += biases.astype(X.dtype)
+    return z

@@ -1,0 +1,23 @@
+"""Columns that are linear in the inputs, intercept and direct links: wᵀx + b itself."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from skscn.layers._base import Layer
+
+
+@dataclass(frozen=True)
+class Identity(Layer):
+    """Nodes without activation."""
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """One matrix product."""
+        return x @ folded
+
+    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The same, contiguous in this shape."""
+        return folded.T @ x.T
+
+
+IDENTITY = Identity()
