@@ -273,18 +273,22 @@ class Columns:
         if value.transformer_weights is not None:
             raise UnusableError("a ColumnTransformer with transformer_weights cannot be kept in a file")
         given = {name: transformer for name, transformer, _ in value.transformers} | {"remainder": value.remainder}
-        inputs = getattr(value, "feature_names_in_", None), value.n_features_in_
+        columns = self._columns(value, shelf)
         parts = [
-            [
-                name,
-                self._write_part(name, given[name], fitted, place, shelf),
-                self.columns.write(_listed(columns, *inputs), name, shelf),
-            ]
-            for name, fitted, columns in value.transformers_
+            [name, self._write_part(name, given[name], fitted, place, shelf), columns[name]]
+            for name, fitted, _ in value.transformers_
         ]
         fields = self.fields.items()
         about = {name: field.write(getattr(value, name, None), at(place, name), shelf) for name, field in fields}
         return {"transformers": parts, **about}
+
+    def _columns(self, value: ColumnTransformer, shelf: Shelf) -> dict[str, list]:
+        """The columns of each part; those of the remainder as numbers, since versions of scikit-learn differ there."""
+        inputs = getattr(value, "feature_names_in_", None), value.n_features_in_
+        others = [(name, columns) for name, _, columns in value.transformers_ if name != "remainder"]
+        listed = {name: self.columns.write(_listed(columns, *inputs), name, shelf) for name, columns in others}
+        taken = (_numbers(columns, *inputs) for columns in listed.values())
+        return {**listed, "remainder": sorted(set(range(value.n_features_in_)).difference(*taken))}
 
     def _write_part(self, name: str, given: Any, fitted: Any, place: str, shelf: Shelf) -> Any:
         if isinstance(given, str):
