@@ -56,7 +56,7 @@ import sys
 from pathlib import Path
 import numpy as np
 from skscn.archive import Kind, write_archive
-kind, number = Kind("model", 1, ValueError, "do something"), int(sys.argv[2])
+kind, number = Kind("model", 2, ValueError, "do something"), int(sys.argv[2])
 for round in range(int(sys.argv[3])):
     write_archive(Path(sys.argv[1]), kind, {"number": number}, {"a": np.full(1000 + 5000 * number, float(number))})
 """
@@ -64,7 +64,7 @@ for round in range(int(sys.argv[3])):
 
 def test_two_processes_write_and_one_reads(tmp_path):
     """Every read is one of the two files, whole; benchmarks/concurrency.py has more rounds."""
-    path, kind = tmp_path / "a", Kind("model", 1, ValueError, "do something")
+    path, kind = tmp_path / "a", Kind("model", 2, ValueError, "do something")
     write_archive(path, kind, {"number": 0}, {"a": np.zeros(1000)})
     writers = [
         subprocess.Popen([sys.executable, "-c", WRITER, str(path), str(number), "60"], stderr=subprocess.PIPE)
@@ -219,7 +219,7 @@ def test_a_model_is_read_once(tmp_path):
             self.unlink()
             return content
 
-    kind = Kind("model", 1, ValueError, "do something")
+    kind = Kind("model", 2, ValueError, "do something")
     about, _ = read_archive(Vanishing(path), kind)
     assert about["model"]["class"] == "SCNRegressor"
     with pytest.raises(FileNotFoundError):

@@ -16,7 +16,7 @@ from time import perf_counter
 
 import numpy as np
 
-from skscn.configuration import Configuration, Proposal, Proposals
+from skscn.configuration import Configuration, Proposal
 from skscn.layers import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
@@ -133,7 +133,7 @@ def _take_step(
     )
 
 
-def _send(proposals: Proposals, accepted: int) -> Proposal | None:
+def _send(proposals: Generator[Proposal, int, None], accepted: int) -> Proposal | None:
     """Tell the strategy how many candidates were accepted; return its next list, if it has one."""
     try:
         return proposals.send(accepted)

@@ -94,6 +94,7 @@ def test_every_command_reads_standard_input(skscn, houses, tmp_path):
     assert "standard input, 392 rows" in skscn("inspect", model).stdout
     facts = json.loads(piped(content, "evaluate", model, "-", "--json").stdout)
     expected = json.loads(skscn("evaluate", model, houses, "--json").stdout)
+    facts["notes"] = [note.replace("standard input", houses.name) for note in facts["notes"]]
     assert {**facts, "data": expected["data"]} == expected
     piped(content, "report", model, "-", "-o", tmp_path / "r.html")
     assert "price from standard input" in (tmp_path / "r.html").read_text(encoding="utf-8")

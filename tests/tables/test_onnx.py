@@ -41,7 +41,7 @@ def table():
 
 @pytest.mark.parametrize(("max_categories", "time"), [(2, None), (20, None), (20, "when")])
 def test_the_graph_encodes_as_the_encoder_does(table, max_categories, time):
-    encoder = TableEncoder(max_categories, time).fit(table)
+    encoder = TableEncoder(max_categories, time=time).fit(table)
     graph = prepend_table(identity(len(encoder.get_feature_names_out())), encoder)
     session = onnxruntime.InferenceSession(graph.SerializeToString())
     # Also a category that training did not have.

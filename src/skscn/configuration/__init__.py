@@ -4,7 +4,7 @@ A strategy only proposes: short lists of candidates, the most promising list fir
 network is decided by :mod:`skscn.growth`, on all rows, for every strategy alike.
 """
 
-from skscn.configuration._base import Configuration, Proposal, Proposals
+from skscn.configuration._base import Configuration, Proposal
 from skscn.configuration.free import Free
 from skscn.configuration.ladder import Ladder
 from skscn.configuration.polished import Polished
@@ -41,7 +41,6 @@ __all__ = [
     "Polished",
     "Pooled",
     "Proposal",
-    "Proposals",
     "Quickprop",
     "resolve_configuration",
 ]
