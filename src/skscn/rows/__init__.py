@@ -11,6 +11,7 @@ from skscn.rows._shard import Gathered, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
 from skscn.rows.memory import MemoryRows
+from skscn.rows.operations import Operation, Selection
 from skscn.rows.sources import Block, Chunks
 
 ROWS: dict[str, Callable[..., StretchedRows]] = {"memory": MemoryRows, "chunks": ChunkRows}
@@ -30,9 +31,11 @@ __all__ = [
     "Gathered",
     "LocalRows",
     "MemoryRows",
+    "Operation",
     "Rows",
     "Sample",
     "ScratchInputs",
+    "Selection",
     "Storage",
     "StretchedRows",
     "is_dask",

@@ -66,7 +66,7 @@ class Shard:
     """Rows in a storage, with their weights p.
 
     Residual and columns carry √p, which turns weighted inner products into plain ones. What is done with them is an
-    :class:`~skscn.rows.operations.Operation`.
+    :class:`~skscn.rows.Operation`.
     """
 
     def __init__(self, storage: Storage, sample_weight: np.ndarray | None):

@@ -1,6 +1,6 @@
 """The algorithm that all backends share: what crosses from the rows to the driver, and what it decides there.
 
-A backend says how an :class:`~skscn.rows.operations.Operation` is done on all its stretches and added up; the sums are
+A backend says how an :class:`~skscn.rows.Operation` is done on all its stretches and added up; the sums are
 the same, bit for bit, wherever the rows are.
 """
 
