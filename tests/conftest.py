@@ -21,8 +21,10 @@ NOT_COLLECTED = {
 collect_ignore = list(NOT_COLLECTED)
 
 
-def pytest_terminal_summary(terminalreporter):
+def pytest_terminal_summary(terminalreporter, config):
     """Say which tests were left out, and how to run them."""
+    if config.option.markexpr == "not slow":
+        terminalreporter.write_line("Slow tests were left out; to run them: ./run test -m slow.", yellow=True)
     for folder, remedy in NOT_COLLECTED.items():
         terminalreporter.write_line(f"tests/{folder} was not collected; to run it, {remedy}.", yellow=True)
 

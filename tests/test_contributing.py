@@ -22,6 +22,7 @@ def test_folders_that_are_not_collected_are_named_at_the_end():
     done = subprocess.run(command, cwd=ROOT, env=nothing, capture_output=True, text=True, encoding="utf-8")
     assert "tests/paper_data was not collected; to run it, name the folder" in done.stdout
     assert "tests/browser was not collected; to run it, install Chromium" in done.stdout
+    assert "Slow tests were left out; to run them: ./run test -m slow." in done.stdout
     there = nothing | {"SKSCN_DATA": str(ROOT), "SKSCN_BROWSER": sys.executable}
     done = subprocess.run(command, cwd=ROOT, env=there, capture_output=True, text=True, encoding="utf-8")
     assert "not collected" not in done.stdout

@@ -8,6 +8,7 @@ import pytest
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 
 
+@pytest.mark.slow
 def test_a_million_rows_fit_beside_their_basis_in_200_megabytes():
     rows, nodes = 1_000_000, 50
     X = np.random.default_rng(0).random((rows, 20))

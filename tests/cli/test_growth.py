@@ -140,6 +140,7 @@ _growth.Growth = Pressed
 main()
 """
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("presses", "jobs", "task"), [(1, 2, "regression"), (2, 2, "classification"), (2, 1, "auto")]
     )

@@ -19,6 +19,7 @@ def run(*arguments, environment=ENVIRONMENT):
     return subprocess.run(command(*arguments), capture_output=True, text=True, encoding="utf-8", env=environment)
 
 
+@pytest.mark.slow
 def test_tables_figures_and_page_are_written(tmp_path):
     done = run("table1", "table4", "figure1", "figure3", "figure4", "--trials", 2, "--jobs", 2, "--out", tmp_path)
     assert done.returncode == 0, done.stderr
@@ -33,6 +34,7 @@ def test_tables_figures_and_page_are_written(tmp_path):
     assert "0.0097 ± 0.0036" in page
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("after", [0.5, 1.5])
 def test_killed_and_started_again_it_gives_the_same_tables(tmp_path, after):
     arguments = ("table1", "--trials", 6, "--jobs", 1)

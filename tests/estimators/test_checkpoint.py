@@ -280,6 +280,7 @@ def started(checkpoint, result):
     return process
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_process_that_is_killed(tmp_path, seed):
     """At a random moment, twice, then left alone."""

@@ -31,7 +31,7 @@ def test_stock(split, algorithm, low, high):
 
 
 @pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
-@pytest.mark.parametrize("name", ["concrete", "compactiv"])
+@pytest.mark.parametrize("name", ["concrete", pytest.param("compactiv", marks=pytest.mark.slow)])
 def test_no_network_fails_on_unseen_rows(split, name, algorithm):
     tests = []
     for seed in range(20):
