@@ -40,6 +40,17 @@ def test_help_imports_nothing_heavy():
     assert not loaded & {"numpy", "scipy", "sklearn", "pyarrow", "joblib"}
 
 
+def test_ctrl_c_while_python_shuts_down_is_not_worth_a_word():
+    program = (
+        "import atexit, signal, sys; sys.argv = ['skscn', '--version']\n"
+        "atexit.register(signal.raise_signal, signal.SIGINT)\n"
+        "from skscn.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [

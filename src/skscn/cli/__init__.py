@@ -1,5 +1,6 @@
 """The command line program ``skscn``."""
 
+import signal
 import sys
 
 from skscn.cli._interrupts import later
@@ -19,3 +20,6 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted: no file was written.\n")
         sys.exit(130)
+    finally:
+        # All has been said; what Python still has to shut down, such as worker processes, is not worth a traceback.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
