@@ -51,7 +51,7 @@ class _Grown:
     """Stands in for a network in the making."""
 
     def __init__(self, model: SCNRegressor):
-        self.grown, self.history = (model.network_.weights, model.network_.biases), model.history_
+        self.grown, self.history = model.network_.nodes, model.history_
 
 
 def write_checkpoint(model: SCNRegressor, path: str) -> None:
@@ -77,8 +77,10 @@ def two_writers(kind: str, rounds: int, folder: Path) -> list[str]:
         for seed in ("1", "10")
     ]
     wrong, seen, reads = [], set(), 0
-    while reads < rounds or any(writer.poll() is None for writer in writers):
+    while (writing := any(writer.poll() is None for writer in writers)) or reads < rounds:
         if not Path(path).exists():
+            if not writing:
+                break
             time.sleep(0.01)
             continue
         reads += 1
