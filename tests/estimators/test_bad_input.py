@@ -251,9 +251,9 @@ def test_a_refused_fit_leaves_the_estimator_as_it_was():
 
 
 def test_huge_values_as_given_are_refused():
-    with pytest.raises(ValueError, match="scaling=None takes X as it is.*use scaling='minmax'"):
+    with pytest.raises(ValueError, match="scaling=None uses X as it is.*use scaling='minmax'"):
         SCNRegressor(scaling=None).fit(X * 1e300, y)
-    with pytest.raises(ValueError, match="scaling=None takes y as it is.*use scaling='minmax'"):
+    with pytest.raises(ValueError, match="scaling=None uses y as it is.*use scaling='minmax'"):
         SCNRegressor(scaling=None).fit(X, y * 1e300)
 
 

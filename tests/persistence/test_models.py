@@ -147,7 +147,7 @@ def test_an_activation_of_ones_own_is_given_again(activation, path):
     model = SCNRegressor(**SMALL, activation=activation).fit(X, Y)
     save_model(model, path)
     name = model.network_.activation.name
-    with pytest.raises(ModelFileError, match=rf"give it when loading: load_model\(path, activations={{'{name}': func"):
+    with pytest.raises(ModelFileError, match=rf"pass it when loading: load_model\(path, activations={{'{name}': func"):
         load_model(path)
     loaded = load_model(path, activations={name: activation})
     same(loaded.predict(ROWS), model.predict(ROWS))

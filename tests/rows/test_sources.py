@@ -401,10 +401,10 @@ def test_rows_must_stay_the_same():
 def test_wrong_paths(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file or folder .*gone\.csv"):
         Chunks(tmp_path / "gone.csv", "y")
-    with pytest.raises(ValueError, match="holds no files; name one that holds .parquet, .csv"):
+    with pytest.raises(ValueError, match="contains no files; name one with .parquet, .csv"):
         Chunks(tmp_path, "y")
     (tmp_path / "rows.xlsx").write_text("")
-    with pytest.raises(ValueError, match="end in '.xlsx' cannot be read; those of .parquet, .csv"):
+    with pytest.raises(ValueError, match="end in '.xlsx' cannot be read; use .parquet, .csv"):
         Chunks(tmp_path / "rows.xlsx", "y")
     write(TABLE, tmp_path / "rows.csv")
     with pytest.raises(ValueError, match="end in .csv, .xlsx; keep files of one kind"):
@@ -424,7 +424,7 @@ def test_files_of_a_folder_must_be_alike(tmp_path):
 def test_text_further_down_a_csv_file_is_said(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n" + "1,1\n" * 400_000 + "Rome,1\n", encoding="ascii")
-    with pytest.raises(ValueError, match="cannot be read .*'Rome'.*; mend them"):
+    with pytest.raises(ValueError, match="cannot be read .*'Rome'.*; correct them"):
         list(Chunks(path, "y").blocks(100_000))
 
 
