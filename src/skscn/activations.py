@@ -174,7 +174,7 @@ def check_activation(activation: Activation) -> None:
     value = np.asarray(activation.value(_TRIED.copy()))
     fault = None
     if value.shape != _TRIED.shape:
-        fault = f"returned an array of shape {value.shape} for an array of shape {_TRIED.shape}"
+        fault = f"returned the shape {value.shape} for an array of shape {_TRIED.shape}"
     elif not np.isfinite(value).all():
         fault = "returned NaN or infinity for numbers between -3 and 3"
     elif np.ptp(value) == 0.0:

@@ -1,6 +1,6 @@
 """The supervisory mechanism: which random nodes are admitted to the network (Theorems 6 to 8).
 
-Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows live.
+Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows are stored.
 """
 
 from dataclasses import dataclass

@@ -200,7 +200,7 @@ class SCNRegressorOfMine(SCNRegressor):
         (StandardScaler(), "this StandardScaler is not fitted"),
         (LinearRegression().fit(X, Y), "not one of the models that files can hold: SCNRegressor"),
         (make_pipeline(SCNRegressor(**SMALL), memory="here"), "set them to None"),
-        (SCNRegressor(**SMALL, configuration=OwnSearch((1.0,))).fit(X, Y), "enter its class in"),
+        (SCNRegressor(**SMALL, configuration=OwnSearch((1.0,))).fit(X, Y), "add its class to"),
         (SCNRegressorOfMine(**SMALL).fit(X, Y), "SCNRegressorOfMine is not one of the models"),
         (type("SCNRegressor", (SCNRegressor,), {})(**SMALL).fit(X, Y), "not skscn.estimators"),
         (SCNRegressor(**SMALL).fit(X, Y).set_params(random_state=np.random.RandomState(np.random.PCG64(0))), "PCG64"),

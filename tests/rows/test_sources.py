@@ -346,10 +346,10 @@ WRONG = {
         ValueError,
         r"columns are b, a, c where those of the first chunk are a, b, c.*\(chunk 1\)",
     ),
-    "other outputs": (lambda: Chunks([(X, Y), (X, X)]), ValueError, r"y has another shape .*\(chunk 1\)"),
-    "some weights": (lambda: Chunks([(X, Y), (X, Y, P)]), ValueError, "give it with all or with none"),
-    "shorter y": (lambda: Chunks(X, Y[1:]), ValueError, "X has 50 rows and y 49; give one target for each row"),
-    "shorter y in chunk": (lambda: Chunks([(X, Y), (X, Y[1:])]), ValueError, r"X has 50 rows and y 49.*\(chunk 1\)"),
+    "other outputs": (lambda: Chunks([(X, Y), (X, X)]), ValueError, r"y has a different shape .*\(chunk 1\)"),
+    "some weights": (lambda: Chunks([(X, Y), (X, Y, P)]), ValueError, "give it with all chunks or with none"),
+    "shorter y": (lambda: Chunks(X, Y[1:]), ValueError, "X has 50 rows and y has 49; give one target for each row"),
+    "shorter y in chunk": (lambda: Chunks([(X, Y), (X, Y[1:])]), ValueError, r"y has 49.*\(chunk 1\)"),
     "shorter weights": (lambda: Chunks(X, Y, sample_weight=P[1:]), ValueError, "give one weight for each row"),
     "flat X": (lambda: Chunks(Y, Y), ValueError, "X must have 2 dimensions, rows by columns, not 1"),
     "deep y": (lambda: Chunks(X, np.ones((N, 1, 1))), ValueError, "y must have 1 or 2 dimensions, not 3"),
@@ -394,7 +394,7 @@ def test_rows_must_stay_the_same():
     chunks = Chunks(data)
     assert sum(1 for _ in chunks.blocks(N)) == 3
     data.pop()
-    with pytest.raises(ValueError, match="50 rows before and 30 now; give the same rows every time"):
+    with pytest.raises(ValueError, match="50 rows before and 30 now; they must be the same every time"):
         list(chunks.blocks(N))
 
 
