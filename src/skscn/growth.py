@@ -234,7 +234,7 @@ class _Choice:
         The first has the largest ξ; each further one has the largest ξ once those before it have reduced the residual,
         each by its own projection, as in SC-I.
         """
-        assert self.sums.gram is not None, "complete sums must be asked for"
+        assert self.sums.gram is not None, "complete sums must be requested"
         projections, residual_squares, usable = self.sums.projections, self.residual_squares, self.usable.copy()
         chosen: list[int] = []
         for contraction in self.contractions:

@@ -145,5 +145,5 @@ def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
 
 def supported(sums: Sums, weight: float) -> np.ndarray:
     """Whether each candidate is active on enough rows, counted by the participation ratio (Σh²)²/Σh⁴."""
-    assert sums.quartics is not None, "quartics must be asked for"
+    assert sums.quartics is not None, "quartics must be requested"
     return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics

@@ -44,7 +44,7 @@ from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user asks for it.
 _ENOUGH_TO_HOLD_OUT = 100
-# From this number of rows on, "auto" saves memory: no rows are held out, and inputs are not linked to outputs.
+# From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
 MANY_ROWS = 100_000
 
 

@@ -35,7 +35,7 @@ class CheckpointError(ValueError):
     """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
 
 
-_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start anew")
+_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ class Checkpoint:
         if differences:
             raise CheckpointError(
                 f"{self.path} is the checkpoint of another fit: {'; '.join(differences)}. Give another path, or delete "
-                "the file to start anew."
+                "the file to start again."
             )
 
     def note(self, training: Training, seed: int) -> None:

@@ -97,7 +97,7 @@ class DaskData(TrainingData):
         if self.shape[0] > MANY_ROWS:
             raise ValueError(
                 f"Rows are held out by their numbers, which for {self.shape[0]} rows are too many for the driver; use "
-                'early_stopping="gcv", which needs no rows of its own, or "auto", which does so by itself.'
+                'early_stopping="gcv", which holds out no rows, or "auto", which selects it.'
             )
 
     def take(self, rows: np.ndarray) -> ArrayData:

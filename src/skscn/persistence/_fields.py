@@ -277,8 +277,8 @@ class OneOf:
         name = type(value).__name__
         if name not in self.fields:
             raise UnusableError(
-                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; of an estimator "
-                "within another one, such as regressor_ or best_estimator_, save that one"
+                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; for a wrapper, "
+                "save the estimator within it, such as regressor_ or best_estimator_"
             )
         return {"class": name, **self.fields[name].write(value, place, shelf)}
 

@@ -453,7 +453,7 @@ def _common_schema(dataset):
         if set(schema.names) != set(schemas[0].names):
             raise ValueError(
                 f"{Path(fragment.path).name} has the columns {listed(schema.names)} and "
-                f"{Path(fragments[0].path).name} {listed(schemas[0].names)}; give all files the same."
+                f"{Path(fragments[0].path).name} has {listed(schemas[0].names)}; give all files the same."
             )
     refuse_twins(schemas[0].names)
     try:
