@@ -65,7 +65,7 @@ def test_kinds_of_rows_agree():
 
 
 def test_rows_of_another_width_are_refused():
-    with pytest.raises(ValueError, match="rows of 3 inputs"):
+    with pytest.raises(ValueError, match="expects 3 features per row"):
         fitted().network_.predict(X[:, :2])
 
 

@@ -158,8 +158,8 @@ class Unknown(StandardScaler):
         (SCNRegressor(**SMALL, activation=np.arctan).fit(X, Y), "'arctan' has no counterpart in ONNX"),
         (SCNRegressor(**SMALL, activation=Activation("tanh", np.cbrt)).fit(X, Y), "'tanh' has no counterpart"),
         (SCNClassifier(**SMALL).fit(X, LABELS.astype(np.uint64) + np.uint64(2**63)), "64-bit integers"),
-        (LinearRegression().fit(X, Y), "LinearRegression is not an estimator of skscn"),
-        (TransformedTargetRegressor(SCNRegressor(**SMALL)).fit(X, Y), "is not an estimator of skscn"),
+        (LinearRegression().fit(X, Y), "LinearRegression is not a scikit-scn estimator"),
+        (TransformedTargetRegressor(SCNRegressor(**SMALL)).fit(X, Y), "is not a scikit-scn estimator"),
         (make_pipeline(Unknown(), SCNRegressor(**SMALL)).fit(X, Y), "one of the steps Unknown; export the last"),
     ],
 )

@@ -1,7 +1,7 @@
 """Activation functions g of the hidden nodes h(x) = g(wᵀx + b).
 
-The paper's theorems ask that 0 < ‖g‖ < b_g; its Section 4.3 names sigmoid, gaussian, sine, cosine and tanh.
-``ACTIVATIONS`` maps each name to its :class:`Activation`; a function of one's own can be passed instead of a name.
+The paper's theorems require 0 < ‖g‖ < b_g; its Section 4.3 names sigmoid, gaussian, sine, cosine and tanh.
+``ACTIVATIONS`` maps each name to its :class:`Activation`; a custom function can be passed instead of a name.
 """
 
 from collections.abc import Callable
@@ -14,7 +14,7 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 @dataclass(frozen=True)
 class Folded:
-    """g(z) = outer · value(inner · z), value evaluated in place; factors are powers of two, which lose nothing."""
+    """g(z) = outer · value(inner · z), value evaluated in place; the factors are powers of two and therefore exact."""
 
     inner: float
     value: Function
@@ -63,7 +63,7 @@ class Activation:
 
 @dataclass(frozen=True)
 class _InPlace:
-    """A user's function z → g(z), made to write over its argument; it sees double precision always."""
+    """A user's function z → g(z), adapted to overwrite its argument; it always receives double precision."""
 
     function: Function
 
@@ -85,7 +85,7 @@ def _one_plus_tanh(z: np.ndarray) -> np.ndarray:
 
 
 def _sigmoid(z: np.ndarray) -> np.ndarray:
-    # ½(1 + tanh(z/2)) runs in place on NumPy's vectorised tanh, several times faster than 1/(1 + exp(-z)).
+    # ½(1 + tanh(z/2)) runs in place with NumPy's vectorised tanh, several times faster than 1/(1 + exp(-z)).
     z *= 0.5
     _one_plus_tanh(z)
     z *= 0.5
@@ -163,12 +163,12 @@ def _name(function: Function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-# Two dimensions, as hidden outputs have; a few numbers on both sides of 0.
+# Two-dimensional, like hidden outputs; a few numbers on both sides of 0.
 _TRIED = np.linspace(-3.0, 3.0, 14).reshape(7, 2)
 
 
 def check_activation(activation: Activation) -> None:
-    """Refuse an activation that no network can be grown with; those registered here are known to be sound."""
+    """Reject an activation that no network can be grown with; those registered here are known to work."""
     if ACTIVATIONS.get(activation.name) == activation:
         return
     value = np.asarray(activation.value(_TRIED.copy()))

@@ -18,9 +18,9 @@ from safetensors.numpy import save
 
 from skscn.files import patiently, replace_file
 
-# Bytes that a header may have, and levels that it may be nested: parsed, it takes some thirty times its size.
+# Largest size of a header in bytes and its deepest nesting: once parsed, it needs about thirty times its size.
 _LARGEST_HEADER, _DEEPEST = 2**24, 48
-# Types of arrays, as safetensors calls them.
+# Types of arrays, as named by safetensors.
 _TYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U32": np.uint32, "BOOL": np.bool_}
 _METADATA = "skscn"
 
@@ -52,24 +52,24 @@ class Kind:
 
 
 def write_archive(path: Path, kind: Kind, about: dict, arrays: dict[str, np.ndarray]) -> None:
-    """Replace a file at once by one that holds these arrays under a header that is about them."""
-    # What safetensors makes of arrays that are not contiguous is not what they hold.
+    """Atomically replace a file by one with these arrays and a header that describes them."""
+    # safetensors writes wrong values for arrays that are not contiguous.
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     about = {"kind": kind.name, "format": kind.newest, **about, "arrays": _fingerprint(arrays)}
     header = json.dumps({**about, "checksum": _checksum(about)}, allow_nan=False)
     content = save(arrays, {_METADATA: header})
     if _header_length(content) > _LARGEST_HEADER:
-        raise kind.error(f"The header of {path} would be larger than {_LARGEST_HEADER} bytes, more than is read again.")
+        raise kind.error(f"The header of {path} would exceed {_LARGEST_HEADER} bytes and could not be read again.")
     replace_file(path, content)
 
 
 def read_header(path: Path, kind: Kind) -> dict:
-    """What a file says about its arrays; its checksum has been verified, those of the arrays have not."""
+    """The header of a file; its checksum has been verified, but not the checksums of the arrays."""
     return _opened(path, kind)[0]
 
 
 def read_archive(path: Path, kind: Kind) -> tuple[dict, dict[str, np.ndarray]]:
-    """The header and the arrays; memory is used for the file and for its arrays, whatever it claims."""
+    """The header and the arrays; memory is used only for the file and its arrays, whatever sizes it claims."""
     about, parts, length = _opened(path, kind)
     arrays = {name: _array(parts[name], name, length, path, kind) for name in sorted(parts)}
     if about.get("arrays") != _fingerprint(arrays):
@@ -78,7 +78,7 @@ def read_archive(path: Path, kind: Kind) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def _opened(path: Path, kind: Kind) -> tuple[dict, dict[str, dict], int]:
-    """The header, the arrays as safetensors gives them (type, shape and bytes), and the length of the file."""
+    """The header, the arrays as safetensors returns them (type, shape and bytes), and the length of the file."""
     content = _content(path, kind)
     try:
         parts = dict(deserialize(content))
@@ -88,7 +88,7 @@ def _opened(path: Path, kind: Kind) -> tuple[dict, dict[str, dict], int]:
 
 
 def _content(path: Path, kind: Kind) -> bytes:
-    """The whole file, read at once: what is read later could be of another one that has taken its place."""
+    """The whole file, read at once: a later read could be from another file that has replaced it."""
     if path.exists() and not path.is_file():
         raise kind.refusal(path, "is not a file")
     content = patiently(path.read_bytes)
@@ -113,7 +113,7 @@ def _header(content: bytes, path: Path, kind: Kind) -> dict:
     except (ValueError, RecursionError) as error:
         raise kind.refusal(path, f"is damaged (its header cannot be read: {error})") from error
     if not isinstance(about, dict) or _is_deeper(about, _DEEPEST):
-        raise kind.refusal(path, "is damaged (its header has another structure)")
+        raise kind.refusal(path, "is damaged (its header has an unexpected structure)")
     if about.get("kind") != kind.name:
         raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
     _check_format(about, path, kind)
@@ -123,7 +123,7 @@ def _header(content: bytes, path: Path, kind: Kind) -> dict:
 
 
 def _check_format(about: dict, path: Path, kind: Kind) -> None:
-    """A newer format may have another checksum, so this comes first."""
+    """Check the format; a newer one may have a different checksum, so this comes first."""
     version, versions = about.get("format"), about.get("versions")
     if type(version) is not int or version < 1:
         raise kind.refusal(path, "is damaged (its format is not a number)")
@@ -131,7 +131,7 @@ def _check_format(about: dict, path: Path, kind: Kind) -> None:
         writer = versions.get("skscn") if isinstance(versions, dict) else None
         writer = writer if isinstance(writer, str) and re.fullmatch(r"[\w.+]{1,20}", writer) else "?"
         raise kind.error(
-            f"{path} has format {version}, written by skscn {writer}; this one reads up to format {kind.newest}: "
+            f"{path} has format {version}, written by skscn {writer}; this version reads up to format {kind.newest}: "
             "upgrade with pip install --upgrade scikit-scn."
         )
 
@@ -139,7 +139,7 @@ def _check_format(about: dict, path: Path, kind: Kind) -> None:
 def _array(part: dict, name: str, longest: int, path: Path, kind: Kind) -> np.ndarray:
     if part["dtype"] not in _TYPES:
         raise kind.refusal(path, f"is damaged (the array {name!r} has the type {part['dtype']})")
-    # An array without elements may claim to be as long as it likes.
+    # An array without elements can claim any length.
     if any(length > longest for length in part["shape"]):
         raise kind.refusal(path, f"is damaged (the array {name!r} has the shape {part['shape']})")
     array = np.frombuffer(part["data"], dtype=_TYPES[part["dtype"]]).reshape(part["shape"])
@@ -149,7 +149,7 @@ def _array(part: dict, name: str, longest: int, path: Path, kind: Kind) -> np.nd
 def _without_repetition(pairs: list[tuple[str, object]]) -> dict:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key is there twice")
+        raise ValueError("a key occurs twice")
     return found
 
 

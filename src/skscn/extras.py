@@ -1,4 +1,4 @@
-"""Optional packages: imported where they are used, and asked for in one sentence where they are missing."""
+"""Optional packages: imported where they are used, with an error that says how to install a missing one."""
 
 import sys
 from importlib import import_module
@@ -43,6 +43,6 @@ def optional(module: str, purpose: str) -> ModuleType:
 
 
 def how_to_install(package: str) -> str:
-    """The command that installs an optional package together with what belongs to it."""
+    """The command that installs an optional package together with the rest of its extra."""
     extra = EXTRAS[package]
     return f'pip install "scikit-scn[{extra}]", or pip install ".[{extra}]" in a clone of scikit-scn'

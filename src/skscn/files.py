@@ -1,7 +1,7 @@
-"""Files that are replaced at once: a reader sees the old one or the new one, never a part.
+"""Files that are replaced atomically: a reader sees the old one or the new one, never a partial one.
 
-What is written goes to a file of its own beside the target, which nobody else can have opened, then to the disk, and
-then takes the target's place. So any number of processes may write and read one path at the same time.
+The content is written to a separate file next to the target, which nobody else can have opened, flushed to disk, and
+then renamed to the target. So any number of processes may write and read one path at the same time.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, TextIO, TypeVar
 
-# Windows refuses to replace or to open a file at the very moment in which somebody else opens or replaces it. Seconds
+# Windows refuses to replace or open a file at the very moment when another process opens or replaces it. Seconds
 # to wait before each new attempt there.
 _PAUSES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0) if os.name == "nt" else ()
-# A disk that is full still takes empty files.
+# A full disk still accepts empty files.
 _TRIAL = bytes(4096)
 _Result = TypeVar("_Result")
 
 
 @contextmanager
 def replacing(path: Path) -> Iterator[BinaryIO]:
-    """A file to write to, which takes the place of another at the end.
+    """Open a file for writing that replaces another one at the end.
 
-    A file that exists keeps its permissions; of a symbolic link, the file it points to is replaced. If anything fails,
+    An existing file keeps its permissions; for a symbolic link, the file it points to is replaced. If anything fails,
     the old file stays as it was and nothing else is left behind. Errors in writing name the path and the reason.
     """
     target, mode = _checked(path)
@@ -44,7 +44,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def replacing_text(path: Path) -> Iterator[TextIO]:
-    """As :func:`replacing`, for text, which becomes UTF-8 and keeps its line ends."""
+    """As :func:`replacing`, for text, which is written as UTF-8 with its line endings unchanged."""
     with replacing(path) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
         yield text
@@ -52,7 +52,7 @@ def replacing_text(path: Path) -> Iterator[TextIO]:
 
 
 def replace_file(path: Path, content: bytes) -> None:
-    """Put a file in place, in one moment."""
+    """Write a file atomically."""
     with replacing(path) as file:
         file.write(content)
 
@@ -66,7 +66,7 @@ def check_writable(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """Make a folder, and those above it, unless they exist; errors name it and the reason."""
+    """Make a folder and its parents unless they exist; errors name it and the reason."""
     if path.is_file():
         raise NotADirectoryError(f"{path} is a file; give the name of a folder.")
     with _naming(path):
@@ -74,7 +74,7 @@ def make_folder(path: Path) -> None:
 
 
 def patiently(action: Callable[[], _Result], pauses: Sequence[float] = _PAUSES) -> _Result:
-    """Do something that Windows may refuse for a moment, since somebody else is at the same file."""
+    """Retry an operation that Windows may refuse for a moment, while another process uses the same file."""
     for seconds in pauses:
         try:
             return action()
@@ -89,14 +89,14 @@ def reason(error: OSError) -> str:
 
 
 class _Partial(io.FileIO):
-    """A file that did not exist before, whose errors name the file that it will become."""
+    """A new file, whose errors name the file that it will replace."""
 
     def __init__(self, path: Path, target: Path, mode: int | None):
         self._target = target
         with _naming(target):
             super().__init__(path, "xb")
             if mode is not None:
-                # Before there is anything to read in it.
+                # Before anything is written to it.
                 os.chmod(path, mode)
 
     def write(self, content) -> int:
@@ -104,25 +104,25 @@ class _Partial(io.FileIO):
             return super().write(content)
 
     def sync(self) -> None:
-        """Let what was written reach the disk."""
+        """Flush what was written to disk."""
         with _naming(self._target):
             os.fsync(self.fileno())
 
 
 @contextmanager
 def _beside(target: Path) -> Iterator[Path]:
-    """A name that nobody has, in the same folder; whatever is there at the end is removed."""
+    """An unused name in the same folder; a file of this name is removed at the end."""
     partial = target.with_name(f".{target.name[:32]}.{secrets.token_hex(8)}.partial")
     try:
         yield partial
     finally:
-        # A disk that has vanished, or turned read-only, has told its error already.
+        # If the disk has vanished or become read-only, the error has been reported already.
         with suppress(OSError):
             partial.unlink(missing_ok=True)
 
 
 def _checked(path: Path) -> tuple[Path, int | None]:
-    """The file at the end of all links and its permissions, if it exists; refused if it clearly cannot be written."""
+    """The file at the end of all links and its permissions, if it exists; an error if it clearly cannot be written."""
     if path == Path():
         raise IsADirectoryError("The path is empty or the current folder; give the name of the file to write.")
     target = Path(os.path.realpath(path))
@@ -149,7 +149,7 @@ def _mode(target: Path) -> int | None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Let the new name reach the disk too, where the system can do that."""
+    """Flush the new name to disk too, where the system supports that."""
     if os.name != "posix":
         return
     with suppress(OSError):
@@ -162,7 +162,7 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Say in one sentence which file an error of the system is about, and why."""
+    """Turn a system error into one sentence that names the file and the reason."""
     try:
         yield
     except OSError as error:

@@ -1,13 +1,13 @@
-"""The constructive loop: a generator of steps, one or several nodes each.
+"""The constructive loop: a generator of steps, each of which adds one or several nodes.
 
     while the residual is too large and there are fewer than L_max nodes:
         Phase 1   the configuration proposes candidates; the best that passes the supervisory inequality is accepted
         Phase 2   the rule re-evaluates output weights; the residual becomes T − Hβ
         yield     a Step
 
-Acceptance is decided here and nowhere else: on all rows, in float64, against the residual of that very moment. So
-every network fulfils the inequality of Theorems 6 to 8 at each of its nodes, however its candidates were found.
-Early stopping, progress bars and callbacks read the steps; nothing here knows of them.
+Acceptance is decided here and nowhere else: on all rows, in float64, against the current residual. So every
+network satisfies the inequality of Theorems 6 to 8 at each of its nodes, however its candidates were found.
+Early stopping, progress bars and callbacks read the steps; nothing here depends on them.
 """
 
 from collections.abc import Generator
@@ -34,10 +34,10 @@ class Step:
     nodes : int
         Nodes in the network after it.
     scope, contraction, slack : float
-        λ, r and ξ_L = Σ_q ξ_{L,q} with which the node was accepted; of several nodes the largest λ and r, with which
-        each of them fulfils the inequality, and the smallest ξ_L.
+        λ, r and ξ_L = Σ_q ξ_{L,q} with which the node was accepted; for several nodes the largest λ and r, with which
+        each of them satisfies the inequality, and the smallest ξ_L.
     train_rmse, validation_rmse : float
-        Errors after it, of the scaled targets.
+        Errors after it, in units of the scaled targets.
     candidates : int
         Candidates drawn in it.
     seconds : float
@@ -65,9 +65,9 @@ def grow(
     nodes_per_step: int,
     seed: int,
 ) -> Generator[Step, None, str]:
-    """Grow a network from the nodes that ``output_weights`` already has; return why it ended.
+    """Grow a network from the nodes that ``output_weights`` already has; return why growth ended.
 
-    Draws depend on the seed and the number of nodes only, so a network continues as if it had never been interrupted.
+    Draws depend only on the seed and the number of nodes, so a network continues as if it had never been interrupted.
 
     Examples
     --------
@@ -103,10 +103,10 @@ def grow(
 def _take_step(
     rows: Rows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
 ) -> Step | None:
-    """Add up to ``count`` nodes; None if not even one is to be had.
+    """Add up to ``count`` nodes; return None if no candidate is accepted.
 
-    Where nodes come in together, a step is one block, so that taking in the nodes of a step again is the same as
-    growing them.
+    Where nodes are added together, a step is one block, so that adding the nodes of a step again gives the same
+    result as growing them.
     """
     started, node = perf_counter(), output_weights.nodes + 1
     proposals = configuration.propose(rows, node, np.random.default_rng((seed, node)), count)
@@ -143,7 +143,7 @@ def _send(proposals: Generator[Proposal, int, None], accepted: int) -> Proposal 
 
 @dataclass(frozen=True)
 class _Accepted:
-    """A node that was accepted, and how."""
+    """An accepted node and the values with which it was accepted."""
 
     node: Nodes
     contraction: float
@@ -151,7 +151,7 @@ class _Accepted:
 
 
 def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Add up to ``count`` candidates of the short list: one block of them, or one after the other."""
+    """Add up to ``count`` candidates of the short list: as one block, or one after the other."""
     if output_weights.takes_blocks:
         return _accept_block(rows, output_weights, proposal, count)
     accepted: list[_Accepted] = []
@@ -164,7 +164,7 @@ def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count
 
 
 def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Add up to ``count`` candidates together; those that are refused make room for others of the list."""
+    """Add up to ``count`` candidates together; those that are rejected are replaced by others from the list."""
     choice = _Choice(rows, proposal, output_weights.nodes + 1) if len(proposal) > count else None
     chosen = np.arange(len(proposal)) if choice is None else choice.best(count)
     while len(chosen):
@@ -184,7 +184,7 @@ def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal,
 
 
 def _judged(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
-    """Judge the candidates of a block one after the other, each after those before it that were admitted."""
+    """Check the candidates of a block one after the other, each given those before it that were admitted."""
     judged: list[_Accepted | None] = []
     for j in range(len(block)):
         admitted = sum(new is not None for new in judged)
@@ -196,7 +196,7 @@ def _judged(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list
 
 
 def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, node: int) -> _Accepted | None:
-    """Whether a candidate passes the guards, and the inequality with one of the contractions; and how."""
+    """Whether a candidate passes the guards and satisfies the inequality with one of the contractions, and which."""
     sums = block.sums
     if not _usable(rows, sums)[candidate]:
         return None
@@ -214,7 +214,7 @@ def _usable(rows: Rows, sums: Sums) -> np.ndarray:
 
 
 class _Choice:
-    """Which candidates of a list to try, from one look at all rows; whether they are accepted is decided later."""
+    """Which candidates of a list to try, from one pass over all rows; whether they are accepted is decided later."""
 
     def __init__(self, rows: Rows, proposal: Proposal, node: int):
         self.contractions, self.node = proposal.contractions, node
@@ -225,16 +225,16 @@ class _Choice:
         self.usable = _usable(rows, self.sums)
 
     def refuse(self, candidates: np.ndarray) -> None:
-        """These are out."""
+        """Exclude these candidates."""
         self.usable[candidates] = False
 
     def best(self, count: int) -> np.ndarray:
-        """Up to ``count`` candidates that fulfil the inequality, those with the smallest contraction first.
+        """Up to ``count`` candidates that satisfy the inequality, those with the smallest contraction first.
 
-        The first has the largest ξ; each further one the largest after those before it have taken away what they would
-        by themselves, as in SC-I.
+        The first has the largest ξ; each further one has the largest ξ once those before it have reduced the residual,
+        each by its own projection, as in SC-I.
         """
-        assert self.sums.gram is not None, "complete sums must be asked for"
+        assert self.sums.gram is not None, "complete sums must be requested"
         projections, residual_squares, usable = self.sums.projections, self.residual_squares, self.usable.copy()
         chosen: list[int] = []
         for contraction in self.contractions:

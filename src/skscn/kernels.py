@@ -1,8 +1,8 @@
-"""Pure functions on one stretch of rows: the only hot loops.
+"""Pure functions on one stretch of rows: the only performance-critical loops.
 
-A stretch is walked in blocks whose hidden outputs stay in the processor's cache; no array of all rows by all
-candidates is ever formed. Biases are the weights of a last input that is 1, and constant factors of a layer go into the
-weights and the sums, so a hidden output of a dense layer costs one matrix product and one pass of the activation.
+A stretch is processed in blocks whose hidden outputs stay in the processor's cache; no array of all rows by all
+candidates is ever formed. Biases are the weights of a last input that is 1, and constant factors of a layer are folded
+into the weights and the sums, so the outputs of a dense layer cost one matrix product and one pass of the activation.
 """
 
 from collections.abc import Iterator
@@ -15,13 +15,13 @@ from skscn.layers import Nodes
 from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
 
-# Numbers in one block: half a megabyte of float64, a part of the second-level cache.
+# Numbers in one block: half a megabyte of float64, which fits in the second-level cache.
 _BLOCK = 65536
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Rows of inputs and their scaling; None if they are scaled and end with a 1 already."""
+    """Rows of inputs and their scaling; None if they are already scaled and end with a 1."""
 
     X: np.ndarray
     scaling: InputScaling | None
@@ -32,7 +32,7 @@ class Inputs:
 
 
 def scaled(X, scaling: InputScaling) -> np.ndarray:
-    """Some rows, scaled; sparse rows are made dense here, so hand over a block of them, not all."""
+    """Some rows, scaled; sparse rows are made dense here, so pass a block of them, not all."""
     return scaling.transform(X.toarray() if sparse.issparse(X) else X)
 
 
@@ -63,14 +63,14 @@ def candidate_sums(
     """The row sums that supervision needs, for all candidates over one stretch of rows.
 
     ``residual`` carries the square roots ``roots`` of the sample weights; all sums are weighted. Hidden outputs have
-    the given precision; sums of blocks are added up in double precision. Quartics and Gram matrix come if the sums
-    shall be ``complete``.
+    the given precision; sums of blocks are added up in double precision. Quartics and the Gram matrix are included if
+    the sums are to be ``complete``.
     """
     layer, count = nodes.layer, len(nodes)
     folded: np.ndarray = layer.folded(nodes).astype(precision, copy=False)
     projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
     fourth, gram = np.zeros(count), np.zeros((count, count))
-    # Weights go to the narrow side of every product. Products rather than np.einsum, which keeps other threads waiting.
+    # Weights multiply the narrow side of each product. Products rather than np.einsum, which blocks other threads.
     p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
     e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
     for rows in blocks(len(residual), max(folded.shape)):

@@ -1,6 +1,6 @@
-"""Locks on files: one holder at a time, on this machine and, where the file system has locks, on others.
+"""Locks on files: one holder at a time, on this machine and, where the file system supports locks, on others.
 
-A lock is held by the operating system for an open file. It ends with the process that holds it, however that ends.
+A lock is held by the operating system for an open file. It is released when the process ends, however that happens.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-# Some network file systems have no locks; there is none then.
+# Some network file systems do not support locks; nothing is locked then.
 _NO_LOCKS = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOLCK}
 
 if sys.platform == "win32":
@@ -23,7 +23,7 @@ if sys.platform == "win32":
         msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
 
     def _release(lock: Path, descriptor: int) -> None:
-        # A file that somebody has opened cannot be removed, so those who come in between keep theirs.
+        # A file that is open elsewhere cannot be removed, so a process that opened it meanwhile keeps its lock.
         os.close(descriptor)
         lock.unlink()
 
@@ -34,7 +34,7 @@ else:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
     def _release(lock: Path, descriptor: int) -> None:
-        # Those who come in between find that the file they have locked is gone, and begin again.
+        # A process that locked it meanwhile finds that the file is gone, and starts again.
         try:
             lock.unlink()
         finally:
@@ -43,9 +43,9 @@ else:
 
 @contextmanager
 def locked(path: Path, refusal: Exception) -> Iterator[None]:
-    """Hold the lock of a file; raise the refusal if somebody else has it, in this process or another.
+    """Hold the lock of a file; raise ``refusal`` if it is already held, in this process or another.
 
-    The lock is a file in the same folder, which is removed at the end. One that a dead process left is no obstacle.
+    The lock is a file in the same folder, which is removed at the end. One left by a dead process is ignored.
     """
     target = Path(os.path.realpath(path))
     digest = hashlib.blake2b(os.fsencode(target.name), digest_size=6).hexdigest()
@@ -56,13 +56,13 @@ def locked(path: Path, refusal: Exception) -> Iterator[None]:
     try:
         yield
     finally:
-        # The folder may have vanished, or turned read-only.
+        # The folder may have vanished or become read-only.
         with suppress(OSError):
             _release(lock, descriptor)
 
 
 def _acquired(lock: Path) -> int | None:
-    """An open file that holds the lock, or None if somebody else does."""
+    """An open file that holds the lock, or None if another process holds it."""
     while True:
         descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o666)
         try:
@@ -77,7 +77,7 @@ def _acquired(lock: Path) -> int | None:
 
 
 def _is_open(lock: Path, descriptor: int) -> bool:
-    """Whether it is this file that is open, and not one that was removed meanwhile."""
+    """Whether the open file is still the one at this path, and not one that was removed meanwhile."""
     try:
         return os.path.samestat(lock.stat(), os.fstat(descriptor))
     except FileNotFoundError:

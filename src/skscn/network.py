@@ -1,4 +1,4 @@
-"""The trained thing: frozen arrays that predict, without the estimator and without the training data."""
+"""The trained network: frozen arrays that predict, without the estimator and without the training data."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skscn.activations import Activation
 from skscn.layers import Dense, Nodes
 from skscn.scaling import InputScaling, Scaling
 
-# Up to so many rows one thread predicts; more are split into parts of this size.
+# Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
 
 
@@ -73,7 +73,7 @@ class Network:
     inputs, outputs : scalings
         How x and f(x) are scaled.
     bounds : tuple of two ndarrays of shape (m,), or None
-        Between which scaled outputs are kept.
+        Limits between which scaled outputs are clipped.
     directions : sparse array of shape (p + L, p + L)
         U, upper triangular: column j combines the columns, p linear ones and L hidden ones, into the direction along
         which column j moved the output.
@@ -130,7 +130,7 @@ class Network:
         return self.output_weights.shape[1]
 
     def hidden(self, X) -> np.ndarray:
-        """H of shape (n, L): what each hidden node makes of each row."""
+        """H of shape (n, L): the output of each hidden node for each row."""
         X = self._checked(X)
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, _, h in self._blocks(X):
@@ -138,10 +138,10 @@ class Network:
         return H
 
     def predict(self, X, n_jobs: int | None = None) -> np.ndarray:
-        """f(x) for each row, of shape (n,) or (n, m); float32 if rows and training targets were.
+        """f(x) for each row, of shape (n,) or (n, m); float32 if the rows and the training targets were.
 
-        Blocks of rows are done one after the other, or by ``n_jobs`` threads (−1: all processors) where there are many,
-        so memory does not grow with the rows.
+        Rows are processed block by block, by ``n_jobs`` threads (−1: all processors) if there are many, so the extra
+        memory does not grow with the number of rows.
         """
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
@@ -172,7 +172,7 @@ class Network:
 
     @cached_property
     def _incoming(self) -> np.ndarray:
-        """Weights and biases as the layer takes them."""
+        """Weights and biases in the form that the layer expects."""
         return self.layer.folded(self.nodes)
 
     @cached_property
@@ -186,11 +186,11 @@ class Network:
         return np.vstack([self.linear.direct_weights, self.linear.intercept])
 
     def __getstate__(self) -> dict:
-        """The fields; what is derived from them is not stored."""
+        """The fields; values derived from them are not stored."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def staged_predict(self, X) -> Iterator[np.ndarray]:
-        """The predictions of the first 1, 2, …, L nodes, each as they were solved for: one pass for all."""
+        """The predictions of the first 1, 2, …, L nodes, each with the output weights of that stage, in one pass."""
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))
         for rows, x, h in self._blocks(X):
@@ -208,7 +208,7 @@ class Network:
         return self.outputs.inverse_transform(bounded)
 
     def _blocks(self, X) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """Walk through all rows: each block's place, scaled inputs that end with a 1, h without its outer factor."""
+        """For each block of rows: its slice, its scaled inputs ending with a 1, and h without its outer factor."""
         inputs = kernels.Inputs(X, self.inputs)
         for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
             x = inputs.block(rows)
@@ -220,7 +220,7 @@ class Network:
     def _checked(self, X):
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
-            raise ValueError(f"The network takes rows of {self.n_features} inputs; X has shape {X.shape}.")
+            raise ValueError(f"The network expects {self.n_features} features per row; X has shape {X.shape}.")
         return X
 
     def _shaped(self, predictions: np.ndarray) -> np.ndarray:

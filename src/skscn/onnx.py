@@ -31,24 +31,24 @@ __all__ = ["register_converters", "to_onnx"]
 
 _PURPOSE = "ONNX"
 _LARGEST = np.finfo(np.float64).max
-# Since then sums take their axes as an input.
+# Since this version ReduceSum accepts its axes as an input.
 _OLDEST_OPSET = 13
 
 
 def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_opset: int | None = None) -> Any:
-    """Give a fitted model as an ONNX graph, which predicts what the model does.
+    """Convert a fitted model to an ONNX graph that makes the same predictions.
 
-    The graph takes ``X``, float64 of shape (rows, inputs). A regressor gives ``variable`` of shape (rows, outputs); a
-    classifier gives ``label`` and ``probabilities``. Intervals and staged predictions stay in Python. Where a
-    :class:`~skscn.tables.TableEncoder` is the first step, the graph takes the columns of the table one by one, as
-    :func:`~skscn.tables.prepend_table` describes.
+    The input of the graph is ``X``, float64 of shape (rows, inputs). A regressor has the output ``variable`` of shape
+    (rows, outputs); a classifier has ``label`` and ``probabilities``. There are no intervals or staged predictions.
+    If a :class:`~skscn.tables.TableEncoder` is the first step, each column of the table is an input of the graph, as
+    described in :func:`~skscn.tables.prepend_table`.
 
     Parameters
     ----------
-    model : fitted estimator of skscn, or Pipeline with one at its end
-        Other steps are those that skl2onnx knows, networks that transform, and a TableEncoder at the beginning.
+    model : fitted scikit-scn estimator, or Pipeline that ends with one
+        Other steps may be those that skl2onnx supports, networks as transformers, and a TableEncoder at the beginning.
     path : path-like, default=None
-        Where to write it as well.
+        Where to write the graph; None means that it is only returned.
     target_opset : int, default=None
         Version of ONNX's operators, 13 or later; None means the newest that skl2onnx knows.
 
@@ -59,7 +59,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     Raises
     ------
     ValueError
-        For a model with parts that have no counterpart in ONNX.
+        If a part of the model has no counterpart in ONNX.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     exceptions = optional("skl2onnx.common.exceptions", _PURPOSE)
     *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     if type(last).__name__ not in estimators.__all__:
-        raise ValueError(f"{type(last).__name__} is not an estimator of skscn; skl2onnx.to_onnx may know it.")
+        raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator; skl2onnx.to_onnx may support it.")
     if target_opset is not None and target_opset < _OLDEST_OPSET:
         raise ValueError(f"The graph needs target_opset={_OLDEST_OPSET} or later; got {target_opset}.")
     check_is_fitted(last)
@@ -99,7 +99,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     except (exceptions.MissingConverter, exceptions.MissingShapeCalculator) as error:
         raise ValueError(
             f"skl2onnx has no counterpart for one of the steps {', '.join(type(step).__name__ for step in before)}; "
-            "export the last step alone, to_onnx(pipeline[-1]), and do the others before."
+            "export the last step alone, to_onnx(pipeline[-1]), and apply the other steps before the graph."
         ) from error
     graph.producer_name, graph.producer_version = "scikit-scn", __version__
     return _written(graph, path)
@@ -112,14 +112,14 @@ def _written(graph: Any, path: str | os.PathLike | None) -> Any:
 
 
 class _HiddenLayer(TransformerMixin, BaseEstimator):
-    """What a network does that is a step of a Pipeline before the last."""
+    """A network used as a transformer, in a Pipeline before the last step."""
 
     def __init__(self, network: Network):
         self.network = network
 
 
 def _with_hidden_layers(model: BaseEstimator) -> BaseEstimator:
-    """A Pipeline whose networks before the last step say that they transform; other models as they are."""
+    """A Pipeline whose networks before the last step are marked as transformers; other models unchanged."""
     if not isinstance(model, Pipeline):
         return model
     *before, last = model.steps
@@ -130,10 +130,10 @@ def _with_hidden_layers(model: BaseEstimator) -> BaseEstimator:
 
 
 def register_converters() -> None:
-    """Make the estimators known to skl2onnx, whose own ``to_onnx`` then exports pipelines that end with one.
+    """Register the estimators with skl2onnx, whose own ``to_onnx`` then exports pipelines that end with one.
 
-    For classifiers give it ``options={"zipmap": False}``, since ZipMap has single precision only. It takes a network
-    that is a step before the last for one that predicts; :func:`to_onnx` knows that it transforms.
+    For classifiers pass ``options={"zipmap": False}``, since ZipMap supports single precision only. skl2onnx treats a
+    network before the last step as one that predicts; :func:`to_onnx` exports it as a transformer.
     """
     update = optional("skl2onnx", _PURPOSE).update_registered_converter
     for name in estimators.__all__:
@@ -205,7 +205,7 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _labels(classes: np.ndarray) -> np.ndarray:
-    """Texts or whole numbers; a classifier has no others."""
+    """Labels as strings or integers; ONNX has no others."""
     if classes.dtype.kind in "UO":
         return classes.astype(object)
     if not np.array_equal(classes, classes.astype(np.int64)):
@@ -214,7 +214,7 @@ def _labels(classes: np.ndarray) -> np.ndarray:
 
 
 class _Graph:
-    """Adds operators to a graph of skl2onnx; each call gives the name of what the operator puts out."""
+    """Adds operators to a graph of skl2onnx; each call returns the name of the operator's output."""
 
     def __init__(self, scope: Any, container: Any):
         self.scope, self.container = scope, container
@@ -227,7 +227,7 @@ class _Graph:
         return output
 
     def constant(self, value: Any) -> str:
-        """A constant; numbers are double precision, unless they are whole already."""
+        """A constant; numbers are in double precision unless they are integers."""
         value = np.asarray(value)
         value = value if value.dtype.kind in "iO" else value.astype(np.float64)
         name = self.scope.get_unique_variable_name("constant")
@@ -238,18 +238,18 @@ class _Graph:
         return name
 
     def name(self, output: str, variable: Any) -> None:
-        """Let an output be one of the model's."""
+        """Make an output one of the model's outputs."""
         self.container.add_node(
             "Identity", [output], [variable.full_name], name=self.scope.get_unique_operator_name("Identity")
         )
 
     def clip(self, x: str, low: Any, high: Any) -> str:
-        """Between limits that broadcast."""
+        """Clip between limits that broadcast."""
         return self("Min", self("Max", x, self.constant(low)), self.constant(high))
 
 
 def _weighted(graph: _Graph, x: str, model: Any, response: Callable[[Any, str], str]) -> str:
-    """The weighted sum of what the members say."""
+    """The weighted sum of the members' responses."""
     shares = []
     for member, features, weight in zip(model.members_, model.features_, model.weights_, strict=True):
         columns = graph("Gather", x, graph.constant(features.astype(np.int64)), axis=1)
@@ -272,12 +272,10 @@ def _network(graph: _Graph, x: str, network: Network) -> str:
 
 
 def _hidden(graph: _Graph, x: str, network: Network) -> str:
-    """What each node makes of scaled rows."""
+    """The output of each node for scaled rows."""
     name = network.activation.name
     if name not in _ACTIVATIONS or network.activation != ACTIVATIONS.get(name):
-        raise ValueError(
-            f"The activation {name!r} has no counterpart in ONNX; those of skscn have: {', '.join(_ACTIVATIONS)}."
-        )
+        raise ValueError(f"The activation {name!r} has no counterpart in ONNX; use one of {', '.join(_ACTIVATIONS)}.")
     inner = graph("Add", graph("MatMul", x, graph.constant(network.weights)), graph.constant(network.biases))
     return _ACTIVATIONS[name](graph, inner)
 
@@ -291,10 +289,10 @@ def _scaled(graph: _Graph, x: str, network: Network) -> str:
 
 
 def _quantiles(graph: _Graph, x: str, scaling: QuantileScaling) -> str:
-    """Linear between knots: the first share, and of each rise after it as much as lies before x."""
+    """Linear interpolation between knots: the first share plus the part of each following rise that lies before x."""
     knots, shares = scaling.knots.T.astype(np.float64), scaling.shares.T
     widths = np.diff(knots, axis=1)
-    # Where a knot is there twice there is no rise between the two.
+    # Where a knot occurs twice there is no rise between the two.
     widths = np.where(widths > 0.0, widths, np.inf)
     beside = graph("Unsqueeze", x, graph.constant(np.array([2])))
     passed = graph("Div", graph("Sub", beside, graph.constant(knots[:, :-1])), graph.constant(widths))
@@ -313,7 +311,7 @@ def _class_outputs(graph: _Graph, x: str, model: SCNClassifier) -> str:
 
 
 def _probabilities(graph: _Graph, outputs: str, model: SCNClassifier) -> str:
-    """As :class:`~skscn.estimators._calibration.Calibration` has them."""
+    """Probabilities, computed as in :class:`~skscn.estimators._calibration.Calibration`."""
     calibration, count = model.calibration_, len(model.classes_)
     powers = graph("Mul", _log_floored(graph, outputs, calibration), graph.constant(calibration.exponent))
     own = graph("Mul", graph("Softmax", powers, axis=1), graph.constant(1.0 - calibration.equal_share))

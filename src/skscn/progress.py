@@ -14,37 +14,37 @@ _WIDTH = 16
 
 
 class Listener:
-    """Hears how a fit goes on, and may end it; this one does nothing."""
+    """Is told about the progress of a fit and may end it; this base class does nothing."""
 
     def step(self, step: Step, max_nodes: int) -> bool:
-        """After each step of a network that grows in this process; whether to stop growth and keep what there is."""
+        """Called after each step of a network that grows in this process; whether to stop and keep the nodes so far."""
         return False
 
     def member(self, member, done: int, n_members: int) -> bool:
-        """After each member of an ensemble, which is given; whether to leave it at those that are done."""
+        """Called with each finished member of an ensemble; whether to stop with the members finished so far."""
         return False
 
     def stopped(self) -> bool:
-        """Whether fits are to end; asked before each member, and when the processes that grow them have died."""
+        """Whether to end the fit; called before each member, and when the processes that grow them have died."""
         return False
 
     def elsewhere(self) -> "Listener | None":
-        """What hears of the steps of members that grow in other threads or processes, where a copy is sent."""
+        """The listener for members that grow in other threads or processes, to which a copy is sent."""
         return None
 
 
 class StopFile(Listener):
-    """Ends growth as soon as a file is there, in any process of this machine."""
+    """Ends growth as soon as a file exists, in any process on this machine."""
 
     def __init__(self, path: Path):
         self.path = path
 
     def step(self, step: Step, max_nodes: int) -> bool:
-        """After each step; whether the file is there."""
+        """Called after each step; whether the file exists."""
         return self.stopped()
 
     def stopped(self) -> bool:
-        """Whether the file is there."""
+        """Whether the file exists."""
         return self.path.exists()
 
 
@@ -53,7 +53,7 @@ _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 
 @contextmanager
 def listening(listener: Listener | None) -> Iterator[None]:
-    """Let a listener hear of all fits within; None for nobody.
+    """Tell a listener about all fits within the context; None for no listener.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def listening(listener: Listener | None) -> Iterator[None]:
 
 
 def current_listener() -> Listener | None:
-    """The listener to be told, if there is one."""
+    """The current listener, if any."""
     return _listener.get()
 
 
@@ -108,14 +108,14 @@ class Progress:
         if self._bar:
             done = _WIDTH * step.nodes // self.total
             line = f"{self.label} {'#' * done}{'.' * (_WIDTH - done)} {self._describe(step)}"
-            # A line that wraps could not be written over.
+            # A line that wraps could not be overwritten.
             self._write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
         elif self.verbose > 1 or 10 * step.nodes // self.total > self._lines:
             self._lines = 10 * step.nodes // self.total
             self._write(f"{self.label} {self._describe(step)}\n")
 
     def close(self, nodes: int, reason: str) -> None:
-        """Say how growth ended."""
+        """Show how growth ended."""
         if self.verbose:
             lead = "\n" if self._bar else ""
             self._write(f"{lead}{self.label} stopped at {nodes} nodes: {reason}\n")

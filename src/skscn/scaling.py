@@ -14,9 +14,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 
 # Scaled values beyond this are far outside the training range; the bound keeps wᵀx finite.
 _FAR = 1e9
-# The same for values taken as they are; squares of squares of them are still finite.
+# The same for values that are not scaled; their fourth powers are still finite.
 _LARGEST = 1e30
-# Blocks of more rows than the first, and of at most so many numbers, are scaled in one operation.
+# Blocks of more than _FEW_ROWS rows and at most _BLOCK numbers are scaled in one operation.
 _FEW_ROWS, _BLOCK = 64, 2**17
 # Knots of the map to quantiles.
 _KNOTS = 101
@@ -44,7 +44,7 @@ class Scaling:
         return np.clip(scaled, self.low, self.high, out=scaled)
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
-        """``scaled`` mapped back; the largest float64 where that is larger still."""
+        """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
             return np.clip(scaled * self.scale + self.offset, -largest, largest)
@@ -58,13 +58,13 @@ def _repeated(scaling: Scaling, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
 
 @dataclass(frozen=True, eq=False)
 class QuantileScaling:
-    """The map of each column to the share of the training rows below, linear between knots; constant beyond them.
+    """Maps each column to the share of training rows below a value, linear between knots and constant beyond them.
 
     Attributes
     ----------
     name : str
     knots, shares : ndarray of shape (k, d)
-        Rising values of each column and what they are mapped to.
+        Increasing values of each column and what they are mapped to.
     """
 
     name: str
@@ -90,14 +90,14 @@ InputScaling = Scaling | QuantileScaling
 
 
 class Statistics(Protocol):
-    """What scalings need to know of inputs or targets, column by column."""
+    """What scalings need to know about inputs or targets, column by column."""
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest value."""
         ...
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """Shape (shares, d): the smallest value below or at which lies each share of the weight."""
+        """Shape (shares, d): for each share, the smallest value at or below which that share of the weight lies."""
         ...
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +123,7 @@ class ArrayStatistics:
         return np.asarray(low, dtype=np.float64), np.asarray(high, dtype=np.float64)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """The smallest value below or at which lies each share of the weight."""
+        """For each share, the smallest value at or below which that share of the weight lies."""
         return np.array([_column_quantiles(column, self.weights, shares) for column in _columns(self.values)]).T
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
@@ -137,9 +137,9 @@ class ArrayStatistics:
 
 
 def rounded(values, unit=None):
-    """To about nine digits of the unit, by default of each value itself.
+    """Round to about nine digits relative to the unit, by default to each value itself.
 
-    The last digits of a sum over many rows depend on the order of adding up.
+    The last digits of a sum over many rows depend on the order of summation.
     """
     _, exponent = np.frexp(values if unit is None else unit)
     digit = np.ldexp(1.0, np.maximum(exponent - 30, -1022))
@@ -147,7 +147,7 @@ def rounded(values, unit=None):
 
 
 def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float = -_FAR, high: float = _FAR) -> Scaling:
-    """A column of scale 0 is constant, carries nothing, and is mapped to 0 for good."""
+    """A column with scale 0 is constant, carries no information, and is always mapped to 0."""
     constant = scale == 0.0
     return Scaling(name, np.where(constant, 0.0, offset), np.where(constant, np.inf, scale), low, high)
 
@@ -159,14 +159,14 @@ def _minmax(inputs: Statistics) -> Scaling:
 
 
 def _robust(inputs: Statistics) -> Scaling:
-    """The middle 96 % to [0, 1], and what lies farther out than half that range to its edge.
+    """Map the middle 96 % to [0, 1], and clip values farther out than half that range.
 
-    Outliers neither squeeze the other values together nor carry a prediction away.
+    Outliers neither compress the other values nor distort predictions.
     """
     low, inner_low, median, inner_high, high = inputs.quantiles(np.array([0.0, 0.02, 0.5, 0.98, 1.0]))
     everything = _span(low, high, "X")
     inner = inner_high - inner_low
-    # A column that is mostly one value has no middle to speak of.
+    # A column that consists mostly of one value has no usable middle range.
     spread_out = (inner_low < median) & (median < inner_high)
     offset, scale = np.where(spread_out, inner_low, low), np.where(spread_out, inner, everything)
     return _affine("robust", offset, scale, low=-0.5, high=1.5)
@@ -183,7 +183,7 @@ def _standard(inputs: Statistics) -> Scaling:
 
 
 def _quantile(inputs: Statistics) -> QuantileScaling:
-    """To the share of the rows below: however a column is distributed, its values are spread evenly over [0, 1]."""
+    """Map to the share of rows below, so that values are spread evenly over [0, 1] whatever their distribution."""
     shares = np.linspace(0.0, 1.0, _KNOTS)
     knots = inputs.quantiles(shares)
     mapped = np.empty_like(knots)
@@ -203,7 +203,7 @@ def _moderate_minimum(values: Statistics, what: str) -> np.ndarray:
     low, high = values.range()
     if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
         raise ValueError(
-            f"scaling=None takes {what} as it is, but it holds values beyond {_LARGEST:g}; use scaling='minmax'."
+            f"scaling=None uses {what} as it is, but it has values beyond {_LARGEST:g}; use scaling='minmax'."
         )
     return low
 
@@ -220,7 +220,7 @@ def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
 
 
 def _columns(values) -> Iterator[np.ndarray]:
-    """One column after the other, so that memory stays small; what is not an array has a method for it."""
+    """Column by column, to save memory; objects other than arrays have a method of their own for it."""
     if sparse.issparse(values):
         values = values.tocsc()
     for j in range(values.shape[1]):
@@ -235,7 +235,7 @@ def _double(column: np.ndarray) -> np.ndarray:
 
 
 def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
-    """As :func:`weighted_quantiles`, of one column; without weights the rows need not be sorted."""
+    """As :func:`weighted_quantiles`, for one column; without weights the rows need not be sorted."""
     if weights is None:
         places = np.maximum(np.ceil(wanted_weight(shares, len(column))).astype(int) - 1, 0)
         return np.partition(column, np.unique(places))[places]
@@ -250,7 +250,7 @@ def wanted_weight(shares: np.ndarray, total: float) -> np.ndarray:
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
-    """For each column of ``values`` the smallest value below or at which lies its share of the weight.
+    """For each column of ``values``, the smallest value at or below which its share of the weight lies.
 
     A row of weight 2 counts as two rows.
     """
@@ -281,12 +281,12 @@ def scale_targets(name: str | None, y: np.ndarray) -> Scaling:
 
 
 def input_scaling(name: str | None, inputs: Statistics) -> InputScaling:
-    """The named scaling for inputs of which this is known."""
+    """The named scaling for inputs with these statistics."""
     return SCALINGS[name](inputs)
 
 
 def target_scaling(name: str | None, targets: Statistics) -> Scaling:
-    """Targets as they are with name None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
+    """Targets unscaled if the name is None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
     if name is None:
         low = _moderate_minimum(targets, "y")
         return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)

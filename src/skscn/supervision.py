@@ -1,18 +1,18 @@
 """The supervisory mechanism: which random nodes are admitted to the network (Theorems 6 to 8).
 
-Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows live.
+Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows are stored.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-# Guards beside the paper's inequality, which is blind to the size of h. A node must not be almost zero on the training
-# rows, relative to the bound of its activation (its output weight would be enormous on others) ...
+# Guards in addition to the paper's inequality, which ignores the size of h. A node must not be almost zero on the
+# training rows, relative to the bound of its activation (its huge output weight would dominate on other rows) ...
 SMALLEST_MEAN_SQUARE = 1e-4
-# ... nor live on a handful of them: at least this share of the rows must carry it (participation ratio).
+# ... nor be active on only a handful of them: at least this share of the rows is needed (participation ratio).
 SMALLEST_SUPPORT = 0.01
-# ... nor be a combination of the nodes it is solved with: what is left of it, relative to its norm.
+# ... nor be a combination of the nodes it is solved with: the norm of its remainder, relative to its own norm.
 SMALLEST_REMAINDER = 1e-7
 
 
@@ -27,9 +27,9 @@ class Sums:
     squares : ndarray of shape (T,)
         ‖h‖².
     quartics : ndarray of shape (T,) or None
-        Σ h⁴, where it was asked for.
+        Σ h⁴, if requested.
     gram : ndarray of shape (T, T) or None
-        ⟨h, h′⟩ of each two, where it was asked for.
+        ⟨h, h′⟩ for each pair, if requested.
     """
 
     projections: np.ndarray
@@ -49,7 +49,7 @@ class Sums:
 
 @dataclass(frozen=True)
 class Slopes:
-    """Derivatives of those sums in a candidate's weights and bias, for one candidate.
+    """Derivatives of those sums with respect to the weights and bias, for one candidate.
 
     Attributes
     ----------
@@ -69,7 +69,7 @@ class Slopes:
 
 @dataclass(frozen=True)
 class SampledSums:
-    """Row sums over some of the rows, with what tells how much they say.
+    """Row sums over some of the rows, with the quantities that tell how reliable they are.
 
     Attributes
     ----------
@@ -103,8 +103,8 @@ def weakening(contraction: float, node: int) -> float:
 def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: int) -> np.ndarray:
     """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T).
 
-    A candidate whose ξ_{L,q} are all ≥ 0 fulfils the supervisory inequality for node L = ``node``; adding it brings
-    ‖e_q‖² down to at most (r + μ_L)‖e_q‖² for every output q.
+    A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
+    ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def admissible(slacks: np.ndarray) -> np.ndarray:
 
 
 def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
-    """Those usable candidates that are admissible, largest ξ_L = Σ_q ξ_{L,q} first."""
+    """The usable candidates that are admissible, largest ξ_L = Σ_q ξ_{L,q} first."""
     passing = np.flatnonzero(usable & admissible(slacks))
     return passing[np.argsort(-slacks.sum(axis=0)[passing], kind="stable")]
 
@@ -137,7 +137,7 @@ def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
 def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
     """Whether each candidate is not almost zero on the rows, relative to the bound of the activation.
 
-    Where no bound is known, the largest of the candidates takes its place.
+    If no bound is known, the largest of the candidates is used instead.
     """
     unit = bound**2 * weight if np.isfinite(bound) else sums.squares.max(initial=0.0)
     return (sums.squares > 0.0) & (sums.squares >= SMALLEST_MEAN_SQUARE * unit)
@@ -145,5 +145,5 @@ def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
 
 def supported(sums: Sums, weight: float) -> np.ndarray:
     """Whether each candidate is active on enough rows, counted by the participation ratio (Σh²)²/Σh⁴."""
-    assert sums.quartics is not None, "quartics must be asked for"
+    assert sums.quartics is not None, "quartics must be requested"
     return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics

@@ -1,16 +1,16 @@
-"""Sentences about names: lists that stay short, and what somebody may have meant."""
+"""Wording of messages about names: short lists, and suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable, Sequence
 
 _MOST_NAMES_LISTED = 20
-# Characters of a name or a value that a message shows.
+# Number of characters of a name or a value that a message shows.
 _MOST_CHARACTERS = 60
 _MOST_COMPARED = 200
 
 
 def listed(names: Iterable[str]) -> str:
-    """The names with commas between them; the last ones of many are only counted."""
+    """The names separated by commas; in a long list the last ones are only counted."""
     names = list(names)
     more = f" and {len(names) - _MOST_NAMES_LISTED} more" if len(names) > _MOST_NAMES_LISTED else ""
     return ", ".join(shortened(str(name)) for name in names[:_MOST_NAMES_LISTED]) + more
@@ -29,27 +29,27 @@ def quoted(text: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str | None:
-    """The one of the names that is nearly this one, whatever the case of its letters."""
-    # Comparing takes time that grows with the square of the length.
+    """The most similar of the names, ignoring case, if one is similar enough."""
+    # The time to compare grows with the square of the length.
     by_folded = {str(known)[:_MOST_COMPARED].casefold(): known for known in names}
     near = difflib.get_close_matches(name[:_MOST_COMPARED].casefold(), by_folded, n=1)
     return by_folded[near[0]] if near else None
 
 
 def not_found(kind: str, name: str, names: Sequence[str]) -> str:
-    """Say that there is no column, parameter … of this name, which one is near, and which there are."""
+    """Say that there is no column, parameter … of this name, which one is similar, and which ones exist."""
     near = nearest(name, names)
     guess = f"did you mean {quoted(near)}? The" if near is not None else "the"
     return f"There is no {kind} {quoted(name)}; {guess} {kind}s are {listed(names)}."
 
 
 def printable(text: str) -> str:
-    """The text without control characters, which would steer a terminal; lines stay."""
+    """The text without control characters, which a terminal would interpret; line breaks are kept."""
     return "".join(character if character.isprintable() or character == "\n" else " " for character in text)
 
 
 def refuse_twins(columns: Sequence[str]) -> None:
-    """Raise ValueError where two columns have one name."""
+    """Raise ValueError if two columns have the same name."""
     seen: set[str] = set()
     for name in columns:
         if name in seen:

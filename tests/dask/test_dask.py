@@ -182,7 +182,7 @@ def test_a_checkpoint_goes_on_on_another_backend(here, tmp_path):
     written = path.read_bytes()
     other = SCNRegressor(max_nodes=6, checkpoint=path, random_state=0).fit(X, Y)
     same(SCNRegressor(max_nodes=6, random_state=0).fit(X, Y), other)
-    with pytest.raises(ValueError, match="the training rows are others"):
+    with pytest.raises(ValueError, match="the training rows are different"):
         SCNRegressor(max_nodes=6, checkpoint=path, random_state=0).fit(cut(X), cut(Y + 1e-9))
     assert len(path.read_bytes()) == len(written)
 

@@ -32,9 +32,9 @@ FAST = {"max_nodes": 5, "max_candidates": 20, "configuration": "ladder", "random
         ({"max_candidates": 2.5}, "'max_candidates' parameter .* must be an int"),
         ({"tol": -1.0}, "'tol' parameter"),
         ({"validation_fraction": 1.0}, "'validation_fraction' parameter"),
-        ({"contractions": (0.99, 0.9)}, "contractions must rise and lie between 0 and 1"),
-        ({"contractions": (0.9, 1.0)}, "contractions must rise and lie between 0 and 1"),
-        ({"contractions": (0.9, 0.9)}, "contractions must rise"),
+        ({"contractions": (0.99, 0.9)}, "contractions must increase and lie between 0 and 1"),
+        ({"contractions": (0.9, 1.0)}, "contractions must increase and lie between 0 and 1"),
+        ({"contractions": (0.9, 0.9)}, "contractions must increase"),
         ({"contractions": ()}, "contractions must be a sequence of at least one number"),
         ({"scopes": (1, 0)}, r"scopes must be numbers above 0 and up to 1e6, for example \(1, 5, 15\)"),
         ({"scopes": (1, -5)}, "scopes must be numbers above 0"),
@@ -73,7 +73,7 @@ def test_one_row_is_learnt():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="at least two classes; y holds one class only: 1."):
+    with pytest.raises(ValueError, match="at least two classes; y has only one: 1."):
         SCNClassifier().fit(X, np.ones(40, dtype=int))
 
 
@@ -192,11 +192,11 @@ def replaced(value):
 @pytest.mark.parametrize(
     ("labels", "sentence"),
     [
-        (replaced(None), "y holds None or NaN in 1 of 40 rows; leave out"),
-        (list(replaced(None)), "y holds None or NaN in 1 of 40 rows; leave out"),
-        (replaced(np.nan), "y holds None or NaN in 1 of 40 rows; leave out"),
-        (replaced(7), "different types, number, str; make them one type"),
-        (list(replaced(7)), "different types, number, str; make them one type"),
+        (replaced(None), "y has None or NaN in 1 of 40 rows; drop"),
+        (list(replaced(None)), "y has None or NaN in 1 of 40 rows; drop"),
+        (replaced(np.nan), "y has None or NaN in 1 of 40 rows; drop"),
+        (replaced(7), "different types, number, str; convert them to one type"),
+        (list(replaced(7)), "different types, number, str; convert them to one type"),
         (replaced(True), "different types, bool, str"),
         (np.array([1, True] * 20, dtype=object), "different types, bool, number"),
     ],
@@ -251,9 +251,9 @@ def test_a_refused_fit_leaves_the_estimator_as_it_was():
 
 
 def test_huge_values_as_given_are_refused():
-    with pytest.raises(ValueError, match="scaling=None takes X as it is.*use scaling='minmax'"):
+    with pytest.raises(ValueError, match="scaling=None uses X as it is.*use scaling='minmax'"):
         SCNRegressor(scaling=None).fit(X * 1e300, y)
-    with pytest.raises(ValueError, match="scaling=None takes y as it is.*use scaling='minmax'"):
+    with pytest.raises(ValueError, match="scaling=None uses y as it is.*use scaling='minmax'"):
         SCNRegressor(scaling=None).fit(X, y * 1e300)
 
 

@@ -126,7 +126,7 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
         finished(path, max_candidates=41, tol=0.01)
     with pytest.raises(CheckpointError, match=r"random_state=3 there and 4 here"):
         finished(path, random_state=4)
-    with pytest.raises(CheckpointError, match="the training rows are others"):
+    with pytest.raises(CheckpointError, match="the training rows are different"):
         SCNRegressor(**SMALL, checkpoint=path).fit(X + 1e-9, Y)
     with pytest.raises(CheckpointError, match="SCNRegressor there and SCNClassifier here"):
         SCNClassifier(**SMALL, checkpoint=path).fit(X, (Y > 0).astype(int))
@@ -182,7 +182,7 @@ def test_a_disk_that_vanishes_does_not_end_the_fit(tmp_path, gone, back):
     folder.mkdir()
     path = folder / "fit.ckpt"
     events = At(gone, lambda: folder.rename(tmp_path / "elsewhere")), At(back, folder.mkdir)
-    with listening(Both(*events)), pytest.warns(RuntimeWarning, match="The fit goes on without it") as warnings:
+    with listening(Both(*events)), pytest.warns(RuntimeWarning, match="The fit continues without it") as warnings:
         model = finished(path, **settings)
     (warning,) = warnings
     assert f"The checkpoint {path} cannot be written: there is no folder {folder}" in str(warning.message)
@@ -202,7 +202,7 @@ def test_two_fits_do_not_share_a_checkpoint(tmp_path):
     path, refusals = tmp_path / "fit.ckpt", []
 
     def second():
-        with listening(None), pytest.raises(CheckpointError, match="of another fit that is running") as refusal:
+        with listening(None), pytest.raises(CheckpointError, match="of another fit that is still running") as refusal:
             finished(path)
         refusals.append(refusal)
 
@@ -233,7 +233,7 @@ def test_a_dead_process_holds_no_checkpoint(tmp_path):
     command = [sys.executable, "-c", HOLDER, str(path)]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
-        with pytest.raises(CheckpointError, match="of another fit that is running"):
+        with pytest.raises(CheckpointError, match="of another fit that is still running"):
             finished(path)
         process.kill()
     finished(path)

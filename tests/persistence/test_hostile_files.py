@@ -70,14 +70,14 @@ def refusal(path, content):
         (struct.pack("<Q", 2**24), "not a scikit-scn model file, or is damaged"),
         (struct.pack("<Q", 2) + b"{}", "not a scikit-scn model file"),
         (save({"x": np.zeros(3)}), "not a scikit-scn model file"),
-        (save({"x": np.zeros(3)}, {"skscn": "[]"}), "another structure"),
+        (save({"x": np.zeros(3)}, {"skscn": "[]"}), "an unexpected structure"),
         (save({"x": np.zeros(3)}, {"skscn": "{}"}), "not a scikit-scn model file"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model"}'}), "its format is not a number"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "format": 1}'}), "checksum of its header"),
-        (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "kind": "model"}'}), "a key is there twice"),
+        (save({"x": np.zeros(3)}, {"skscn": '{"kind": "model", "kind": "model"}'}), "a key occurs twice"),
         (save({"x": np.zeros(3)}, {"skscn": '{"kind": NaN}'}), "NaN is not JSON"),
         (save({"x": np.zeros(3)}, {"skscn": "[" * 200_000}), "its header cannot be read"),
-        (save({"x": np.zeros(3)}, {"skscn": "[" * 100 + "]" * 100}), "another structure"),
+        (save({"x": np.zeros(3)}, {"skscn": "[" * 100 + "]" * 100}), "an unexpected structure"),
         (save({"x": np.zeros(3)}, {"skscn": '{"format": ' + "1" * 9999 + "}"}), "its header cannot be read"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -115,7 +115,7 @@ def test_a_newer_format_asks_for_a_newer_version(path):
     about, arrays = taken_apart("SCNRegressor")
     about |= {"format": 7, "versions": {"skscn": "9.9"}}
     said = refusal(path, mutations.put_together(about, arrays))
-    assert "has format 7, written by skscn 9.9; this one reads up to format 2: upgrade" in said
+    assert "has format 7, written by skscn 9.9; this version reads up to format 2: upgrade" in said
     with pytest.raises(ModelFileError, match="upgrade"):
         describe_model(path)
 
@@ -125,7 +125,7 @@ def test_a_header_that_nothing_can_be_said_about(path):
     models = (None, {}, {"class": "Pipeline", "steps": [1]}, {"class": "SCNRegressor", "fitted": []})
     for change in [{"notes": "none", "model": None}, *({"model": model} for model in models)]:
         path.write_bytes(mutations.put_together(about | change, arrays))
-        with pytest.raises(ModelFileError, match="another structure"):
+        with pytest.raises(ModelFileError, match="an unexpected structure"):
             describe_model(path)
         with pytest.raises(ModelFileError, match="cannot be used"):
             load_model(path)
@@ -145,9 +145,9 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
 @pytest.mark.parametrize(
     ("name", "place", "value", "reason"),
     [
-        ("SCNRegressor", ("model", "class"), "builtins.eval", "none of the models known here"),
+        ("SCNRegressor", ("model", "class"), "builtins.eval", "not one of the supported models"),
         ("SCNRegressor", ("model", "class"), "Pipeline", "consists of"),
-        ("SCNRegressor", ("model", "class"), ["SCNRegressor"], "none of the models known here"),
+        ("SCNRegressor", ("model", "class"), ["SCNRegressor"], "not one of the supported models"),
         ("SCNRegressor", (*PARAMETERS, "max_node"), 3, "has no parameter 'max_node'"),
         ("SCNRegressor", (*PARAMETERS, "__class__"), "x", "has no parameter '__class__'"),
         ("SCNRegressor", (*PARAMETERS, "max_nodes"), "many", "max_nodes"),
@@ -160,7 +160,7 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
             "SCNRegressor",
             (*PARAMETERS, "activation"),
             {"function": {"name": "exec", "registered": True}},
-            "'exec' is none",
+            "'exec' is not one",
         ),
         ("SCNRegressor", (*PARAMETERS, "configuration"), {"configuration": {"name": "os", "attributes": {}}}, "'os'"),
         (
@@ -176,8 +176,8 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNRegressor", (*NETWORK, "inputs", "low"), 10**400, "low is"),
         ("SCNRegressor", (*NETWORK, "inputs", "low"), 2.0, "limits the wrong way round"),
         ("SCNRegressor", (*NETWORK, "inputs", "name"), "magic", "name is 'magic'"),
-        ("SCNRegressor", (*NETWORK, "activation", "name"), "eval", "'eval' is none that skscn knows"),
-        ("SCNRegressor", (*NETWORK, "bounds"), [], "bounds that are not two|nothing refers to"),
+        ("SCNRegressor", (*NETWORK, "activation", "name"), "eval", "'eval' is not one of skscn's"),
+        ("SCNRegressor", (*NETWORK, "bounds"), [], "number of bounds other than two|nothing refers to"),
         ("SCNRegressor-two-outputs", (*NETWORK, "single_output"), True, "several where it should have one"),
         ("SCNRegressor", (*FITTED, "_seed"), -1, "_seed is -1"),
         ("SCNRegressor", (*FITTED, "_seed"), True, "_seed is True"),
@@ -185,7 +185,7 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNRegressor", (*FITTED, "feature_names_in_"), ["a"], "1 names for 3 inputs"),
         ("SCNRegressor", (*FITTED, "feature_names_in_"), ["a", 1, "c"], "does not hold names"),
         ("SCNRegressor", (*FITTED, "predict"), "x", "consists of"),
-        ("SCNClassifier", (*FITTED, "classes_", "values"), ["few", "some", "many"], "rising order"),
+        ("SCNClassifier", (*FITTED, "classes_", "values"), ["few", "some", "many"], "increasing order"),
         ("SCNClassifier", (*FITTED, "classes_", "values"), ["a", "b", "c", "d"], "a network for 4 classes has 3"),
         ("SCNClassifier", (*FITTED, "classes_", "type"), "int64", "classes_ is"),
         ("SCNClassifier", (*FITTED, "classes_", "type"), "datetime64", "classes_ is"),
@@ -194,9 +194,14 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNClassifier", (*FITTED, "calibration_", "floor"), 0.0, "floor is 0.0"),
         ("SCNEnsembleRegressor", (*FITTED, "n_features_in_"), 1, "columns of a member"),
         ("SCNEnsembleRegressor", (*FITTED, "members_"), {}, "not a list"),
-        ("SCNEnsembleRegressor", (*FITTED, "members_", 0, "class"), "SCNClassifier", "none of the members"),
-        ("SCNEnsembleRegressor", (*FITTED, "members_", 0, "class"), "Pipeline", "none of the members"),
-        ("SCNEnsembleClassifier", (*MEMBER, "classes_", "values"), ["a", "b", "c"], "other classes"),
+        (
+            "SCNEnsembleRegressor",
+            (*FITTED, "members_", 0, "class"),
+            "SCNClassifier",
+            "not one of the supported members",
+        ),
+        ("SCNEnsembleRegressor", (*FITTED, "members_", 0, "class"), "Pipeline", "not one of the supported members"),
+        ("SCNEnsembleClassifier", (*MEMBER, "classes_", "values"), ["a", "b", "c"], "different classes"),
         ("Pipeline", ("model", "steps"), [], "no steps"),
         ("Pipeline", ("model", "steps", 0), 5, "a step of a Pipeline is 5"),
         ("Pipeline", ("model", "steps", 0, 0), "a\nb", "a step of a Pipeline is"),
@@ -237,15 +242,20 @@ def appended(array):
         ("SCNRegressor", "network_.directions.indptr", lambda a: a[:0], "not a sparse matrix"),
         ("SCNRegressor", "network_.directions.indptr", appended, "does not fit"),
         ("SCNRegressor", "network_.coefficients", appended, "does not fit"),
-        ("SCNRegressor", "history_.nodes", zero, "do not rise"),
+        ("SCNRegressor", "history_.nodes", zero, "do not increase"),
         ("SCNRegressor", "history_.scope", appended, "does not fit"),
         ("SCNRegressor", "held_out_", lambda a: np.array([-1]), "below 0"),
-        ("SCNRegressor-two-outputs", "network_.inputs.knots", lambda a: a[::-1], "do not rise"),
+        ("SCNRegressor-two-outputs", "network_.inputs.knots", lambda a: a[::-1], "do not increase"),
         ("SCNEnsembleRegressor", "features_.0", lambda a: a + 10, "columns of a member"),
         ("SCNEnsembleRegressor", "features_.0", zero, "columns of a member"),
         ("SCNEnsembleRegressor", "weights_", lambda a: -a, "below 0.0"),
         ("SCNEnsembleRegressor", "weights_", appended, "does not fit|numbers of members"),
-        ("SCNEnsembleRegressor", "oob_prediction_", lambda a: np.column_stack([a, a]), "does not fit|other outputs"),
+        (
+            "SCNEnsembleRegressor",
+            "oob_prediction_",
+            lambda a: np.column_stack([a, a]),
+            "does not fit|different outputs",
+        ),
         ("SCNEnsembleRegressor", "_conformal.sample_weight", zero, "no rows of any weight"),
         ("SCNEnsembleRegressor", "_conformal.scores", lambda a: np.hstack([a, a]), "does not fit"),
         ("SCNEnsembleClassifier", "members_.0.fitted.network_.output_weights", lambda a: a[:, :2], "does not fit"),
@@ -307,7 +317,7 @@ def test_memory_is_bounded_by_the_size_of_the_file(bomb, path):
 def test_a_header_that_could_not_be_read_again_is_not_written(path):
     _, arrays = taken_apart("SCNRegressor")
     kind = archive.Kind("model", 1, ModelFileError, "do something")
-    with pytest.raises(ModelFileError, match="would be larger than"):
+    with pytest.raises(ModelFileError, match="would exceed"):
         archive.write_archive(path, kind, {"notes": "x" * 2**24}, arrays)
     assert not path.exists()
 
@@ -315,7 +325,7 @@ def test_a_header_that_could_not_be_read_again_is_not_written(path):
 def test_steps_that_do_not_fit_together(path):
     about, arrays = taken_apart("Pipeline-table")
     about["model"]["steps"][0][1]["json"]["columns"].pop()
-    assert "columns and the next one takes" in refusal(path, mutations.put_together(about, arrays))
+    assert "columns, the next one expects" in refusal(path, mutations.put_together(about, arrays))
 
 
 SCALED, COLUMNS = ("model", "steps"), ("model", "steps", 0, 1)
@@ -335,9 +345,9 @@ ENCODER = (*PARTS, 1, 1)
         ("Pipeline-scaled", (*SCALER, "parameters", "__init__"), 1, "has no parameter"),
         ("Pipeline-scaled", (*IMPUTER, "parameters", "strategy"), {"function": {"name": "eval"}}, "strategy"),
         ("Pipeline-scaled", (*IMPUTER, "learnt", "type"), "datetime64[ns]", "type is"),
-        ("Pipeline-scaled", (*IMPUTER, "learnt", "statistics", "values"), [1.0], "for other columns"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "statistics", "values"), [1.0], "for columns other than"),
         ("Pipeline-scaled", (*IMPUTER, "learnt", "statistics", "values"), [1.0, "a", 2.0], "statistics holds 'a'"),
-        ("Pipeline-scaled", (*IMPUTER, "learnt", "indicated"), None, "for other columns"),
+        ("Pipeline-scaled", (*IMPUTER, "learnt", "indicated"), None, "for columns other than"),
         ("Pipeline-scaled", (*IMPUTER, "learnt", "indicated", "values"), [0, 99], "columns that it does not have"),
         ("Pipeline-columns", (*COLUMNS, "transformers"), {}, "no list of transformers"),
         ("Pipeline-columns", (*COLUMNS, "n_features_in_"), 2**40, "inputs, and columns or names for others"),
@@ -345,15 +355,15 @@ ENCODER = (*PARTS, 1, 1)
         ("Pipeline-columns", (*COLUMNS, "sparse_output_"), 2, "sparse_output_ is 2"),
         ("Pipeline-columns", (*PARTS, 0), "drop", "a transformer of"),
         ("Pipeline-columns", (*PARTS, 0, 0), "category", "not a ColumnTransformer|array"),
-        ("Pipeline-columns", (*PARTS, 0, 1), "eval", "none of the models known here"),
+        ("Pipeline-columns", (*PARTS, 0, 1), "eval", "not one of the supported models"),
         ("Pipeline-columns", (*PARTS, 0, 2), [7], "not among the 3 inputs"),
         ("Pipeline-columns", (*PARTS, 0, 2), ["a"], "not among the 3 inputs"),
         ("Pipeline-columns", (*PARTS, 0, 2), [[0]], "has the columns"),
-        ("Pipeline-columns", (*PARTS, 0, 2), [0, 1], "takes 1 columns and is given 2"),
+        ("Pipeline-columns", (*PARTS, 0, 2), [0, 1], "expects 1 columns and gets 2"),
         ("Pipeline-columns", (*PARTS, 2, 2), [0, 2], "not what the other columns leave"),
         ("Pipeline-columns", (*ENCODER, "learnt", "categories_"), [], "more or fewer columns"),
         ("Pipeline-columns", (*ENCODER, "learnt", "categories_", 0, "values"), [[]], "holds"),
-        ("Pipeline-columns", (*ENCODER, "learnt", "categories_", 0, "values"), [0.5], "columns and the next one takes"),
+        ("Pipeline-columns", (*ENCODER, "learnt", "categories_", 0, "values"), [0.5], "columns, the next one expects"),
         ("Pipeline-columns", (*ENCODER, "parameters", "min_frequency"), 2, "min_frequency"),
         ("Pipeline-columns", (*ENCODER, "parameters", "dtype"), {"dtype": "object"}, "dtype is 'object'"),
         ("Pipeline-columns", (*ENCODER, "parameters", "dtype"), {"dtype": ["float64"]}, "dtype is"),
@@ -372,7 +382,7 @@ def test_a_transformer_that_says_something_impossible(name, place, value, reason
     [
         ("standardscaler.scale_", zero, "holds numbers below"),
         ("standardscaler.scale_", lambda a: a * np.nan, "not finite"),
-        ("standardscaler.mean_", lambda a: a[:1], "which it should not be"),
+        ("standardscaler.mean_", lambda a: a[:1], "which is unexpected"),
         ("minmaxscaler.data_range_", lambda a: -1.0 - a, "holds numbers below 0.0"),
     ],
 )

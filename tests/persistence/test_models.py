@@ -147,7 +147,7 @@ def test_an_activation_of_ones_own_is_given_again(activation, path):
     model = SCNRegressor(**SMALL, activation=activation).fit(X, Y)
     save_model(model, path)
     name = model.network_.activation.name
-    with pytest.raises(ModelFileError, match=rf"give it when loading: load_model\(path, activations={{'{name}': func"):
+    with pytest.raises(ModelFileError, match=rf"pass it when loading: load_model\(path, activations={{'{name}': func"):
         load_model(path)
     loaded = load_model(path, activations={name: activation})
     same(loaded.predict(ROWS), model.predict(ROWS))
@@ -200,7 +200,7 @@ class SCNRegressorOfMine(SCNRegressor):
         (StandardScaler(), "this StandardScaler is not fitted"),
         (LinearRegression().fit(X, Y), "not one of the models that files can hold: SCNRegressor"),
         (make_pipeline(SCNRegressor(**SMALL), memory="here"), "set them to None"),
-        (SCNRegressor(**SMALL, configuration=OwnSearch((1.0,))).fit(X, Y), "enter its class in"),
+        (SCNRegressor(**SMALL, configuration=OwnSearch((1.0,))).fit(X, Y), "add its class to"),
         (SCNRegressorOfMine(**SMALL).fit(X, Y), "SCNRegressorOfMine is not one of the models"),
         (type("SCNRegressor", (SCNRegressor,), {})(**SMALL).fit(X, Y), "not skscn.estimators"),
         (SCNRegressor(**SMALL).fit(X, Y).set_params(random_state=np.random.RandomState(np.random.PCG64(0))), "PCG64"),

@@ -62,5 +62,5 @@ def test_the_network_at_the_end_of_a_pipeline(diabetes, ax):
 
 
 def test_other_estimators_are_refused(diabetes):
-    with pytest.raises(TypeError, match="LinearRegression has no history of growth"):
+    with pytest.raises(TypeError, match="LinearRegression has no growth history"):
         ConvergenceDisplay.from_estimator(LinearRegression().fit(*diabetes))

@@ -68,7 +68,7 @@ def test_what_does_not_fit_is_refused():
     times, y = series(10)
     with pytest.raises(ValueError, match="one output"):
         SeriesDisplay.from_predictions(np.column_stack([y, y]), y, times=times)
-    with pytest.raises(ValueError, match="one time a row"):
+    with pytest.raises(ValueError, match="one time per row"):
         SeriesDisplay.from_predictions(y, y, times=times[:5])
     with pytest.raises(ValueError, match="No row has a time"):
         SeriesDisplay.from_predictions(y, y, times=np.full(10, np.datetime64("NaT", "s")))

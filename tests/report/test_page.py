@@ -427,7 +427,7 @@ def test_rows_are_checked(network, diabetes, report):
         report(network, X, y[:5])
     with pytest.raises(ValueError, match="predicts 1 outputs; y has 2"):
         report(network, X, np.column_stack([y, y]))
-    with pytest.raises(TypeError, match="LinearRegression has no history"):
+    with pytest.raises(TypeError, match="LinearRegression has no growth history"):
         report(LinearRegression().fit(X, y), X, y)
 
 

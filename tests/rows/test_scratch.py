@@ -139,7 +139,7 @@ def test_a_folder_is_where_temporary_files_belong(monkeypatch, tmp_path):
 def test_too_full_a_disk_is_said(tmp_path):
     needed = 2 * shutil.disk_usage(tmp_path).total
     with (
-        pytest.raises(OSError, match="GB of temporary files, but .* GB left; make room, or set TMPDIR"),
+        pytest.raises(OSError, match="GB of temporary files, but .* GB left; free some space, or set TMPDIR"),
         scratch_folder(needed, tmp_path),
     ):
         pass

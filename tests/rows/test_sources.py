@@ -346,10 +346,10 @@ WRONG = {
         ValueError,
         r"columns are b, a, c where those of the first chunk are a, b, c.*\(chunk 1\)",
     ),
-    "other outputs": (lambda: Chunks([(X, Y), (X, X)]), ValueError, r"y has another shape .*\(chunk 1\)"),
-    "some weights": (lambda: Chunks([(X, Y), (X, Y, P)]), ValueError, "give it with all or with none"),
-    "shorter y": (lambda: Chunks(X, Y[1:]), ValueError, "X has 50 rows and y 49; give one target for each row"),
-    "shorter y in chunk": (lambda: Chunks([(X, Y), (X, Y[1:])]), ValueError, r"X has 50 rows and y 49.*\(chunk 1\)"),
+    "other outputs": (lambda: Chunks([(X, Y), (X, X)]), ValueError, r"y has a different shape .*\(chunk 1\)"),
+    "some weights": (lambda: Chunks([(X, Y), (X, Y, P)]), ValueError, "give it with all chunks or with none"),
+    "shorter y": (lambda: Chunks(X, Y[1:]), ValueError, "X has 50 rows and y has 49; give one target for each row"),
+    "shorter y in chunk": (lambda: Chunks([(X, Y), (X, Y[1:])]), ValueError, r"y has 49.*\(chunk 1\)"),
     "shorter weights": (lambda: Chunks(X, Y, sample_weight=P[1:]), ValueError, "give one weight for each row"),
     "flat X": (lambda: Chunks(Y, Y), ValueError, "X must have 2 dimensions, rows by columns, not 1"),
     "deep y": (lambda: Chunks(X, np.ones((N, 1, 1))), ValueError, "y must have 1 or 2 dimensions, not 3"),
@@ -394,17 +394,17 @@ def test_rows_must_stay_the_same():
     chunks = Chunks(data)
     assert sum(1 for _ in chunks.blocks(N)) == 3
     data.pop()
-    with pytest.raises(ValueError, match="50 rows before and 30 now; give the same rows every time"):
+    with pytest.raises(ValueError, match="50 rows before and 30 now; they must be the same every time"):
         list(chunks.blocks(N))
 
 
 def test_wrong_paths(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file or folder .*gone\.csv"):
         Chunks(tmp_path / "gone.csv", "y")
-    with pytest.raises(ValueError, match="holds no files; name one that holds .parquet, .csv"):
+    with pytest.raises(ValueError, match="contains no files; name one with .parquet, .csv"):
         Chunks(tmp_path, "y")
     (tmp_path / "rows.xlsx").write_text("")
-    with pytest.raises(ValueError, match="end in '.xlsx' cannot be read; those of .parquet, .csv"):
+    with pytest.raises(ValueError, match="end in '.xlsx' cannot be read; use .parquet, .csv"):
         Chunks(tmp_path / "rows.xlsx", "y")
     write(TABLE, tmp_path / "rows.csv")
     with pytest.raises(ValueError, match="end in .csv, .xlsx; keep files of one kind"):
@@ -414,7 +414,9 @@ def test_wrong_paths(tmp_path):
 def test_files_of_a_folder_must_be_alike(tmp_path):
     write(TABLE, tmp_path / "a.parquet")
     write(TABLE.drop_columns("a"), tmp_path / "b.parquet")
-    with pytest.raises(ValueError, match="b.parquet has the columns b, c, y, p and a.parquet a, b, c, y, p; give all"):
+    with pytest.raises(
+        ValueError, match="b.parquet has the columns b, c, y, p and a.parquet has a, b, c, y, p; give all"
+    ):
         Chunks(tmp_path, "y")
     write(table_with(a=["Rome"] * N), tmp_path / "b.parquet")
     with pytest.raises(ValueError, match="different types in one column .*; give all files the same"):
@@ -424,7 +426,7 @@ def test_files_of_a_folder_must_be_alike(tmp_path):
 def test_text_further_down_a_csv_file_is_said(tmp_path):
     path = tmp_path / "rows.csv"
     path.write_text("x,y\n" + "1,1\n" * 400_000 + "Rome,1\n", encoding="ascii")
-    with pytest.raises(ValueError, match="cannot be read .*'Rome'.*; mend them"):
+    with pytest.raises(ValueError, match="cannot be read .*'Rome'.*; correct them"):
         list(Chunks(path, "y").blocks(100_000))
 
 

@@ -1,7 +1,7 @@
-"""Phase 1: searching hidden parameters w, b; one file a strategy.
+"""Phase 1: searching for hidden parameters w, b; one file per strategy.
 
 A strategy only proposes: short lists of candidates, the most promising list first. Whether a candidate enters the
-network is decided by :mod:`skscn.growth`, on all rows, for every strategy alike.
+network is decided by :mod:`skscn.growth`, on all rows, in the same way for every strategy.
 """
 
 from skscn.configuration._base import Configuration, Proposal
@@ -27,7 +27,7 @@ def resolve_configuration(
     contractions: tuple[float, ...],
     max_candidates: int,
 ) -> Configuration:
-    """The strategy that a registered name stands for, made with these settings; an instance is taken as it is."""
+    """The strategy with this registered name, created with these settings; an instance is used as it is."""
     if isinstance(configuration, str):
         return CONFIGURATIONS[configuration](scopes, contractions, max_candidates)
     return configuration

@@ -36,7 +36,7 @@ class Proposal:
         return replace(self, nodes=self.nodes.take(chosen))
 
 
-# What a strategy yields, and what it hears after each: how many candidates were accepted.
+# What a strategy yields, and what is sent back after each: how many candidates were accepted.
 Proposals = Generator[Proposal, int, None]
 
 
@@ -48,12 +48,12 @@ class Configuration(ABC):
     scopes : sequence of float
         Υ, the λ's: weights and biases are drawn from [−λ, λ]. Strategies without supervision use the first.
     contractions : sequence of float
-        r, rising; for strategies with supervision.
+        r, increasing; for strategies with supervision.
     max_candidates : int
         T_max, draws in each scope; where there is no choice among draws, how often to try again.
     """
 
-    # What goes with the strategy where an estimator's parameter is "auto"; these are the paper's choices.
+    # The values for this strategy where an estimator's parameter is "auto"; these are the paper's choices.
     scaling: str | None = "minmax"
     direct_link = False
     early_stopping = False

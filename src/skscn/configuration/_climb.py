@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-# Armijo's share of the fall that the slope promises.
+# Armijo's share of the decrease predicted by the slope.
 _SUFFICIENT = 1e-4
-# Bounds of the factor by which a step that went too far is shortened.
+# Bounds on the factor by which a step that was too long is shortened.
 _SHORTEST, _LONGEST = 0.1, 0.5
-# No coordinate takes a longer step: where the curvature vanishes, Newton's would be.
+# The longest step along a coordinate: where the curvature vanishes, Newton's step would be longer.
 _FARTHEST = 1000.0
 _SMALLEST_CURVATURE = 1e-150
 
@@ -19,7 +19,7 @@ Loss = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 def descend(loss: Loss, points: np.ndarray, evaluations: int, inverses: np.ndarray | None = None) -> np.ndarray:
-    """The lowest points that BFGS with backtracking finds in so many evaluations of the loss.
+    """The lowest points that BFGS with backtracking finds in a number of evaluations of the loss.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def descend(loss: Loss, points: np.ndarray, evaluations: int, inverses: np.ndarr
     hessians = _InverseHessians(inverses, points.shape, evaluations)
     directions = _bounded(-hessians.times(gradients))
     if inverses is None:
-        # Without any knowledge of the curvature, first steps have length 1 at most.
+        # While the curvature is unknown, first steps have a length of at most 1.
         directions /= np.maximum(_dot(gradients, gradients) ** 0.5, 1.0)[:, np.newaxis]
     lengths = np.ones(len(points))
     for _ in range(evaluations - 1):
@@ -74,9 +74,9 @@ class _InverseHessians:
         self.inverses, self.squares = np.empty((2, starts, capacity))
 
     def learn(self, steps: np.ndarray, changes: np.ndarray) -> None:
-        """Take in a step of each start, 0 where none was taken, and how it changed the gradient."""
+        """Update with a step of each start, 0 where none was taken, and the change of the gradient."""
         curvatures, squares = _dot(steps, changes), _dot(changes, changes)
-        # A curvature too small for its inverse to be a number is that of a start that has arrived.
+        # A curvature too small to be inverted belongs to a start that has converged.
         convex = curvatures > np.maximum(1e-10 * (squares * _dot(steps, steps)) ** 0.5, _SMALLEST_CURVATURE)
         inverses = np.divide(1.0, curvatures, out=np.zeros_like(curvatures), where=convex)
         np.divide(curvatures, squares, out=self.scales, where=convex & (self.scales == 0.0))

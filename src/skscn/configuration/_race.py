@@ -1,8 +1,8 @@
-"""A pool of candidates raced on a growing sample of the rows: whoever falls behind is not looked at on all rows.
+"""A race of candidates on a growing sample of the rows: those that fall behind are not scored on all rows.
 
-On n random rows the correlation of a candidate with the residual is known to about 1/√n. In each round those are
-dropped that lie behind the best by more than three times that, and four times as many rows are looked at next. So a
-candidate that is the best on all rows is hardly ever dropped, and near the noise nobody is. Nothing is accepted here.
+On n random rows the correlation of a candidate with the residual is known to about 1/√n. Each round drops the
+candidates that are behind the best by more than three times that, and the next round uses four times as many rows. So a
+candidate that is best on all rows is hardly ever dropped, and near the noise level none is. Nothing is accepted here.
 """
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from skscn.layers import Layer, Nodes
 from skscn.rows import Rows
 
-# Rows of the first round, the factor by which they grow, and of the last: as many, or this share of all rows.
+# Rows of the first round, the factor by which they grow, and the limits of the last: a number or a share of all rows.
 _FIRST, _FACTOR, _LAST, _SHARE = 4096, 4, 65536, 1 / 8
 # How far behind, in units of 1/√n, is too far.
 _BEHIND = 3.0
@@ -28,14 +28,14 @@ def survivors(rows: Rows, pool: Nodes, rng: np.random.Generator) -> np.ndarray:
 
 
 def enough_precision(layer: Layer) -> type:
-    """Single, where outputs of nodes are bounded and cannot overflow."""
+    """Single precision if the outputs of nodes are bounded and cannot overflow."""
     return np.float32 if np.isfinite(layer.bound) else np.float64
 
 
 def _correlations(rows: Rows, nodes: Nodes, numbers: np.ndarray) -> tuple[np.ndarray, float]:
-    """Of each candidate with the residual, on the named rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
+    """Correlation of each candidate with the residual on these rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
 
-    Beside them, how many rows of equal weight say as much as these.
+    Also returned is the number of rows of equal weight that would be as informative as these.
     """
     found = rows.sampled_sums(numbers, nodes, precision=enough_precision(rows.layer))
     explained = (found.sums.projections**2).sum(axis=0)

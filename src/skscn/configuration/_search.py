@@ -1,6 +1,6 @@
-"""The rows that a search looks at, and what it asks of them: to score candidates, select among them, and polish.
+"""The rows that a search uses, and operations on them: to score candidates, select among them, and polish.
 
-Numbers are single precision where that is enough to tell candidates apart: here nothing is decided but what to propose.
+Numbers are in single precision where that is enough to rank candidates: only what to propose is decided here.
 """
 
 from __future__ import annotations
@@ -15,34 +15,34 @@ from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import SMALLEST_MEAN_SQUARE
 
-# Rows to search on, and numbers in them; with very many inputs there are fewer rows.
+# Number of rows to search on; with very many inputs fewer rows are used, which limits the size of the sample.
 SAMPLE = 2000
 _FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
-# Between these, the largest of the scaled inputs, they are single precision.
+# If the largest scaled input lies between these, inputs are in single precision.
 _TINY, _MODERATE = 1e-6, 100.0
-# At least so many rows, or this share of them, must carry what is new in a node.
+# What is new in a node must be spread over at least this number of rows, or this share of them.
 _FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
 # ‖v‖²/‖h‖², for v what is new in a node h, that is more than rounding error.
 _SMALLEST_PART = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
-# ‖v‖², relative to what it was, below which a candidate says the same as those selected before it.
+# ‖v‖², relative to its initial value, below which a candidate duplicates those selected before it.
 _REPETITION = 1e-3
 # Rows whose hidden outputs, for some hundred candidates, stay in the processor's cache.
 _BLOCK = 256
-# Inputs up to which the curvature of the score is estimated before the first step, in time quadratic in them; and
-# by how much its diagonal is raised, relative and absolute: a node that is flat on all rows has no curvature at all.
+# Number of inputs up to which the curvature of the score is estimated before the first step, in quadratic time; and
+# the relative and absolute increase of its diagonal: a node that is flat on all rows has no curvature at all.
 _MANY_INPUTS, _DAMPING, _FLAT = 64, 0.1, 1e-12
 
 
 class Search:
-    """Rows to search on: scaled inputs X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of what is there.
+    """Rows to search on: scaled inputs X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of the columns.
 
-    Residual and basis carry ``roots``, the square roots of the weights of the rows, if there are any. All rows are
-    searched, or a sample where there are many.
+    Residual and basis are multiplied by ``roots``, the square roots of the weights of the rows, if any. All rows are
+    used, or a sample if there are many.
     """
 
     def __init__(self, rows: Rows, rng: np.random.Generator):
         size = min(SAMPLE, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
-        # On fewer rows than there are basis vectors nothing would be new.
+        # With fewer rows than basis vectors, no column would add anything new.
         size = max(size, 2 * rows.basis_size)
         everything = rows.n_rows <= size
         sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
@@ -65,7 +65,7 @@ class Search:
 
     @property
     def total(self) -> float:
-        """The sum of the weights: the number of rows, where they have none."""
+        """The sum of the weights: the number of rows, if they have none."""
         return float(len(self.X) if self.roots is None else self.roots @ self.roots)
 
     def columns(self, nodes: Nodes, rows: slice = slice(None)) -> np.ndarray:
@@ -74,11 +74,11 @@ class Search:
         return h if self.roots is None else h * self.roots[rows, np.newaxis]
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
-        """v, what is left of columns when the basis is taken out."""
+        """v, the columns with their projection on the basis removed."""
         return h - self.basis @ (self.basis.T @ h)
 
     def is_carried(self, v: np.ndarray) -> np.ndarray:
-        """Whether enough rows carry each column, by its participation ratio."""
+        """Whether each column is active on enough rows, by its participation ratio."""
         squares = v * v
         # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
         bare = squares
@@ -90,7 +90,7 @@ class Search:
         return squares.sum(axis=0) ** 2 >= needed * quartics
 
     def take_in(self, node: Nodes) -> np.ndarray:
-        """Let a node that was accepted join the basis; return its direction q, shape (n,)."""
+        """Add an accepted node to the basis; return its direction q, shape (n,)."""
         v = self.new_part(self.columns(node))
         q = v / np.sqrt(_squares(v))
         self.basis = np.hstack([self.basis, q])
@@ -98,9 +98,9 @@ class Search:
         return q[:, 0]
 
     def selected(self, nodes: Nodes) -> np.ndarray:
-        """The best candidate, then the best beside it, and so on: forward selection by the orthogonalised score.
+        """The best candidate, then the best given that one, and so on: forward selection by the orthogonalised score.
 
-        Those that too few rows carry, or that say nothing new beside the ones before them, are left out.
+        Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
         """
         v = self.new_part(self.columns(nodes))
         gram, projections = v.T @ v, self.residual.T @ v
@@ -114,7 +114,7 @@ class Search:
                 break
             chosen.append(best)
             left[best] = False
-            # One step of a pivoted Cholesky factorisation takes the chosen one out of the others.
+            # One step of a pivoted Cholesky factorisation removes the chosen one from the others.
             row = gram[best] / np.sqrt(squares[best])
             projections = projections - np.outer(projections[:, best] / np.sqrt(squares[best]), row)
             gram = gram - np.outer(row, row)
@@ -124,10 +124,10 @@ class Search:
     def polished(self, nodes: Nodes, evaluations: int, pull: float, smallest: float) -> Nodes:
         """Candidates after some quasi-Newton steps up the orthogonalised score.
 
-        One stays as it was if its result is carried by too few rows. For ``pull`` see :meth:`_loss`; ``smallest`` is
-        the ‖h‖² of a node that hardly lives.
+        A candidate stays unchanged if its result is active on too few rows. For ``pull`` see :meth:`_loss`;
+        ``smallest`` is the smallest ‖h‖² of a node that is not almost zero.
         """
-        # On rows that have no error left there is nothing to climb.
+        # On rows without any error left there is nothing to improve.
         if not self.residual.any():
             return nodes
         starts = np.vstack([nodes.weights, nodes.biases])
@@ -163,7 +163,7 @@ class Search:
         return slope, h
 
     def _loss(self, points: np.ndarray, pull: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """Minus the share of the squared error that each node, a row of ``points``, takes away; and its gradient.
+        """Minus the share of the squared error that each node, a row of ``points``, removes; and its gradient.
 
         ``pull`` draws weights towards 0; ``floor`` keeps the score of a vanishing node from growing without bound.
         """
@@ -183,12 +183,12 @@ class Search:
 
 
 class Pool:
-    """Candidates with their scores, which follow as nodes are taken in."""
+    """Candidates with their scores, which are updated as nodes are added."""
 
     def __init__(self, search: Search, candidates: Nodes):
         self.candidates = candidates
         precision, count = search.X.dtype, len(candidates)
-        # All that is new in a column is known by its norm and its projection on the residual.
+        # The new part of a column is described by its norm and its projection on the residual.
         self._columns = np.empty((len(search.X), count), precision)
         self._projections = np.zeros((search.residual.shape[1], count), precision)
         coefficients = np.zeros((search.basis.shape[1], count), precision)
@@ -203,17 +203,17 @@ class Pool:
         self._squares = self._norms - _squares(coefficients)
         bound = search.layer.bound
         unit = bound**2 * search.total if np.isfinite(bound) else float(self._norms.max())
-        # The smallest ‖h‖² of a node that lives.
+        # The smallest ‖h‖² of a node that is not almost zero.
         self.smallest = SMALLEST_MEAN_SQUARE * unit
 
     def ranked(self) -> np.ndarray:
-        """Candidates that have something new, largest ⟨e, v⟩²/‖v‖² first."""
+        """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first."""
         new = self._squares > np.maximum(1e-2 * self.smallest, _SMALLEST_PART[self._norms.dtype] * self._norms)
         scores = np.divide(_squares(self._projections), self._squares, out=np.zeros_like(self._norms), where=new)
         return np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
 
     def take_out(self, direction: np.ndarray, residual: np.ndarray) -> None:
-        """A direction q has joined the basis; ``residual`` is the one before."""
+        """Update for a direction q that was added to the basis; ``residual`` is the one before."""
         along = direction @ self._columns
         self._projections -= np.outer(direction @ residual, along)
         self._squares -= along**2
@@ -232,8 +232,8 @@ def _squares(columns: np.ndarray) -> np.ndarray:
 def _orthonormal(basis: np.ndarray) -> np.ndarray:
     """An orthonormal basis of the same columns.
 
-    What is orthonormal over all rows is almost so over a sample, so its Gram matrix is well conditioned; the shift is
-    for a column that hardly shows in the sample.
+    Columns that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well conditioned;
+    the shift is for a column that is almost zero in the sample.
     """
     gram = basis.T @ basis
     shift = 100.0 * np.finfo(gram.dtype).eps * np.trace(gram) / len(gram) * np.eye(len(gram), dtype=gram.dtype)

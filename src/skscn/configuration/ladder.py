@@ -1,6 +1,6 @@
 """The paper's search (Algorithm SC-I, Phase 1), in the order of its authors' release.
 
-Scopes rise; at each scope one pool of T_max candidates is drawn; over that pool the contractions rise. The first
+Scopes increase; at each scope one pool of T_max candidates is drawn; on that pool the contractions increase. The first
 contraction that accepts a candidate ends the search, with the candidate of the largest ξ.
 """
 
@@ -14,11 +14,11 @@ from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import alive, ranked, slack
 
-# Candidates handed on for one node; the next ones follow if a guard refuses them all.
+# Candidates proposed for one node; the next ones follow if a guard rejects them all.
 _SHORT_LIST = 4
 
-# From here on a pool is raced on samples of the rows, and its best candidates are screened in single precision; short
-# lists are verified in double precision in any case.
+# From this number of rows on, a pool is raced on samples of the rows, and its best candidates are screened in single
+# precision; short lists are always verified in double precision.
 _MANY_ROWS = 10_000
 
 
@@ -41,7 +41,7 @@ class Ladder(Configuration):
     def _admitted(
         self, rows: Rows, pool: Nodes, precision: type, node: int, count: int, drawn: int
     ) -> Generator[Proposal, int, int]:
-        """Of one pool the admissible candidates, contraction by contraction; how many were accepted."""
+        """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
         sums, accepted = rows.sums(pool, precision=precision), 0
         usable = alive(sums, rows.weight, rows.layer.bound)
         # Several nodes of one step may need different contractions.

@@ -10,5 +10,5 @@ class Polished(Pooled):
     evaluations = 8
 
     def degrees_per_node(self, n_features: int) -> float:
-        """A polished node has fitted its weights as well, but only for a few steps."""
+        """The weights of a polished node are fitted as well, but only for a few steps."""
         return 2.0 + min(n_features / 2, 4.0)

@@ -1,8 +1,8 @@
 """One pool of candidates over all scopes, scored by what is new in them; the best of them polished.
 
-The paper's score ⟨e, h⟩²/‖h‖² is how far the squared error falls if only the new output weight is evaluated. Where all
-are, it falls by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to the nodes that are there (Chen, Billings and Luo,
-1989): never less, and what is searched for here. Scopes are drawn log-uniformly, and the bias is placed so that the
+The paper's score ⟨e, h⟩²/‖h‖² is the decrease of the squared error if only the new output weight is evaluated. If all
+are, it decreases by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to the existing nodes (Chen, Billings and Luo,
+1989): never less, and the score used here. Scopes are drawn log-uniformly, and the bias is placed so that the
 node's transition passes through a random row. Candidates are screened, and polished by a few quasi-Newton steps, on a
 sample of the rows; a node still has to pass the supervisory inequality on all of them.
 """
@@ -20,14 +20,14 @@ from skscn.rows import Rows
 from skscn.scaling import weighted_quantiles
 from skscn.supervision import admissible, slack
 
-# Up to so many rows, transitions are placed at quantiles of the rows along the direction, which depend neither on the
-# order of the rows nor on whether a row is given twice or with weight 2; beyond, through a random row, as is cheaper.
+# Up to this number of rows, transitions are placed at quantiles of the rows along the direction, which depend neither
+# on their order nor on whether a row is given twice or with weight 2; beyond, at a random row, which is cheaper.
 _FEW_ROWS = 256
 # Inputs of a sparse direction; half of the directions are dense.
 _SPARSE = 3
-# Candidates that are selected among at a time, for each node wanted.
+# Number of candidates in one selection, for each node wanted.
 _BATCH = 8
-# With fewer rows there is little to climb on but their noise.
+# With fewer rows, polishing would mainly fit noise.
 _ENOUGH_TO_POLISH = 100
 # A weak pull of polished weights towards 0, relative to the largest scope.
 _PULL = 1e-4
@@ -41,7 +41,7 @@ class Pooled(Configuration):
     early_stopping = True
     alpha = "gcv"
     bounded = True
-    # Candidates to polish for each node wanted, and how often their scores are evaluated on the way up.
+    # Candidates to polish for each node wanted, and how often their scores are evaluated.
     polished = 0
     evaluations = 0
 
@@ -63,7 +63,7 @@ class Pooled(Configuration):
         return search, Pool(search, rows.nodes(*drawn))
 
     def _block(self, search: Search, pool: Pool, count: int) -> Proposal:
-        """The best node on the searched rows, the best beside it, and so on."""
+        """The best node on the searched rows, the best given that one, and so on."""
         found = [pool.candidates.take(slice(0))]
         while len(found) <= count and (batch := next(self._batches(search, pool), None)) is not None:
             found.append(batch.take(slice(1)))
@@ -78,7 +78,7 @@ class Pooled(Configuration):
                 yield self._proposal(batch.take(slice(j, j + 1)))
 
     def _batches(self, search: Search, pool: Pool) -> Iterator[Nodes]:
-        """Those of the pool that have something new, some at a time: each selected beside the ones before it."""
+        """Candidates of the pool that add something new, some at a time: each selected given the ones before it."""
         best_first = pool.candidates.take(pool.ranked())
         can_polish = self.polished and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH
         for start in range(0, len(best_first), _BATCH):
@@ -98,8 +98,7 @@ class Pooled(Configuration):
     def _is_hopeful(self, rows: Rows, batch: Nodes, node: int) -> np.ndarray:
         """Whether each candidate is worth proposing.
 
-        One output's inequality is hardly ever missed; where there are several, one look at all rows tells for the
-        whole batch.
+        With one output the inequality hardly ever fails; with several, one pass over all rows checks the whole batch.
         """
         if rows.n_outputs == 1:
             return np.ones(len(batch), dtype=bool)

@@ -2,8 +2,8 @@
 
 Each node maximises S = Σ_q ⟨e_q, h⟩²/‖h‖² (Theorem 2) over its weights and bias, from one random start. The step is
 Fahlman's quickprop: along each weight the minimum of a parabola through two slopes, no larger than a factor times the
-step before, plus a gradient step while the slope keeps its sign. A node is done when S has grown by less than a given
-share for some iterations, which on a plateau is soon: the weakness that the paper observes.
+step before, plus a gradient step while the slope keeps its sign. A node is finished when S has grown by less than a
+given share for some iterations, which happens early on a plateau: the weakness that the paper observes.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from skscn.configuration._base import Configuration, Proposal, Proposals, draw
 from skscn.rows import Rows
 
-# Fahlman's maximum growth factor of a step, and caps that keep a runaway step finite.
+# Fahlman's maximum growth factor of a step, and limits that keep a diverging step finite.
 _GROWTH = 1.75
 _LONGEST_STEP = 10.0
 # Growth of S, relative to where patience began to count, that counts as progress.
@@ -30,7 +30,7 @@ class Quickprop(Configuration):
     max_iter : int
         The largest number of iterations for a node.
     patience : int
-        Iterations without progress before a node is done.
+        Iterations without progress before a node is finished.
     """
 
     def __init__(self, *settings, learning_rate: float = 0.05, max_iter: int = 200, patience: int = 8):
@@ -75,7 +75,7 @@ class Quickprop(Configuration):
 
 
 def _objective(rows: Rows, point: np.ndarray) -> tuple[float, np.ndarray]:
-    """S = Σ_q A_q²/B with A_q = ⟨e_q, h⟩, B = ‖h‖², and its gradient in (w, b)."""
+    """S = Σ_q A_q²/B with A_q = ⟨e_q, h⟩, B = ‖h‖², and its gradient with respect to (w, b)."""
     node = rows.nodes(point[:-1, np.newaxis], point[-1:])
     sums, slopes = rows.sums(node), rows.slopes(node)
     projections, squares = sums.projections[:, 0], float(sums.squares[0])

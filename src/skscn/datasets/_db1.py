@@ -19,7 +19,7 @@ def make_db1(n_train: int = 1000, n_test: int = 300, *, random_state=None) -> Bu
     Parameters
     ----------
     n_train, n_test : int
-        Numbers of rows; those of the paper by default.
+        Numbers of rows; the defaults are those of the paper.
     random_state : int, RandomState instance or None, default=None
         Seed of the training inputs.
 

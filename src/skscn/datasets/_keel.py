@@ -14,12 +14,12 @@ _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|[^\s{\[]+)\s*(real|integer|\{)?"
 
 
 class DataFileError(ValueError):
-    """A data file that is missing, or that does not hold what it should."""
+    """Raised for a data file that is missing or does not have the expected contents."""
 
 
 @dataclass
 class KeelHeader:
-    """What stands above the rows of a KEEL file.
+    """The header of a KEEL file.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class KeelHeader:
         The columns in their order: "real", "integer", or "nominal" for a list of categories.
     inputs, outputs : list of str
     n_lines : int
-        Lines of the header, with the one of @data.
+        Lines of the header, including @data.
     """
 
     name: str

@@ -1,7 +1,7 @@
 """The three real data sets of the paper: stock (DB 2), concrete (DB 3) and compactiv (DB 4).
 
-A set is looked for in the folder that the environment variable SKSCN_DATA names, then in the user's cache, and is
-downloaded from OpenML into the cache otherwise.
+A set is looked up in the folder given by the environment variable SKSCN_DATA, then in the user's cache, and otherwise
+downloaded from OpenML into the cache.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skscn.files import replacing_text
 
 @dataclass(frozen=True)
 class _PaperSet:
-    """What a file must hold: number of rows and inputs, the target's range, and where it is on OpenML."""
+    """What a file must contain: number of rows and inputs, the target's range, and its number on OpenML."""
 
     name: str
     openml_id: int
@@ -141,7 +141,7 @@ def _download(wanted: _PaperSet) -> Path:
         fetched = fetch_openml(data_id=wanted.openml_id, as_frame=False, parser="liac-arff")
     except (URLError, OSError) as error:
         raise DataFileError(
-            f"The data set {wanted.name} is neither in the folder that SKSCN_DATA names nor in {_cache()}, and OpenML "
+            f"The data set {wanted.name} is neither in the folder given by SKSCN_DATA nor in {_cache()}, and OpenML "
             f"cannot be reached; put {wanted.name}.csv (target last) or KEEL's {wanted.name}.dat into one of them."
         ) from error
     path = _cache() / f"{wanted.name}.csv"

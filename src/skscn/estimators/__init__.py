@@ -1,4 +1,4 @@
-"""The scikit-learn estimators, thin on top of :mod:`skscn.growth`."""
+"""The scikit-learn estimators, a thin layer on top of :mod:`skscn.growth`."""
 
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._ensemble import SCNEnsembleClassifier, SCNEnsembleRegressor

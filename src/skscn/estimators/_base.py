@@ -42,16 +42,16 @@ from skscn.rows._collections import Collections, read_collections
 from skscn.rows._masked import refuse_masked
 from skscn.scaling import SCALINGS
 
-# Fewer rows are not split for early stopping unless the user says so.
+# Fewer rows are not split for early stopping unless the user asks for it.
 _ENOUGH_TO_HOLD_OUT = 100
-# From here on "auto" saves memory: rows are not copied to hold some out, and inputs are not linked to outputs.
+# From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
 MANY_ROWS = 100_000
 
 
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
     """Base of the estimators: validates, resolves names to parts, scales, and follows the steps of growth.
 
-    A subclass says how nodes are searched (:meth:`_configuration`) and how output weights are evaluated
+    A subclass defines how nodes are searched for (:meth:`_configuration`) and how output weights are evaluated
     (:meth:`_output_weights`), and lists all its parameters in ``__init__``.
     """
 
@@ -70,7 +70,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    # A parameter of those that can add several nodes at a time.
+    # A parameter of estimators that can add several nodes at a time.
     nodes_per_step = 1
 
     def __init__(
@@ -105,26 +105,26 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         self.verbose = verbose
 
     def _setting(self, name: str):
-        """A parameter's value; for "auto", the one that goes with the configuration."""
+        """A parameter's value; for "auto", the one that the configuration uses."""
         value = getattr(self, name)
         return getattr(self._configuration(), name) if isinstance(value, str) and value == "auto" else value
 
     def _criterion(self, data: TrainingData) -> str | None:
-        """What early stopping goes by: one of CRITERIA, or None without it.
+        """What early stopping monitors: one of CRITERIA, or None without early stopping.
 
-        A few rows are too few to hold any out, and many are too many to be overfitted; "auto" goes by generalised
-        cross-validation there. Rows in order of time are alike and count for fewer, so the last of many are held out,
+        With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
+        cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
         unless they are on a cluster.
         """
         asked = self._setting("early_stopping")
         if asked and self.early_stopping == "auto":
-            # Weights of mean 1 add up to the number of rows but for rounding.
+            # Weights with mean 1 sum to the number of rows up to rounding.
             most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
             return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
         return {True: "validation", False: None}.get(asked, asked)
 
     def _share_held_out(self, data: TrainingData) -> float:
-        """Share of the rows to hold out; of very many "auto" holds out as many as of MANY_ROWS, to save memory."""
+        """Share of the rows to hold out; above MANY_ROWS, "auto" keeps the number of rows constant, to save memory."""
         most = MANY_ROWS if self.early_stopping == "auto" else np.inf
         return self.validation_fraction * min(1.0, most / data.shape[0])
 
@@ -148,7 +148,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     @abstractmethod
     def _configuration(self) -> Configuration:
-        """How nodes are searched."""
+        """How nodes are searched for."""
 
     @abstractmethod
     def _output_weights(self, n_outputs: int) -> OutputWeights:
@@ -156,7 +156,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     @lazily
     def transform(self, X):
-        """Give the output of each hidden node for each row: random features that were selected for the target.
+        """Return the output of each hidden node for each row: random features selected for the target.
 
         Parameters
         ----------
@@ -186,7 +186,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
 
     def _validated_training(self, X, y, **checks) -> tuple:
-        """X and y for a fit; what cannot be fitted is refused before anything changes."""
+        """X and y for a fit; data that cannot be fitted are rejected before anything changes."""
         self._configuration()
         check_activation(resolve_activation(self.activation))
         reset = not self._is_continued()
@@ -195,9 +195,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     @contextmanager
     def _opened(self, X, y, sample_weight, **checks) -> Iterator[tuple]:
-        """Validated X, y and weights: of arrays as they are, of files and chunks for as long as they are open.
+        """Validated X, y and weights: arrays as they are, files and chunks for as long as they are open.
 
-        Of Dask collections those rows where they are.
+        Rows of Dask collections stay where they are.
         """
         if is_dask(X):
             collections = read_collections(X, y, sample_weight)
@@ -211,8 +211,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             yield *self._validated_training(X, y, **checks), sample_weight
             return
         if y is not None or sample_weight is not None:
-            raise TypeError("Chunks bring their targets and weights with them; call fit(chunks).")
-        # Beside the inputs there are the basis, of nodes and links, the residual and the column at work.
+            raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
+        # In addition to the inputs: the basis (nodes and links), the residual and the open column.
         with opened(X, columns=self.max_nodes + X.n_features + 3) as rows:
             yield *self._validated_chunks(X, rows.X, rows.y, **checks), rows.sample_weight
 
@@ -223,7 +223,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if not checks.get("multi_output") and y.ndim == 2 and y.shape[1] == 1:
             y = y[:, 0]
         if isinstance(X, ScratchInputs):
-            # A few rows stand for all: their number of inputs and the type of their targets.
+            # A few rows represent all: their number of inputs and the type of their targets.
             few = min(len(y), 2)
             self._validated_training(X[:few], y[:few], **checks)
             y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
@@ -234,16 +234,16 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return X, y
 
     def _validated_collections(self, collections: Collections, **checks) -> None:
-        """As :meth:`_validated_training`; the rows were checked as they were read, two others stand for them."""
+        """As :meth:`_validated_training`; the rows were checked as they were read, and two others represent them."""
         self._check_names(collections.names)
         self._validated_training(np.zeros((2, collections.n_features)), np.arange(2.0), **checks)
         if collections.names is not None:
             self.feature_names_in_ = collections.names
 
     def _check_names(self, names: np.ndarray | None) -> None:
-        """Refuse other columns than those of a network that is continued, and forget them for now.
+        """Reject columns other than those of a network that is continued, and forget their names for now.
 
-        Arrays have no names, and would be warned about.
+        Arrays have no names, for which scikit-learn would warn.
         """
         known = self.__dict__.pop("feature_names_in_", None)
         if self._is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
@@ -262,7 +262,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return getattr(DaskData, kind)(rows)
 
     def _is_continued(self) -> bool:
-        """Whether this fit goes on with the network of the one before."""
+        """Whether this fit continues the network of the previous one."""
         return self.warm_start and hasattr(self, "network_")
 
     def _fit_network(self, data: TrainingData) -> None:
@@ -327,7 +327,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         seed: int,
         checkpoint: Checkpoint | None,
     ) -> str:
-        """Take every step, showing progress, saving and calling back; return why growth ended."""
+        """Run every step, with progress, checkpoints and callbacks; return why growth ended."""
         progress, listener = Progress(type(self).__name__, self.max_nodes, self.verbose), current_listener()
         context = self._init_callback_context(max_subtasks=self.max_nodes)
         state = {"estimator": self, "X": data.X, "y": data.y, "metadata": {"sample_weight": data.sample_weight}}
@@ -355,7 +355,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return reason
 
     def _fitted_attributes(self, training: Training, seed: int) -> dict:
-        """What an estimator that stopped at this moment would have learnt."""
+        """What an estimator that stopped now would have learnt."""
         network, history = training.network(), training.history
         return {
             "network_": network,
@@ -366,7 +366,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         }
 
     def _parts(self, data: TrainingData) -> Parts:
-        """What the network is made of; as far as possible that of the network that is continued, if any."""
+        """The parts of the network; as far as possible those of the network that is continued, if any."""
         if self._is_continued():
             earlier = self.network_
             layer, inputs, outputs = earlier.layer, earlier.inputs, earlier.outputs
@@ -384,16 +384,16 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         )
 
     def _check_continued(self, data: TrainingData) -> None:
-        """Refuse what cannot go on."""
+        """Reject what cannot be continued."""
         network = self.network_
         grown = (network.n_outputs, network.activation, network.inputs.name)
         if grown != (data.n_outputs, resolve_activation(self.activation), self._setting("scaling")):
             raise ValueError(
                 "warm_start=True continues a network with the same number of outputs, the same activation and the same "
-                "scaling (which may go with the configuration); use warm_start=False to start anew."
+                "scaling (which may depend on the configuration); use warm_start=False to start again."
             )
         if self.max_nodes < network.n_nodes:
             raise ValueError(
                 f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
-                "give at least as many, or warm_start=False."
+                "increase max_nodes, or use warm_start=False."
             )

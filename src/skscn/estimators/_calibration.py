@@ -1,18 +1,18 @@
 """From least-squares outputs to class probabilities.
 
-Trained on class indicators, the outputs f_k(x) estimate P(k|x), but may be negative and may be too sure or not sure
-enough. Probabilities are p_k ∝ s(f_k)^γ with a smooth floor s(f) = (f + √(f² + 4ε²))/2, perhaps mixed with equal
-probabilities. The order of the classes stays as it was.
+Trained on class indicators, the outputs f_k(x) estimate P(k|x), but may be negative and over- or underconfident.
+Probabilities are p_k ∝ s(f_k)^γ with a smooth floor s(f) = (f + √(f² + 4ε²))/2, possibly mixed with equal
+probabilities. The ranking of the classes does not change.
 
-γ and ε minimise the log loss of the leave-one-out outputs, which growth leaves at no further cost. Where those are all
-right, the minimum is at a γ that makes every probability 0 or 1, and even where they are not, they are optimistic,
-because the nodes were selected on all rows. What allows for that depends on how the network is used:
+γ and ε minimise the log loss of the leave-one-out outputs, which growth provides at no extra cost. If those are all
+correct, the minimum is at a γ that makes every probability 0 or 1, and even if they are not, they are optimistic,
+because the nodes were selected on all rows. The correction for that depends on how the network is used:
 
 - one network on its own learns from smoothed labels, as in Platt scaling: with n rows and K classes a row counts as
   one of its own class with weight n/(n + K), and otherwise as a draw from the class frequencies. No probability then
   gains from being far below 1/(n + K);
-- networks that are averaged disagree where they are unsure, so each of them learns from the labels as they are; its
-  probabilities are mixed with equal ones, the more the more nodes there are for each row.
+- networks that are averaged disagree where they are uncertain, so each of them learns from the unsmoothed labels; its
+  probabilities are mixed with equal ones, with a share that increases with the number of nodes per row.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from skscn.kernels import blocks
 
 _FLOORS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3)
 _LARGEST_EXPONENT = 30.0
-# Rows that are enough to choose two numbers.
+# Number of rows that is enough to choose two numbers.
 ENOUGH_ROWS = 10_000
 
 
@@ -67,7 +67,7 @@ def averaged() -> Iterator[None]:
 def calibrate(
     outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, nodes: int
 ) -> Calibration:
-    """The calibration of lowest log loss for leave-one-out outputs (n, classes) and numbers of the true classes.
+    """The calibration with the lowest log loss for leave-one-out outputs (n, classes) and indices of the true classes.
 
     Parameters
     ----------
@@ -105,7 +105,7 @@ def _fit_exponent(
 
 
 def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
-    """log s(f); for f < 0 the sum f + √(f² + 4ε²) cancels, and 4ε²/(√(f² + 4ε²) + |f|) is the same number."""
+    """log s(f); for f < 0 the sum f + √(f² + 4ε²) cancels, so the equal 4ε²/(√(f² + 4ε²) + |f|) is used."""
     outputs = np.clip(outputs.astype(np.float64), -1e300, 1e300)
     positive = np.log(np.hypot(outputs, 2.0 * floor) + np.abs(outputs))
     return np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)

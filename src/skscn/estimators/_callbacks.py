@@ -1,4 +1,4 @@
-"""scikit-learn's callbacks where the installed version has them (1.9 and later); without effect where it has not."""
+"""scikit-learn's callbacks, if the installed version has them (1.9 and later); otherwise without effect."""
 
 try:
     from sklearn.callback import CallbackSupportMixin

@@ -1,7 +1,7 @@
-"""Checkpoints: what a growing network needs to go on after its process has died, in one file.
+"""Checkpoints: what a growing network needs to continue after its process has died, in one file.
 
-The file holds the nodes in their order, the history, the seed, the parameters and a fingerprint of the data. Since the
-state of a network depends on its nodes alone, taking them in again leads to the same final network, bit for bit.
+The file contains the nodes in their order, the history, the seed, the parameters and a fingerprint of the data. Since
+the state of a network depends only on its nodes, adding them again leads to the same final network, bit for bit.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from skscn.locks import locked
 
 # Seconds between two writes.
 _EVERY = 1.0
-# Parameters on which the network does not depend.
+# Parameters that do not affect the network.
 _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
 
 class CheckpointError(ValueError):
-    """A checkpoint that is damaged, in use, or of other data or parameters."""
+    """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
 
 
-_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start anew")
+_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """Weights and biases of the nodes of a network in the making, its history, and its seed."""
+    """Weights and biases of the nodes of a growing network, its history, and its seed."""
 
     weights: np.ndarray
     biases: np.ndarray
@@ -49,24 +49,24 @@ class Saved:
 
 
 class Checkpoint:
-    """A file that a growing network is kept in.
+    """A file in which a growing network is kept.
 
     Parameters
     ----------
     path : path-like
     origin : dict of str to str
-        What the network comes from; a checkpoint of another origin is refused.
+        What the network depends on; a checkpoint with a different origin is rejected.
     """
 
     def __init__(self, path: str | os.PathLike, origin: dict[str, str]):
         self.path, self.origin = Path(path), origin
-        # A file that is something else must not be written over, also where nothing is read from it.
+        # A file that is not a checkpoint must not be overwritten, even if nothing is read from it.
         if self.path.exists():
             read_header(self.path, _KIND)
         self._written, self._warned = monotonic(), False
 
     def load(self) -> Saved | None:
-        """What was saved, or None where there is no file yet."""
+        """The saved state, or None if there is no file yet."""
         if not self.path.exists():
             return None
         about, arrays = read_archive(self.path, _KIND)
@@ -84,15 +84,15 @@ class Checkpoint:
             if origin.get(name) != self.origin.get(name)
         ]
         if origin.get("data") != self.origin["data"]:
-            differences.append("the training rows are others")
+            differences.append("the training rows are different")
         if differences:
             raise CheckpointError(
                 f"{self.path} is the checkpoint of another fit: {'; '.join(differences)}. Give another path, or delete "
-                "the file to start anew."
+                "the file to start again."
             )
 
     def note(self, training: Training, seed: int) -> None:
-        """Save, unless that was done a moment ago."""
+        """Save, unless that was done only recently."""
         if monotonic() - self._written >= _EVERY:
             self.save(training, seed)
 
@@ -107,11 +107,11 @@ class Checkpoint:
         self._written = monotonic()
 
     def _warn(self, error: OSError) -> None:
-        """Say once that a crash would lose what has grown; growth itself needs no file."""
+        """Warn once that a crash would lose the nodes so far; growth itself needs no file."""
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"The checkpoint {error} The fit goes on without it, and tries again from time to time.",
+                f"The checkpoint {error} The fit continues without it, and tries again from time to time.",
                 RuntimeWarning,
                 stacklevel=2,
             )
@@ -121,7 +121,7 @@ class Checkpoint:
 def opened_checkpoint(estimator, data: TrainingData) -> Iterator[Checkpoint | None]:
     """The checkpoint of an estimator that is about to be fitted on these rows, if it has one.
 
-    That it can be written is tried before growth; other fits are kept from it for as long as it is open.
+    Whether it can be written is tested before growth; other fits cannot use it for as long as it is open.
     """
     if estimator.checkpoint is None:
         yield None
@@ -129,7 +129,7 @@ def opened_checkpoint(estimator, data: TrainingData) -> Iterator[Checkpoint | No
     path = Path(estimator.checkpoint).expanduser()
     check_writable(path)
     in_use = CheckpointError(
-        f"{path} is the checkpoint of another fit that is running; wait for it, or give another path."
+        f"{path} is the checkpoint of another fit that is still running; wait for it, or give another path."
     )
     with locked(path, in_use):
         yield Checkpoint(path, _origin(estimator, data))
@@ -146,7 +146,7 @@ def _origin(estimator, data: TrainingData) -> dict[str, str]:
 
 
 def _description(value) -> str:
-    """A string that is the same in another process: without the addresses that functions and objects show."""
+    """A string that is the same in another process: without the memory addresses of functions and objects."""
     if isinstance(value, Activation):
         return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"
     if isinstance(value, Configuration):

@@ -15,8 +15,9 @@ from skscn.estimators._training import Training
 @document(
     summary="Classification with a stochastic configuration network, trained on class indicators.",
     story="""
-A network of one hidden layer that builds itself: it draws random hidden nodes in scopes small and large, keeps the best
-one that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
+the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
+weights are re-evaluated.
 """,
     attributes="""
 classes_ : ndarray
@@ -44,12 +45,12 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, Chunks, or Dask array or dataframe
             A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
-            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files. Dask collections
+            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
             stay on their workers.
         y : array-like of shape (n_samples,)
-            Labels of any type; with a path or a Dask dataframe the name of the target column, nothing with Chunks.
+            Labels; the name of the target column with a path or a Dask dataframe, nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out. With a Dask dataframe also the name of a column.
+            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
 
         Returns
         -------
@@ -65,9 +66,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     def _check_classes(self, classes: np.ndarray | None) -> None:
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
+            raise ValueError(f"A classifier needs at least two classes; y has only one: {classes[0]}.")
         if self._is_continued() and not np.array_equal(classes, self.classes_):
-            raise ValueError("warm_start=True continues a network for the same classes; y holds others.")
+            raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
     def _fitted_attributes(self, training: Training, seed: int) -> dict:
         settled = training.settled()
@@ -120,7 +121,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
     @lazily
     def decision_function(self, X):
-        """Give the network's outputs: the larger, the more that class; above 0 the second, where there are two.
+        """Return the network's outputs: larger for more likely classes; with two classes, above 0 for the second.
 
         Parameters
         ----------

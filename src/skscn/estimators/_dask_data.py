@@ -1,4 +1,4 @@
-"""Training rows of Dask collections: what ``fit`` asks of them is found on the workers."""
+"""Training rows of Dask collections: what ``fit`` needs from them is computed on the workers."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from skscn.rows.dask import DaskRows
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
-# Into how many steps a range of numbers is cut in one search for quantiles: after 8 of them a float64 is found.
+# Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
 _STEPS = 256
 
 
 class DaskData(TrainingData):
-    """Rows in :class:`~skscn.rows.dask.Parts`; the driver holds what does not grow with them."""
+    """Rows in :class:`~skscn.rows.dask.Parts`; the driver keeps only what does not grow with them."""
 
     sample_weight = None
 
@@ -67,7 +67,7 @@ class DaskData(TrainingData):
         found = np.concatenate(collections.blocks.map(_classes_in, largest))
         check_labels(found)
         classes = np.unique(found)
-        # As if there were several rows of each, for which scikit-learn does not ask whether they are classes at all.
+        # As if there were several rows per class, so that scikit-learn does not warn that they may not be classes.
         check_classification_targets(np.tile(classes, 3))
         parts = _prepared(collections, partial(_indicated, classes=classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
@@ -97,7 +97,7 @@ class DaskData(TrainingData):
         if self.shape[0] > MANY_ROWS:
             raise ValueError(
                 f"Rows are held out by their numbers, which for {self.shape[0]} rows are too many for the driver; use "
-                'early_stopping="gcv", which needs no rows of its own, or "auto", which does so by itself.'
+                'early_stopping="gcv", which holds out no rows, or "auto", which selects it.'
             )
 
     def take(self, rows: np.ndarray) -> ArrayData:
@@ -135,12 +135,12 @@ class DaskData(TrainingData):
         return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
-        """The rows for growth, targets scaled; the cluster says how many work at a time."""
+        """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
         shape = (*self.shape, self.n_outputs)
         return DaskRows(self.parts, shape, outputs=outputs, layer=layer, scaling=scaling)
 
     def fingerprint(self) -> str:
-        """The same for the same rows, wherever they are."""
+        """A fingerprint that is the same for the same rows, wherever they are."""
         sums = self.parts.map_with_starts(_fingerprint)
         return described(np.sum(sums, axis=0), self.shape, self._dtype, self.classes)
 
@@ -149,14 +149,14 @@ class DaskData(TrainingData):
 
 
 def _prepared(collections: Collections, make_targets) -> Parts:
-    """Parts with targets and with the weights that count; rows of weight 0 are left out."""
+    """Parts with targets and effective weights, without the rows of weight 0."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
     dtype = np.result_type(*types)
     largest = _largest_weight(blocks)
     counted = blocks.total(_weight_count, largest) if weighted[0] else None
     parts = blocks.changed_with_starts(_part, make_targets, dtype, largest, counted)
-    # The parts hold all that is needed of them.
+    # The parts contain all that is needed from them.
     blocks.values.clear()
     return parts
 
@@ -175,7 +175,7 @@ def _target_kind(block: Block) -> tuple[tuple, np.dtype]:
 
 def _classes_in(block: Block, largest: float) -> np.ndarray:
     if block.y.ndim != 1 and block.y.shape[1:] != (1,):
-        raise ValueError(f"y must have one column of classes, not the shape {block.y.shape}.")
+        raise ValueError(f"y must have one column of classes, but it has shape {block.y.shape}.")
     check_labels(block.y)
     return np.unique(block.y.reshape(-1)[_weights(block) / largest > 0.0])
 
@@ -207,7 +207,7 @@ def _part(block: Block, start: int, make_targets, dtype: np.dtype, largest: floa
 
 def _numbers(y: np.ndarray) -> np.ndarray:
     if y.dtype.kind not in "biufO":
-        raise ValueError(f"The target holds values of type {y.dtype}, not numbers; use a classifier for classes.")
+        raise ValueError(f"The target has values of type {y.dtype}, not numbers; use a classifier for classes.")
     return (y[:, np.newaxis] if y.ndim == 1 else y).astype(np.float64)
 
 
@@ -232,7 +232,7 @@ def _fingerprint(part: Part, start: int) -> np.ndarray:
 
 
 class _Statistics:
-    """Column by column, of inputs or targets; exact but for the order of adding up."""
+    """Column by column, of inputs or targets; exact up to the order of summation."""
 
     def __init__(self, parts: Parts, values_of, dtype: np.dtype):
         self.parts, self.values_of, self.dtype = parts, values_of, dtype
@@ -250,10 +250,10 @@ class _Statistics:
         return mean, self.parts.total(_moment, self.values_of, mean, 2) / total
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """The smallest value below or at which lies each share of the weight: a search of the order of all numbers.
+        """For each share, the smallest value at or below which that share of the weight lies, by a search.
 
-        Every step cuts the range in which each quantile lies by a factor, whatever the numbers; of each range only
-        the weights below its cuts come to the driver.
+        Every step narrows the range of each quantile by a fixed factor, whatever the numbers; only the weights below
+        the cuts of each range are sent to the driver.
         """
         ordered = self.parts.changed(_ordered, self.values_of)
         total = ordered.total(_ordered_weight)
@@ -267,13 +267,13 @@ class _Statistics:
             first = (below < wanted).sum(axis=0)
             begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])
             highs = np.take_along_axis(ends, first[np.newaxis], axis=0)[0]
-            # Rounding of weights may leave the last share just out of reach.
+            # Because of rounding, the weights may not quite reach the last share.
             lows = np.minimum(np.take_along_axis(begins, first[np.newaxis], axis=0)[0], highs)
         return _value(lows).astype(self.dtype)
 
 
 class _Ordered(NamedTuple):
-    """Each column of some rows in the order of its numbers, as whole numbers, and the weight up to each place."""
+    """Each column of some rows sorted, as integers, and the cumulative weight up to each place."""
 
     X: np.ndarray
     weights: np.ndarray
@@ -313,15 +313,15 @@ def _below(ordered: _Ordered, cuts: np.ndarray) -> np.ndarray:
 
 
 def _cuts(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
-    """Cuts from ``lows`` on and below ``highs``, of equal distance; all whole numbers where they are few."""
+    """Equally spaced cuts from ``lows`` up to below ``highs``; all integers if there are few."""
     steps = np.arange(1, _STEPS, dtype=np.uint64).reshape(-1, 1, 1)
     whole, rest = np.divmod(highs - lows, np.uint64(_STEPS))
     return lows + whole * steps + rest * steps // np.uint64(_STEPS)
 
 
 def _order(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the order of the float64 values, each next to the next."""
-    # Adding 0 makes −0 and 0 one.
+    """Integers in the order of the float64 values, consecutive for neighbouring values."""
+    # Adding 0 turns −0 into 0.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
     negative = bits >> np.uint64(63) == 1
     return np.where(negative, ~bits, bits | np.uint64(1 << 63))

@@ -1,4 +1,4 @@
-"""Validated training rows, as ``fit`` asks for them; here of arrays, in ``_dask_data.py`` of Dask collections."""
+"""Validated training rows, as ``fit`` needs them: arrays here, Dask collections in ``_dask_data.py``."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from skscn.layers import Layer
 from skscn.rows import StretchedRows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
-# Whole weights beyond this on average weigh rows rather than count them.
+# Integer weights with a larger mean than this are treated as weights rather than counts of rows.
 _LARGEST_MEAN_COUNT = 10
-# Rows that are fingerprinted at a time.
+# Number of rows that are fingerprinted at a time.
 _BLOCK = 65536
 
 
@@ -32,7 +32,7 @@ class TrainingData(ABC):
     classes : ndarray or None
         The classes, if the targets are indicators of them.
     single_output : bool
-        Whether predictions shall be one-dimensional.
+        Whether predictions are one-dimensional.
     single_precision : bool
         Whether targets fit in float32.
     """
@@ -69,7 +69,7 @@ class TrainingData(ABC):
 
     @abstractmethod
     def keep(self, rows: np.ndarray) -> TrainingData:
-        """These rows, rising, where all rows are."""
+        """These rows, in increasing order, kept where all rows are."""
 
     @abstractmethod
     def scale_inputs(self, name: str | None) -> InputScaling:
@@ -89,12 +89,12 @@ class TrainingData(ABC):
 
     @abstractmethod
     def fingerprint(self) -> str:
-        """The same for the same rows, wherever they are."""
+        """A fingerprint that is the same for the same rows, wherever they are."""
 
 
 @dataclass(frozen=True, eq=False)
 class ArrayData(TrainingData):
-    """Rows in arrays: inputs, targets of shape (N, m), the numbers of the rows in what the user gave, weights."""
+    """Rows in arrays: inputs, targets of shape (N, m), the row numbers in the user's data, weights."""
 
     X: Any
     targets: np.ndarray
@@ -181,7 +181,7 @@ class ArrayData(TrainingData):
         )
 
     def fingerprint(self) -> str:
-        """The same for the same rows, wherever they are."""
+        """A fingerprint that is the same for the same rows, wherever they are."""
         parts = [fingerprint(x, t, p, start) for start, x, t, p in self._blocks()]
         return described(np.sum(parts, axis=0), self.shape, self.X.dtype, self.classes)
 
@@ -206,9 +206,9 @@ def labels_of(targets: np.ndarray) -> np.ndarray:
 
 
 def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
-    """X, y, the weights and the numbers of those rows that count: those of positive weight.
+    """X, y, the weights and the numbers of the rows of positive weight.
 
-    Whole numbers that are small on average are numbers of equal rows, in units of their greatest common divisor; other
+    Integers that are small on average are counts of equal rows, in units of their greatest common divisor; other
     weights are scaled to a mean of about 1. So the unit of the weights does not matter.
     """
     numbers = np.arange(X.shape[0])
@@ -227,24 +227,24 @@ def largest_weight(ranges: list[tuple[float, float]]) -> float:
     """The largest weight, from the smallest and the largest of parts of the rows."""
     smallest, largest = min(low for low, _ in ranges), max(high for _, high in ranges)
     if smallest < 0 or largest <= 0:
-        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
+        raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
     return float(largest)
 
 
 @dataclass(frozen=True)
 class WeightCount:
-    """How sample weights are to be understood; what parts of the rows say of it can be added.
+    """How sample weights are interpreted; the values of parts of the rows can be added.
 
     Attributes
     ----------
     rows : int
-        Rows that count.
+        Rows of positive weight.
     relative : float
         The sum of their weights relative to the largest, so that it cannot overflow.
     whole : float
-        The sum of the weights, if they are whole numbers; else infinity.
+        The sum of the weights, if they are integers; else infinity.
     divisor : int
-        Their greatest common divisor, if they are whole numbers.
+        Their greatest common divisor, if they are integers.
     """
 
     rows: int
@@ -254,7 +254,7 @@ class WeightCount:
 
     @classmethod
     def of(cls, weights: np.ndarray, largest: float) -> WeightCount:
-        """Of some weights; those that are 0 relative to the largest do not count."""
+        """For some weights; those that are 0 relative to the largest are ignored."""
         relative = weights / largest
         weights, relative = weights[relative > 0.0], relative[relative > 0.0]
         if largest >= 2**53 or (weights != np.rint(weights)).any():
@@ -263,15 +263,15 @@ class WeightCount:
         return cls(len(weights), float(relative.sum()), float(weights.sum()), divisor)
 
     def __add__(self, other: WeightCount) -> WeightCount:
-        """Of two sets of rows together."""
+        """For two sets of rows together."""
         divisor = int(np.gcd(self.divisor, other.divisor))
         return WeightCount(self.rows + other.rows, self.relative + other.relative, self.whole + other.whole, divisor)
 
     def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
-        """Numbers of equal rows, or weights with a mean of about 1."""
+        """Counts of equal rows, or weights with a mean of about 1."""
         if self.whole < 2**53 and self.whole <= _LARGEST_MEAN_COUNT * self.divisor * self.rows:
             return weights / self.divisor
-        # The mean as it comes out in whatever order the rows are added up.
+        # Rounded, so that the mean does not depend on the order of summation.
         return weights / largest / rounded(self.relative / self.rows)
 
 

@@ -1,4 +1,4 @@
-"""Each training row once, whatever the order and however often it was given."""
+"""Each distinct training row once, whatever the order and however often it was given."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Rows, each once, with the sum of the weights of its twins; and which of them each row as given is."""
+    """Distinct rows, each with the total weight of its copies, and the index of the distinct row of each given row."""
 
     X: np.ndarray
     y: np.ndarray
@@ -20,17 +20,17 @@ class DistinctRows:
 
 
 def checked_weights(sample_weight, X) -> np.ndarray:
-    """Weights of all rows; 1 where none were given."""
+    """Weights of all rows; 1 if none were given."""
     sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
     largest = sample_weight.max()
     if (sample_weight < 0).any() or largest == 0:
-        raise ValueError("sample_weight must hold numbers of at least 0, not all of them 0.")
-    # Counts stay as they are; what is too large for a count could overflow when summed.
+        raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
+    # Counts stay unchanged; weights too large for counts could overflow when summed.
     return sample_weight / largest if largest > 2**53 else sample_weight
 
 
 def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
-    """Each row once; numbers are y as numbers. Rows come in an order of their own, whatever order they are given in."""
+    """Each distinct row once; numbers are y as numbers. The order of the result does not depend on that of the rows."""
     columns = numbers.reshape(len(y), -1)
     constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)
     fingerprints = _hash(columns, constants[: columns.shape[1]]) + _hash(X, constants[columns.shape[1] :])
@@ -39,9 +39,9 @@ def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarr
 
 
 def _hash(rows, constants: np.ndarray) -> np.ndarray:
-    """A 64-bit number for each row, the same for equal rows, dense or sparse; for 10⁶ others it differs but for 3e-8.
+    """A 64-bit hash of each row, the same for equal rows, dense or sparse; 10⁶ others collide with probability 3e-8.
 
-    Whole-number arithmetic wraps, so the sums are exact in any order; a 0 adds nothing.
+    Integer arithmetic wraps, so the sums are exact in any order; a 0 adds nothing.
     """
     if sparse.issparse(rows):
         rows = rows.copy()

@@ -1,4 +1,4 @@
-"""One text for each parameter and attribute; an estimator's documentation is put together from its signature."""
+"""One description for each parameter and attribute; an estimator's docstring is assembled from its signature."""
 
 import inspect
 from textwrap import indent
@@ -53,7 +53,7 @@ _PARAMETERS = {
     ),
     "scaling": (
         '{"minmax", "robust", "standard", "quantile", "auto"} or None',
-        "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], outliers to the edge;\n"
+        "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], with outliers clipped;\n"
         "to mean 0 and standard deviation 1; to quantiles of the training rows; or not at all.\n"
         '"auto" follows the configuration. The target is scaled to [0, 1].',
     ),
@@ -79,7 +79,7 @@ _PARAMETERS = {
         "path or None",
         "A file in which the growing network is saved about once a second. `fit` with the same path, data and\n"
         "parameters continues from there, for instance after a crash, and ends with the same network. If it cannot be\n"
-        "written any more, `fit` warns once and goes on; a second `fit` at the same time is refused.",
+        "written any more, `fit` warns once and continues; a second `fit` at the same time is refused.",
     ),
     "n_jobs": ("int or None", "Threads; None means 1, −1 all processors. The network does not depend on it."),
     "random_state": (

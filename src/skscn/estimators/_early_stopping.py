@@ -1,4 +1,4 @@
-"""Early stopping: readers of growth's steps that watch the error on rows held out, or a criterion in its place."""
+"""Early stopping: monitors of growth that follow the error on held-out rows, or a criterion instead."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -12,14 +12,14 @@ from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import InputScaling
 
-# Which rows early stopping holds out: drawn at random, or the last ones, where rows are in order of time.
+# Which rows early stopping holds out: drawn at random, or the last ones, for rows in order of time.
 HELD_OUT = ("random", "last")
 
 
 def split_rows(
     n_rows: int, fraction: float, labels: np.ndarray | None, seed: int, which: str = "random"
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to train on and of those held out; each class in both where its rows allow."""
+    """Numbers of the rows to train on and of those held out; each class is in both if it has enough rows."""
     held_out = max(1, round(fraction * n_rows))
     if n_rows - held_out < 1:
         raise ValueError(
@@ -41,19 +41,19 @@ def split_rows(
 
 
 def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
-    """The first row to hold out: after the first row of every class, so that training knows them all."""
+    """The first row to hold out: after the first row of every class, so that training sees all of them."""
     if labels is not None:
         begin = max(begin, int(np.unique(labels, return_index=True)[1].max()) + 1)
     return min(begin, n_rows - 1)
 
 
 class Watch(ABC):
-    """A reader of growth that knows with how many nodes the network was best.
+    """Monitors growth and records with how many nodes the network was best.
 
     Parameters
     ----------
     patience : int
-        n_iter_no_change, steps without improvement before :attr:`exhausted` turns true.
+        n_iter_no_change, steps without improvement before :attr:`exhausted` becomes true.
     """
 
     def __init__(self, patience: int):
@@ -66,11 +66,11 @@ class Watch(ABC):
         return self.waited >= self.patience
 
     def begin(self, linear: Nodes, output_weights: OutputWeights, rows: Rows) -> None:
-        """Look at the network without any node but its linear columns."""
+        """Evaluate the network with only its linear columns."""
         self.best, _ = self._judge(linear, output_weights, rows)
 
     def observe(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
-        """Look at the network with these nodes as well; return its validation RMSE, or NaN."""
+        """Evaluate the network with these nodes added; return its validation RMSE, or NaN."""
         value, validation_rmse = self._judge(nodes, output_weights, rows)
         if value < self.best:
             self.best_nodes, self.best, self.waited = output_weights.nodes, value, 0
@@ -80,17 +80,17 @@ class Watch(ABC):
 
     @abstractmethod
     def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        """What is to be small, and the validation RMSE or NaN, with these columns as well."""
+        """The quantity to minimise, and the validation RMSE or NaN, with these columns added."""
 
 
 class Validation(Watch):
-    """The error on rows held out.
+    """The error on held-out rows.
 
     Parameters
     ----------
     patience : int
     X, targets, sample_weight
-        The rows held out; targets scaled.
+        The held-out rows; targets scaled.
     scaling
         As for the training rows.
     """
@@ -119,7 +119,7 @@ class Validation(Watch):
         return rmse, rmse
 
     def _reserve(self, size: int) -> None:
-        """Make room for that many columns, and some more."""
+        """Reserve space for this number of columns, and some more."""
         if size > self._columns.shape[1]:
             columns = np.empty((len(self._columns), 2 * size), order="F")
             columns[:, : self._size] = self._columns[:, : self._size]
@@ -127,13 +127,13 @@ class Validation(Watch):
 
 
 class Criterion(Watch):
-    """A criterion on the training rows, which makes up for the degrees of freedom that the nodes have used.
+    """A criterion on the training rows, corrected for the degrees of freedom that the nodes have used.
 
     Parameters
     ----------
     patience : int
     degrees_per_node : float
-        What a node costs, beside its output weight also for having been searched for.
+        Degrees of freedom of a node: for its output weight, and for having been searched for.
     factor : callable
         Maps the number of rows N and the degrees of freedom to the factor by which the root mean squared error is too
         small.

@@ -1,10 +1,10 @@
-"""Ensembles of growing networks: members that see other rows, columns or draws, and what each of them has not seen.
+"""Ensembles of growing networks: members with different rows, columns or draws, and the rows unseen by each.
 
 Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
-of the rows does not matter, and no twin of a row that a member must not have seen is among those it was grown on.
+of the rows does not matter, and a member is never grown on a copy of a row that is out of bag for it.
 
-With validation="last" rows are in order of time and stay as they are. A member is grown on rows up to a moment of its
-own, and only later rows are out of bag.
+With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
+time, and only later rows are out of bag.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ from skscn.rows._masked import refuse_masked
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
-# Networks that learn the size of the out-of-bag residuals, each without its part of the rows; below so many rows there
-# is little to learn.
+# Networks that learn the size of the out-of-bag residuals, each without its part of the rows; and the number of rows
+# below which there is little to learn.
 _SCALE_FOLDS = 5
 _ROWS_FOR_SCALE = 50
 # With validation="last" a member holds out between half and one and a half times its validation_fraction.
 _SHARES_HELD_OUT = (0.5, 1.5)
-# Rows that members predict at a time.
+# Number of rows that members predict at a time.
 _BLOCK = 8192
 
 
@@ -67,7 +67,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         "random_state": ["random_state"],
         "verbose": ["verbose"],
     }
-    # What the ensemble combines: the method of a member that gives its share.
+    # What the ensemble combines: the name of the members' method.
     _response: str
 
     def __init__(
@@ -99,10 +99,10 @@ class _BaseEnsemble(BaseEstimator, ABC):
 
     @abstractmethod
     def _default_estimator(self) -> SCNRegressor | SCNClassifier:
-        """The member to use where the user gave none."""
+        """The default member."""
 
     def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray) -> OutOfBag:
-        """Grow the members, weigh them, and set what all ensembles have; targets and strata are of distinct rows."""
+        """Grow and weight the members, and set the common attributes; targets and strata are of the distinct rows."""
         estimator = self._member()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
@@ -128,7 +128,7 @@ class _BaseEnsemble(BaseEstimator, ABC):
         return out_of_bag
 
     def _member(self):
-        """The member to clone; it holds out rows as the ensemble does."""
+        """The member to clone, with the ensemble's way of holding out rows."""
         estimator = self._default_estimator() if self.estimator is None else self.estimator
         if estimator.validation != "random" and estimator.validation != self.validation:
             raise ValueError(
@@ -138,24 +138,24 @@ class _BaseEnsemble(BaseEstimator, ABC):
         return clone(estimator).set_params(validation=self.validation)
 
     def _rows(self, X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
-        """The rows to grow members on: each once, or, where their order counts, as they are."""
+        """The rows to grow members on: each distinct row once, or all rows if their order matters."""
         if self.validation == "last":
             return DistinctRows(X, y, sample_weight, np.arange(len(y)))
         return distinct_rows(X, y, numbers, sample_weight)
 
     def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> _Plan:
-        """A member's own draws. They come from its seed alone, so the first members do not depend on n_members."""
+        """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
         n_features = data.X.shape[1]
         size = max(1, round(self.max_features * n_features))
         features = np.sort(rng.choice(n_features, size, replace=False))
         counts = _bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
-        # Windows of different lengths make residuals at different distances from the training rows.
+        # Windows of different lengths give residuals at different distances from the training rows.
         stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
         return _Plan(number, seed, features, counts, stretch)
 
     def _follow(self, tasks) -> list:
-        """Grow members and tell who listens; no more are begun once they say so, and those that are done are kept.
+        """Grow members and notify the listener; when it asks to stop, no more are started and finished ones are kept.
 
         A member that was cut short is kept only if there is no other.
         """
@@ -166,13 +166,13 @@ class _BaseEnsemble(BaseEstimator, ABC):
         ended = False
         tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)
         try:
-            # Members come one by one, when the limit within _parallel is gone.
+            # Members arrive one by one, after the limit within _parallel has ended.
             with threadpool_limits(limits=1, user_api="blas"):
                 for member in self._parallel(tasks, return_as="generator_unordered", pre_dispatch="n_jobs"):
                     grown.append(member)
                     ended = listener.member(member[1], len(grown), self.n_members) or ended
         except (KeyboardInterrupt, BrokenExecutor):
-            # Whatever has stopped the processes, what they had finished is here.
+            # Whatever has stopped the processes, their finished members are available.
             if not listener.stopped():
                 raise
         if not grown:
@@ -180,13 +180,13 @@ class _BaseEnsemble(BaseEstimator, ABC):
         return _finished(grown) if ended or listener.stopped() else sorted(grown, key=_number)
 
     def _parallel(self, tasks, **settings):
-        """Do the tasks in processes, unless the user has set another backend of joblib.
+        """Run the tasks in processes, unless the user has chosen another joblib backend.
 
-        Growth is many short NumPy calls, for which threads wait for each other. With configuration="ladder" on two
+        Growth is many short NumPy calls, in which threads wait for each other. With configuration="ladder" on two
         cores, 6 members of 1000 rows took 0.52 s one by one, 0.55 s in two threads and 0.37 s in two processes (1.5 s
         with their start); 4 members of 20000 rows and 15 nodes took 0.92 s, 0.68 s and 0.55 s.
         """
-        # Around all of them, since threads that each set and restore the limit of the process would undo each other's.
+        # Around all of them: threads that each set and restore the limit of the process would undo each other's.
         with threadpool_limits(limits=1, user_api="blas"):
             return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
 
@@ -197,15 +197,15 @@ class _BaseEnsemble(BaseEstimator, ABC):
             return equal
         if not out_of_bag.rows.size:
             raise ValueError(
-                'combination="nonnegative" weighs the members by their errors on out-of-bag rows, and there are none; '
+                'combination="nonnegative" weights the members by their errors on out-of-bag rows, and there are none; '
                 f'{_GET_OUT_OF_BAG_ROWS}, or combination="average".'
             )
         return nonnegative_weights(out_of_bag.errors(), equal)
 
     def _by_blocks(self, X, answer: Callable[..., tuple[np.ndarray, ...]]) -> tuple[np.ndarray, ...]:
-        """What a function makes of rows, arrays with one entry a row, called with a block of rows at a time.
+        """Apply a function that returns arrays with one entry per row, block by block.
 
-        So the answers of all members to all rows are never in memory at once.
+        So the predictions of all members for all rows are never in memory at once.
         """
         check_is_fitted(self, "members_")
         refuse_masked(X=X)
@@ -222,11 +222,11 @@ class _BaseEnsemble(BaseEstimator, ABC):
         return answers
 
     def _mean_and_spread(self, X) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean and standard deviation of what the members say about validated rows."""
+        """Weighted mean and standard deviation of the members' predictions for validated rows."""
         return _mean_and_spread(self._responses(X), self.weights_)
 
     def _responses(self, X) -> np.ndarray:
-        """What each member says about each of some validated rows: shape (n_members, n_samples, ...)."""
+        """The predictions of each member for validated rows: shape (n_members, n_samples, ...)."""
         return np.stack(
             [
                 getattr(member, self._response)(_columns(X, features))
@@ -236,43 +236,43 @@ class _BaseEnsemble(BaseEstimator, ABC):
 
 
 class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
-    """Regression with an ensemble of stochastic configuration networks, which knows how sure it is.
+    """Regression with an ensemble of stochastic configuration networks, with prediction intervals.
 
-    The members differ by their random draws, by the rows that early stopping holds out, and, if wanted, by bootstrap
+    The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
     have not seen them, are an honest estimate of the error.
 
     Parameters
     ----------
     estimator : SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None, default=None
-        What the members are; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are not used. Where there are too few rows to hold any out, a member does without
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
         early stopping.
     n_members : int, default=10
         Number of networks.
     bootstrap : bool, default=False
-        Whether each member gets rows drawn with replacement, as many as there are.
+        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement.
     max_features : float, default=1.0
         Share of the columns that each member gets, drawn without replacement; at least one column.
     combination : {"average", "nonnegative"}, default="average"
-        How members are weighed: all the same, or by weights of at least 0 with sum 1 that minimise the squared error
-        on out-of-bag rows.
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
+        out-of-bag rows.
     validation : {"random", "last"}, default="random"
         Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
-        grown on the rows up to a moment of its own, between half and one and a half times `validation_fraction` before
-        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals go by errors on
-        later rows than those that a member has learnt from.
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals are based on
+        errors on rows later than those that a member was trained on.
     n_jobs : int or None, default=None
         Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws; an int makes the ensemble the same in every call.
+        Seed of the draws; pass an int for reproducible results.
     verbose : int, default=0
-        1 and more shows how many members are done.
+        1 or more shows how many members are finished.
 
     Attributes
     ----------
     members_ : list of estimators
-        The networks. Unless validation="last" they were grown on the distinct rows in an order of their own, so use
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
         `out_of_bag_` rather than their `held_out_`.
     features_ : list of ndarray of int
         The columns of each member.
@@ -281,13 +281,13 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
     out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
         Which rows each member has not seen.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions by the members that have not seen a row; NaN where all have.
+        Predictions by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
-        R² of the predictions out of bag; NaN with less than two of them.
+        R² of the out-of-bag predictions; NaN with fewer than two of them.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
-        Names of the inputs, where X had them.
+        Names of the inputs, if X has them.
 
     Examples
     --------
@@ -321,7 +321,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out.
+            Weights of the rows; rows of weight 0 are ignored.
 
         Returns
         -------
@@ -355,8 +355,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             The weighted mean of the members' predictions.
         std : ndarray of the shape of y
-            Their standard deviation, if asked for. It says how much the members disagree and leaves out the noise of
-            the target; :meth:`predict_interval` has both.
+            Their standard deviation, if ``return_std``. It measures how much the members disagree, without the noise
+            of the target; :meth:`predict_interval` includes both.
         """
         mean, spread = self._by_blocks(X, self._mean_and_spread)
         return (mean, spread) if return_std else mean
@@ -370,11 +370,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
         wider.
 
-        Were the residuals those of one fixed model on new rows, the interval would hold the target with at least this
+        If the residuals were those of a fixed model on new rows, the interval would hold the target with at least this
         probability, on average over rows like the training rows, whatever their distribution (split conformal
         prediction). Here this is approximate. An out-of-bag prediction comes from some of the members and a new one
-        from all, which is allowed for by the members' variance; early stopping has chosen the number of nodes on some
-        of these rows, which is allowed for as one degree of freedom. In trials on unseen rows the mean coverage at
+        from all, which is corrected by the members' variance; early stopping has chosen the number of nodes on some
+        of these rows, which is counted as one degree of freedom. In trials on unseen rows the mean coverage at
         90 % was 88 to 92 %, and up to 98 % for few rows with hardly any noise, where members differ more than the
         target does. With several outputs the coverage is that of each of them.
 
@@ -406,7 +406,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         return self._by_blocks(X, interval)
 
     def _learn_interval(self, X, out_of_bag: OutOfBag) -> Conformal | None:
-        """What intervals need, from the out-of-bag rows."""
+        """The values that intervals need, from the out-of-bag rows."""
         rows, shares = out_of_bag.shares(self.weights_)
         if not rows.size:
             return None
@@ -424,12 +424,12 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
     def _fairness(
         self, sizes: np.ndarray, spread: np.ndarray, part: np.ndarray, sample_weight: np.ndarray
     ) -> np.ndarray:
-        """Factor of each out-of-bag residual that makes it one of the whole ensemble on new rows.
+        """Factor that converts each out-of-bag residual to one of the whole ensemble on new rows.
 
         With the variance V of one member, members with the shares w leave E e² = s² + V·Σw²; part is Σw² of the rows.
         """
         whole = float((self.weights_**2).sum())
-        # The spread has the ensemble's own mean taken out, which leaves 1 − Σw² of a member's variance.
+        # The spread is measured around the ensemble's own mean, which leaves 1 − Σw² of a member's variance.
         variance = np.average(spread**2, axis=0, weights=sample_weight) / max(1.0 - whole, 1e-12)
         total = np.average(sizes**2, axis=0, weights=sample_weight)
         rest = np.maximum(total - np.average(part * variance, axis=0, weights=sample_weight), 1e-12)
@@ -438,7 +438,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
         return np.sqrt(optimism * (rest + whole * variance) / (rest + part * variance))
 
     def _learn_sizes(self, X, sizes: np.ndarray, sample_weight: np.ndarray) -> tuple[list, np.ndarray]:
-        """Small networks for the size of the residual at x, and what those without a row say about it."""
+        """Small networks for the size of the residual at x, and their predictions for rows they were not grown on."""
         n_rows = len(sizes)
         if n_rows < _ROWS_FOR_SCALE:
             return [], np.zeros_like(sizes)
@@ -461,44 +461,44 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, _BaseEnsemble):
 class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
     """Classification with an ensemble of stochastic configuration networks.
 
-    The members differ by their random draws, by the rows that early stopping holds out, and, if wanted, by bootstrap
+    The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns; their probabilities are averaged. Rows that a member has not seen are *out of bag*; probabilities
     for them, from those members that have not seen them, are an honest estimate of the accuracy.
 
     Parameters
     ----------
     estimator : SCNClassifier or None, default=None
-        What the members are; None means ``SCNClassifier(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are not used. Where there are too few rows to hold any out, a member does without
+        The base estimator; None means ``SCNClassifier(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
         early stopping.
     n_members : int, default=10
         Number of networks.
     bootstrap : bool, default=False
-        Whether each member gets rows drawn with replacement, from each class as many as it has; so every member knows
+        Whether each member is grown on a bootstrap sample, drawn within each class, so that every member is trained on
         every class.
     max_features : float, default=1.0
         Share of the columns that each member gets, drawn without replacement; at least one column.
     combination : {"average", "nonnegative"}, default="average"
-        How members are weighed: all the same, or by weights of at least 0 with sum 1 that minimise the Brier score on
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the Brier score on
         out-of-bag rows.
     validation : {"random", "last"}, default="random"
         Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
-        grown on the rows up to a moment of its own, between half and one and a half times `validation_fraction` before
-        the end, and only later rows are out of bag. So `oob_score_` and `combination` go by later rows than those that
-        a member has learnt from.
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_` and `combination` are based on rows later than
+        those that a member was trained on.
     n_jobs : int or None, default=None
         Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Seed of the draws; an int makes the ensemble the same in every call.
+        Seed of the draws; pass an int for reproducible results.
     verbose : int, default=0
-        1 and more shows how many members are done.
+        1 or more shows how many members are finished.
 
     Attributes
     ----------
     classes_ : ndarray
         The classes.
     members_ : list of estimators
-        The networks. Unless validation="last" they were grown on the distinct rows in an order of their own, so use
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
         `out_of_bag_` rather than their `held_out_`.
     features_ : list of ndarray of int
         The columns of each member.
@@ -507,13 +507,13 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
     out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
         Which rows each member has not seen.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
-        Probabilities by the members that have not seen a row; NaN where all have.
+        Probabilities by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
-        Accuracy out of bag; NaN without such rows.
+        Accuracy of the out-of-bag predictions; NaN without any.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
-        Names of the inputs, where X had them.
+        Names of the inputs, if X has them.
 
     Examples
     --------
@@ -540,9 +540,9 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,)
-            Labels of any type.
+            Class labels.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out.
+            Weights of the rows; rows of weight 0 are ignored.
 
         Returns
         -------
@@ -555,10 +555,10 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES)
         check_classification_targets(y)
         sample_weight = checked_weights(sample_weight, X)
-        # A class that has rows of weight 0 only is none.
+        # A class with only rows of weight 0 is ignored.
         classes = np.unique(y[sample_weight > 0])
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y holds one class only: {classes[0]}.")
+            raise ValueError(f"A classifier needs at least two classes; y has only one: {classes[0]}.")
         _, numbers = np.unique(y, return_inverse=True)
         data = self._rows(X, y, numbers, sample_weight)
         indicators = data.y[:, np.newaxis] == classes
@@ -571,7 +571,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
     @lazily
     def predict(self, X):
-        """Predict the class of each row: the one of the highest probability.
+        """Predict the class of each row: the one with the highest probability.
 
         Parameters
         ----------
@@ -615,7 +615,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
 
     @lazily
     def decision_function(self, X):
-        """Give log odds of the second class, where there are two; else the probabilities.
+        """Return the log odds of the second class if there are two classes, else the probabilities.
 
         Parameters
         ----------
@@ -647,7 +647,7 @@ class _Plan:
 
 
 def _bootstrap_counts(strata: np.ndarray, counts_at_all: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """How often each row is drawn when each stratum is drawn from with replacement, as often as it has rows."""
+    """How often each row is drawn in a bootstrap sample within each stratum."""
     counts = np.zeros(len(strata))
     for stratum in np.unique(strata[counts_at_all]):
         rows = np.flatnonzero(counts_at_all & (strata == stratum))
@@ -660,7 +660,7 @@ def _number(grown: tuple) -> int:
 
 
 def _finished(grown: list[tuple]) -> list[tuple]:
-    """Those that were not cut short, in their order; the first one where all were."""
+    """The members that were not cut short, in their order; the first one if all were."""
     grown = sorted(grown, key=_number)
     return [one for one in grown if one[1].stop_reason_ != "callback"] or grown[:1]
 
@@ -674,13 +674,13 @@ def _grow_member(
     response: str,
     elsewhere: Listener | None,
 ) -> tuple:
-    """The number of a member, the member itself, what it says about all rows, and which of them it has not seen."""
+    """The number of a member, the member itself, its predictions for all rows, and which of them it has not seen."""
     weights = sample_weight if plan.counts is None else sample_weight * plan.counts
     member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
     if member.checkpoint is not None:
-        # Each member has a file of its own.
+        # Each member has its own file.
         member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
-    # At most half of the way from the share that was asked for to all rows.
+    # At most halfway from the requested share to all rows.
     share = member.validation_fraction
     member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
     n_rows = np.count_nonzero(weights)
@@ -688,7 +688,7 @@ def _grow_member(
     if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:
         member.set_params(early_stopping=False)
     X = _columns(X, plan.features)
-    # Sums in BLAS depend on its threads, of which a worker process may have more than this one.
+    # Sums in BLAS depend on the number of threads, which may be larger in a worker process than here.
     with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere), averaged():
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
@@ -696,7 +696,7 @@ def _grow_member(
 
 
 def _unseen(member, weights: np.ndarray) -> np.ndarray:
-    """Which rows are out of bag: those that the member was not grown on, in order of time only those that are later."""
+    """Which rows are out of bag: those that the member was not grown on; in a series, only those that are later."""
     unseen = weights == 0
     unseen[member.held_out_] = True
     if member.validation == "last":
@@ -718,7 +718,7 @@ def _refuse_chunks(X) -> None:
 
 
 def _columns(X, features: np.ndarray):
-    """These columns; X itself, where they are all."""
+    """These columns; X itself if they are all of them."""
     return X if len(features) == X.shape[1] else X[:, features]
 
 

@@ -1,9 +1,9 @@
-"""What is said about inputs that are not numbers: which part of this package makes numbers of them."""
+"""Error messages about inputs that are not numeric, with advice on how to encode them."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# In what scikit-learn says about missing values and about text.
+# Parts of scikit-learn's messages about missing values and about text.
 _MISSING = "contains NaN"
 _NOT_NUMBERS = ("could not convert string", "dtype='numeric' is not compatible with arrays of bytes/strings")
 _ADVICE = (
@@ -13,7 +13,7 @@ _ADVICE = (
 
 @contextmanager
 def naming_encoder() -> Iterator[None]:
-    """Within, scikit-learn's errors about missing values and text say what to do with this package."""
+    """Within this context, scikit-learn's errors about missing values and text mention TableEncoder."""
     try:
         yield
     except ValueError as error:

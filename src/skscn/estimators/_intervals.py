@@ -1,4 +1,4 @@
-"""Conformal intervals from out-of-bag residuals, wide where residuals are large."""
+"""Conformal intervals from out-of-bag residuals, wider where residuals are larger."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from threadpoolctl import threadpool_limits
 from skscn.estimators._out_of_bag import positive
 from skscn.estimators._regressor import SCNRegressor
 
-# What the local scale is made of, beside the learnt size: shares of the spread, and constants in units of the mean
-# residual. The last constant makes the width of the interval as good as constant.
+# Terms of the local scale in addition to the learnt size: shares of the spread, and constants in units of the mean
+# residual. The last constant makes the width of the interval practically constant.
 _SPREAD_SHARES = (0.0, 0.5, 1.0, 2.0)
 _SCALE_CONSTANTS = (0.03, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 1000.0)
 
@@ -47,12 +47,12 @@ class Conformal:
     sample_weight: np.ndarray
 
     def quantile(self, coverage: float) -> np.ndarray:
-        """The score at rank ⌈(n + 1)·coverage⌉ of each output; n counts distinct rows, twins being no new evidence."""
+        """The score at rank ⌈(n + 1)·coverage⌉ of each output; n counts distinct rows, as copies add no evidence."""
         count = len(self.scores)
         order = self.scores.argsort(axis=0)
         ranks = np.cumsum(self.sample_weight[order] * (count / self.sample_weight.sum()), axis=0)
         scores = np.vstack([np.take_along_axis(self.scores, order, axis=0), np.full(self.scores.shape[1], np.inf)])
-        # A hair below, for ranks that are whole numbers but for rounding.
+        # Slightly less, for ranks that are integers up to rounding.
         wanted = (count + 1) * coverage * (1.0 - 1e-12)
         return np.array([column[np.searchsorted(rank, wanted)] for column, rank in zip(scores.T, ranks.T, strict=True)])
 
@@ -60,7 +60,7 @@ class Conformal:
 def learn_size(
     X, sizes: np.ndarray, sample_weight: np.ndarray, seed: int, validation: str
 ) -> tuple[SCNRegressor, np.ndarray]:
-    """A small network for the sizes of residuals, and what it says about all rows."""
+    """A small network for the sizes of residuals, and its predictions for all rows."""
     network = SCNRegressor(
         max_nodes=10,
         max_candidates=30,
@@ -77,10 +77,10 @@ def learn_size(
 
 
 def choose_scale(networks: list, learnt: np.ndarray, sizes: np.ndarray, spread: np.ndarray, units: np.ndarray):
-    """The local scale of the lowest root mean square of size/scale, times the mean scale: of the narrowest intervals.
+    """The local scale with the lowest root mean square of size/scale times mean scale: the narrowest intervals.
 
-    A quantile in place of the root mean square would be the very width, but jumps from row to row. Learnt sizes, sizes
-    and spread are in the given units.
+    A quantile instead of the root mean square would be the width itself, but it jumps from row to row. Learnt sizes,
+    sizes and spread are in the given units.
     """
     mean = positive(sizes.mean(axis=0))
     choices = [

@@ -11,24 +11,24 @@ from skscn.rows import is_dask
 
 
 def check_labels(y: Any) -> None:
-    """Refuse labels that are None or of several types, which cannot be told apart, sorted or kept in a file."""
+    """Reject labels that are None or of several types, which cannot be compared, sorted or kept in a file."""
     labels = _objects(y)
     missing = sum(map(_is_missing, labels))
     if missing:
         raise ValueError(
-            f"y holds None or NaN in {missing} of {len(labels)} rows; leave out these rows, or give them a class of "
+            f"y has None or NaN in {missing} of {len(labels)} rows; drop these rows, or give them a class of "
             'their own, such as "unknown".'
         )
     kinds = sorted({_kind(label) for label in labels})
     if len(kinds) > 1:
         raise ValueError(
-            f"y holds class labels of different types, {', '.join(kinds)}; make them one type, for example with "
+            f"y has class labels of different types, {', '.join(kinds)}; convert them to one type, for example with "
             "[str(label) for label in y]."
         )
 
 
 def _objects(y: Any) -> list:
-    """The labels whose types may differ: those in lists, tuples and arrays or columns of objects."""
+    """The labels whose types may differ: those in lists, tuples and object arrays or columns."""
     if is_dask(y):
         return []
     if isinstance(y, list | tuple):

@@ -1,4 +1,4 @@
-"""Predictions for Dask collections: not computed until they are asked for."""
+"""Lazy predictions for Dask collections."""
 
 from collections.abc import Callable
 from functools import partial, wraps
@@ -11,7 +11,7 @@ from skscn.rows._collections import mapped
 
 
 def lazily(method: Callable) -> Callable:
-    """Let a method that makes arrays of rows make Dask arrays of Dask collections, partition by partition."""
+    """Make a method that returns arrays for rows return Dask arrays for Dask collections, partition by partition."""
 
     @wraps(method)
     def of_any_rows(self, X, *arguments, **named):
@@ -19,7 +19,7 @@ def lazily(method: Callable) -> Callable:
             return method(self, X, *arguments, **named)
         check_is_fitted(self)
         if X.ndim != 2 or X.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has shape {X.shape}, but the model takes rows of {self.n_features_in_} inputs.")
+            raise ValueError(f"X has shape {X.shape}, but the model expects {self.n_features_in_} features.")
         few = np.zeros((1, self.n_features_in_))
         if getattr(self, "feature_names_in_", None) is not None and hasattr(X, "_meta_nonempty"):
             few = X._meta_nonempty

@@ -1,4 +1,4 @@
-"""What the members of an ensemble say about rows that they have not seen."""
+"""Predictions of the members of an ensemble for rows that they have not seen."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.optimize import nnls
 
 @dataclass(frozen=True)
 class OutOfBag:
-    """What each member says about each distinct row, and whether it has seen it.
+    """The prediction of each member for each distinct row, and whether it has seen the row.
 
     Predictions have shape (members, rows, outputs) and unseen (members, rows); targets and weights are of the rows.
     """
@@ -22,19 +22,19 @@ class OutOfBag:
 
     @property
     def rows(self) -> np.ndarray:
-        """Numbers of the rows that count and that some member has not seen."""
+        """Numbers of the rows of positive weight that some member has not seen."""
         return np.flatnonzero(self.unseen.any(axis=0) & (self.sample_weight > 0))
 
     def coefficients(self, weights: np.ndarray) -> np.ndarray:
-        """Weights of the members for each row: those that have seen it give theirs to the others in equal parts."""
+        """Weights of the members for each row; members that have seen it share theirs equally among the others."""
         count = np.maximum(self.unseen.sum(axis=0), 1)
         return self.unseen * (weights[:, np.newaxis] + (1.0 - weights @ self.unseen) / count)
 
     def shares(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Rows that members of positive weight have not seen, and the weights of these among themselves.
+        """Rows that members of positive weight have not seen, and the normalised weights of these members.
 
-        These predict like the whole ensemble but with fewer members; :meth:`coefficients` would bring in members that
-        the ensemble hardly listens to, whose errors make intervals too wide.
+        These predict like the whole ensemble but with fewer members; :meth:`coefficients` would include members that
+        have almost no weight in the ensemble, whose errors make intervals too wide.
         """
         weights = weights[:, np.newaxis] * self.unseen
         total = weights.sum(axis=0)
@@ -42,13 +42,13 @@ class OutOfBag:
         return rows, weights[:, rows] / total[rows]
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
-        """Predictions of shape (rows, outputs) by members that have not seen the row; NaN where all have."""
+        """Predictions of shape (rows, outputs) by members that have not seen the row; NaN if all have seen it."""
         combined = np.einsum("mr,mro->ro", self.coefficients(weights), self.predictions)
         combined[~self.unseen.any(axis=0)] = np.nan
         return combined
 
     def errors(self) -> np.ndarray:
-        """Weighted errors (rows · outputs, members), where the mean of the others stands in for who has seen a row.
+        """Weighted errors (rows · outputs, members); for members that have seen a row, the mean of the others.
 
         Combined with any weights of sum 1, they are the errors of :meth:`combined`.
         """
@@ -65,13 +65,13 @@ class OutOfBag:
 def nonnegative_weights(errors: np.ndarray, equal: np.ndarray) -> np.ndarray:
     """Weights w ≥ 0 with Σw = 1 that minimise ‖errors·w‖.
 
-    One more row asks for the sum. As w = s·u with Σu = 1 costs s²‖errors·u‖² + λ²(s − 1)², the best u is the same for
-    every λ: dividing by the sum gives the exact answer.
+    An additional row constrains the sum. As w = s·u with Σu = 1 costs s²‖errors·u‖² + λ²(s − 1)², the best u is the
+    same for every λ: dividing by the sum gives the exact answer.
     """
     size = np.abs(errors).max()
     if size == 0.0:
         return equal
-    # A triangle of the members' size has the same norms as the many rows.
+    # A triangular matrix of the size of the members gives the same norms as all rows.
     triangle = np.linalg.qr(errors / size, mode="r")
     ask = np.linalg.norm(triangle) / np.sqrt(len(equal))
     weights, _ = nnls(np.vstack([triangle, np.full(len(equal), ask)]), np.r_[np.zeros(len(triangle)), ask])
@@ -79,5 +79,5 @@ def nonnegative_weights(errors: np.ndarray, equal: np.ndarray) -> np.ndarray:
 
 
 def positive(values: np.ndarray) -> np.ndarray:
-    """The values, with 1 in place of 0: units to divide by."""
+    """The values, with 1 instead of 0: units to divide by."""
     return np.where(values > 0, values, 1.0)

@@ -24,12 +24,12 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features), path, Chunks, or Dask array or dataframe
             A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
-            :class:`~skscn.Chunks`. Where they do not fit in memory they are kept in temporary files. Dask collections
+            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
             stay on their workers.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            With a path or a Dask dataframe the name of the target column, or a list of names; nothing with Chunks.
+            The name of the target column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are left out. With a Dask dataframe also the name of a column.
+            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
 
         Returns
         -------
@@ -72,8 +72,9 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
 @document(
     summary="Regression with a stochastic configuration network.",
     story="""
-A network of one hidden layer that builds itself: it draws random hidden nodes in scopes small and large, keeps the best
-one that passes a supervisory inequality, so that the error provably falls, and re-evaluates the output weights.
+A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
+the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
+weights are re-evaluated.
 """,
     examples="""
 >>> from sklearn.datasets import load_diabetes
@@ -93,7 +94,7 @@ class SCNRegressor(NetworkRegressor, BaseSCN):
 @document(
     summary="Regression with an incremental random vector functional-link network: the baseline IRVFL of the paper.",
     story="""
-Every node is one free random draw in a fixed scope, and only its own output weight is evaluated. Without supervision
+Every node is one random draw from a fixed scope, and only its own output weight is evaluated. Without supervision
 such a network need not approximate its target, however large it grows (Theorem 4).
 """,
     examples="""
@@ -148,7 +149,7 @@ class IRVFLRegressor(NetworkRegressor):
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
-        # That it learns badly is what it is here to show.
+        # This baseline is meant to show how badly it learns.
         tags.regressor_tags.poor_score = True
         return tags
 

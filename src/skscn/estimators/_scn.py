@@ -95,7 +95,7 @@ class BaseSCN(GrowingNetwork):
         rising = all(a < b for a, b in pairwise(contractions))
         if not (rising and all(0.0 < r < 1.0 for r in contractions)):
             raise ValueError(
-                "contractions must rise and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
+                "contractions must increase and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
                 f"got {self.contractions}."
             )
         return resolve_configuration(
@@ -103,10 +103,10 @@ class BaseSCN(GrowingNetwork):
         )
 
     def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
-        """An intercept, and a direct link from each input where there are rows enough to fit them.
+        """An intercept, and a direct link from each input if there are enough rows to fit them.
 
-        With very many rows or inputs, "auto" leaves the linear part to the nodes: each link is one more column of the
-        basis.
+        With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
+        another column of the basis.
         """
         if not self._setting("direct_link"):
             return super()._linear_columns(n_rows, n_features)

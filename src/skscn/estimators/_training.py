@@ -1,4 +1,4 @@
-"""A network in the making: what an estimator's ``fit`` puts together, follows step by step, and freezes."""
+"""A network in training: what an estimator's ``fit`` assembles, follows step by step, and freezes."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a network is made of, beside its nodes."""
+    """The parts of a network other than its nodes."""
 
     layer: Dense
     inputs: InputScaling
@@ -58,7 +58,7 @@ class Parts:
 
 
 class Training:
-    """Rows, output weights and the nodes so far; a context, within which the rows are open.
+    """Rows, output weights and the nodes so far; a context manager, within which the rows are open.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ class Training:
         The rows to train on.
     parts : Parts
     make_output_weights : callable
-        Makes the rule for a number of outputs.
+        Creates the rule for a number of outputs.
     watch : Watch or None
         Decides how many nodes to keep.
     n_jobs : int or None
@@ -89,7 +89,7 @@ class Training:
         self._history: list[tuple] = []
 
     def __enter__(self) -> Training:
-        """Open the rows and take in the linear columns."""
+        """Open the rows and add the linear columns."""
         self.rows.__enter__()
         kept = self.output_weights.append_linear(self.rows, self.parts.linear)
         self._linear = self.parts.linear.take(kept)
@@ -102,13 +102,13 @@ class Training:
 
     @property
     def grown(self) -> Nodes:
-        """All nodes so far, also those that early stopping will not keep."""
+        """All nodes so far, including those that early stopping will not keep."""
         return Nodes.joined(self._grown)
 
     def resume(self, nodes: Nodes, history: np.ndarray, nodes_per_step: int) -> None:
-        """Take earlier nodes in again, in their order, as if they had just been found.
+        """Add earlier nodes again, in their order, as if they had just been found.
 
-        Last steps that were cut short, perhaps by max_nodes, are left out: they are grown again, to their full length.
+        Final steps that were cut short, perhaps by max_nodes, are dropped: they are grown again, to their full length.
         """
         history = history[history["nodes"] <= len(nodes)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
@@ -122,7 +122,7 @@ class Training:
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 
     def _replay(self, nodes: Nodes) -> None:
-        """Take in the nodes of one step, together where growth takes them in together."""
+        """Add the nodes of one step, together if growth adds them together."""
         count = len(nodes)
         starts = [0, count] if self.output_weights.takes_blocks else range(count + 1)
         for start, stop in pairwise(starts):
@@ -171,7 +171,7 @@ class Training:
         return self._watch.best_nodes if self._watch else self.output_weights.nodes
 
     def settled(self) -> Training:
-        """The training as it was after the nodes to keep."""
+        """The state of training after the nodes to keep."""
         if self.nodes == self.output_weights.nodes:
             return self
         training = Training(self.data, self.parts, self._make_output_weights, None, self.n_jobs)
@@ -180,16 +180,16 @@ class Training:
         return training
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The range of the training targets and a twentieth more, as scaled."""
+        """The range of the scaled training targets, extended by a twentieth."""
         low, high = self.parts.outputs.transform(np.stack(self.data.target_range()))
         margin = 0.05 * (high - low)
         return low - margin, high + margin
 
     def network(self) -> Network:
-        """The network of this moment, with the nodes to keep."""
+        """The present network, with the nodes to keep."""
         nodes, start = self.nodes, self.output_weights.linear
         solution = self.output_weights.solution(self.rows, nodes)
-        # Products with arrays of another order differ in their last bits, and copies in files are contiguous.
+        # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
         beta = np.ascontiguousarray(solution.output_weights)
         grown, linear = self.grown.take(slice(nodes)), self._linear
         return Network(

@@ -1,4 +1,4 @@
-"""What the paper says about its results, and whether it is true of ours; read off the cells of its tables."""
+"""What the paper says about its results, and whether it holds for ours, from the cells of its tables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BY_THEORY = ("SC-III", "SC-II", "SC-I", "IRVFL")
 
 @dataclass(frozen=True)
 class Claim:
-    """Something that the paper says of its results, and whether it holds for ours."""
+    """A statement of the paper about its results, and whether it holds for ours."""
 
     text: str
     holds: bool
@@ -57,7 +57,7 @@ def _order(text: str, methods: tuple[str, ...], cells: list[Cell]) -> Claim:
 
 
 def _ranked(column: str, methods: tuple[str, ...], cells: list[Cell]) -> list[Cell]:
-    """The cells of one column, in the order that the paper has them in."""
+    """The cells of one column, in the paper's order."""
     chosen = [cell for cell in cells if cell.quantity == column and cell.method in methods]
     return sorted(chosen, key=lambda cell: cell.paper.mean if cell.paper else math.inf)
 

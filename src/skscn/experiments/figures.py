@@ -47,7 +47,7 @@ def activation_unit(method: str, activation: str) -> Unit:
 
 
 def figure_units(figure: int) -> list[Unit]:
-    """What has to be run for a figure."""
+    """The trials that a figure needs."""
     if figure in (1, 2):
         return [curve_unit(f"DB{figure}", method) for method in METHODS]
     if figure == 4:
@@ -95,12 +95,12 @@ def draw_curves(
 
 
 def mean_curve(trials: list[Trial], part: str, nodes: int) -> np.ndarray:
-    """Mean error after each node; a network that ended early counts with its last error."""
+    """Mean error after each node; a network that ended early contributes its last error."""
     return np.mean([[trial.at(part, L) for L in range(1, nodes + 1)] for trial in trials], axis=0)
 
 
 def grow_panel(title: str, db1: Bunch, seed: int) -> NetworkRegressor:
-    """The network of one panel of Figure 3: 100 nodes, or fewer where growth ends before."""
+    """The network of one panel of Figure 3: 100 nodes, or fewer if growth ends earlier."""
     estimator, parameters = _PANELS[title]
     return estimator(max_nodes=100, random_state=seed, **parameters).fit(db1.data, db1.target)
 

@@ -14,7 +14,7 @@ class KeyedLines:
     path : Path
         Its folder is made if it is missing.
     names : tuple of str
-        What the parts of a key are called in the file.
+        Names of the parts of a key in the file.
     """
 
     def __init__(self, path: Path, names: tuple[str, ...]):

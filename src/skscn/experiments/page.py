@@ -41,7 +41,7 @@ class Picture:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run gave, to be written as a page or as Markdown."""
+    """The results of a run, to be written as a page or as Markdown."""
 
     cells: dict[int, list[Cell]]
     seconds: list[dict]
@@ -52,7 +52,7 @@ class Report:
 
     @property
     def claims(self) -> list[Claim]:
-        """What the paper says of its results, and whether it holds for ours."""
+        """What the paper says about its results, and whether it holds for ours."""
         return claims(self.cells)
 
     @property
@@ -82,7 +82,7 @@ class Report:
         ]
 
     def write_page(self, path: Path) -> None:
-        """Write one HTML file that holds everything."""
+        """Write one HTML file that contains everything."""
         from jinja2 import Environment
 
         environment = Environment(autoescape=True, trim_blocks=True, lstrip_blocks=True)

@@ -9,12 +9,12 @@ from typing import NamedTuple
 
 METHODS = ("MQ", "IRVFL", "SC-I", "SC-II", "SC-III")
 TOLERANCE = 0.05
-# Trials behind each mean of the paper.
+# Number of trials for each mean of the paper.
 PAPER_TRIALS = 100
 
 
 class Reported(NamedTuple):
-    """A mean and, where the paper gives one, a standard deviation."""
+    """A mean and, if the paper gives one, a standard deviation."""
 
     mean: float
     std: float | None = None

@@ -1,4 +1,4 @@
-"""Everything from one command: which trials a table, figure or study needs, and what is written when they are there."""
+"""Everything from one command: which trials a table, figure or study needs, and what is written from them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def expand(names: list[str]) -> list[str]:
 
 
 def units_of(name: str) -> list[Unit]:
-    """What has to be run for one table, figure or study."""
+    """The trials that one table, figure or study needs."""
     if name in TABLES:
         return tables.table_units(TABLES[name])
     if name in FIGURES:
@@ -59,7 +59,7 @@ class Reproduction:
 
     @property
     def units(self) -> list[Unit]:
-        """What has to be run, each once."""
+        """The units to run, each once."""
         units = dict.fromkeys(unit for name in self.targets for unit in units_of(name))
         return [unit for unit in units if self.method in (None, unit.method)]
 
@@ -72,16 +72,16 @@ class Reproduction:
         return self.store.trials(unit, self.trials)
 
     def _shown(self) -> list[str]:
-        """What the page shows: what was asked for, and what earlier runs in this folder have left complete."""
+        """What the page shows: what was requested, and what earlier runs in this folder have completed."""
         return [name for name in TARGETS if name in self.targets or self._is_complete(name)]
 
     def _is_complete(self, name: str) -> bool:
         units = units_of(name)
-        # Figure 3 needs no trials; it is there if it was drawn before.
+        # Figure 3 needs no trials; it is shown if it was drawn before.
         return not self.store.missing(units, self.trials) if units else (self.out / f"{name}.svg").exists()
 
     def write(self) -> list[Path]:
-        """Write tables, figures and the page; all trials must be there. Return what was written."""
+        """Write tables, figures and the page; all trials must be complete. Return what was written."""
         if self.method is not None:
             return self._write_method()
         shown = self._shown()

@@ -1,4 +1,4 @@
-"""Trials on disk, one JSON line each, written as they end: an interrupted run goes on where it was."""
+"""Trials on disk, one JSON line each, written as they end: an interrupted run continues where it stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class TrialStore:
     Parameters
     ----------
     path : Path
-        The file; created with its folder if need be.
+        The file; created with its folder if necessary.
     data_seed : int
         Seed of data and split. Trials of other seeds may be in the same file.
     """
@@ -33,7 +33,7 @@ class TrialStore:
                 self._trials[_key(record["unit"]), record["seed"]] = Trial(**record["trial"])
 
     def trials(self, unit: Unit, count: int) -> list[Trial]:
-        """The first ``count`` trials of a unit, in the order of their seeds; all of them must be there."""
+        """The first ``count`` trials of a unit, in the order of their seeds; all of them must be complete."""
         return [self._trials[_key(unit.describe()), seed] for seed in range(count)]
 
     def missing(self, units: Iterable[Unit], count: int) -> list[tuple[Unit, int]]:

@@ -37,7 +37,7 @@ _SETS_OF_ACTIVATIONS = ("DB1", "DB2", "DB3", "DB4")
 
 @dataclass(frozen=True)
 class Setting:
-    """One setting of a study and what its trials gave: mean errors after 50 nodes, and nodes to ε = 0.05."""
+    """One setting of a study and the results of its trials: mean errors after 50 nodes, and nodes to ε = 0.05."""
 
     study: str
     data: str
@@ -52,7 +52,7 @@ class Setting:
 
 
 def sensitivity_units() -> dict[tuple[str, str, str], Unit]:
-    """(data set, parameter, label) -> what has to be run."""
+    """(data set, parameter, label) -> the unit to run."""
     return {
         (data, parameter, label): Unit(data, method, _NODES, ((parameter, value),))
         for data in _SETS_OF_SENSITIVITY
@@ -62,7 +62,7 @@ def sensitivity_units() -> dict[tuple[str, str, str], Unit]:
 
 
 def activation_units() -> dict[tuple[str, str, str], Unit]:
-    """(data set, "activation", name) -> what has to be run."""
+    """(data set, "activation", name) -> the unit to run."""
     return {
         (data, "activation", name): Unit(data, "SC-III", _NODES, (("activation", name),))
         for data in _SETS_OF_ACTIVATIONS
@@ -74,7 +74,7 @@ STUDIES = {"sensitivity": sensitivity_units, "activations": activation_units}
 
 
 def study_settings(study: str, results: Results) -> list[Setting]:
-    """What the trials of a study gave, setting by setting."""
+    """The results of the trials of a study, setting by setting."""
     settings = []
     for (data, parameter, label), unit in STUDIES[study]().items():
         trials = results(unit)

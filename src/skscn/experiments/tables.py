@@ -25,13 +25,13 @@ from skscn.experiments.trials import Trial, Unit
 from skscn.files import replacing_text
 
 Results = Callable[[Unit], list[Trial]]
-# Nodes to grow on each data set: as far as a table or figure looks.
+# Nodes to grow on each data set: the most that a table or figure needs.
 NODES = {"DB1": 150, "DB2": 150, "DB3": 50, "DB4": 50}
 # How far SC-II with a small window may grow to reach ε.
 _UNTIL = 300
 # Means agree if they differ by at most this many standard errors of their difference.
 _STANDARD_ERRORS = 2.0
-# The classes of cells: what our mean is, compared with the paper's.
+# The verdicts on cells: our mean compared with the paper's.
 AGREES, BETTER, WORSE = VERDICTS = ("agrees", "better", "worse")
 
 
@@ -50,7 +50,7 @@ class Cell:
     ours : Reported or None
         None where none of the trials reaches ε.
     trials, reached : int
-        Trials, and those among them that the mean is over.
+        Number of trials, and of those that the mean is taken over.
     """
 
     table: int
@@ -83,7 +83,7 @@ class Cell:
 def _error_of_difference(paper: Reported, ours: Reported, trials: int) -> float:
     """The standard error of the difference between two means.
 
-    Where the paper gives no deviation, or ours is of a single trial, the other's takes its place.
+    If the paper gives no deviation, or ours is from a single trial, the other one is used for both.
     """
     own = ours.std or 0.0
     papers = own if paper.std is None else paper.std
@@ -96,7 +96,7 @@ def standard_error(std: float, trials: int) -> float:
 
 
 def curve_unit(data: str, method: str) -> Unit:
-    """The trials of one method on one data set, as far as any table or figure looks."""
+    """The trials of one method on one data set, as far as any table or figure needs."""
     return Unit(data, method, NODES[data])
 
 
@@ -106,7 +106,7 @@ def window_unit(data: str, window: int) -> Unit:
 
 
 def table_units(table: int) -> list[Unit]:
-    """What has to be run for a table."""
+    """The trials that a table needs."""
     if table in (4, 5):
         data, rows = (("DB1", TABLE4), ("DB2", TABLE5))[table - 4]
         return [window_unit(data, window) for window in rows]
@@ -177,7 +177,7 @@ def _mean(values: list[float]) -> Reported | None:
 
 
 def _rounded(number: np.floating) -> float:
-    """As many digits as the files of tables have, so that what is read from them is what was computed."""
+    """Round to the digits in the files of tables, so that values read from them equal those computed."""
     return float(f"{number:.6g}")
 
 
@@ -221,7 +221,7 @@ def _digits(number: float | None) -> str:
 
 
 def seconds(tables: list[int], results: Results) -> list[dict]:
-    """Times on this machine and in the paper: to ε where it is reached, and for a node."""
+    """Times on this machine and in the paper: to ε if it is reached, and per node."""
     rows = []
     for unit in dict.fromkeys(unit for table in tables for unit in table_units(table)):
         trials = results(unit)

@@ -1,6 +1,6 @@
-"""What a node sees of a row and what it makes of it; one file a layer.
+"""How nodes compute their outputs from a row; one file per layer.
 
-A layer is the only place that applies an activation: kernels, searches, validation and the network go through it.
+Activations are applied only here: kernels, searches, validation and the network all use a layer.
 """
 
 from skscn.layers._base import Layer, Nodes

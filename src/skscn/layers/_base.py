@@ -11,18 +11,18 @@ import numpy as np
 
 
 class Layer(ABC):
-    """What turns rows of inputs into the columns of nodes.
+    """Computes the columns of nodes from rows of inputs.
 
-    Rows come scaled and with a last input that is 1, whose weight is the bias. A column is h = ``outer`` · value: a
-    constant factor is applied to sums and output weights, where it costs nothing.
+    Rows are scaled and end with an input that is 1, whose weight is the bias. A column is h = ``outer`` · value: the
+    constant factor is applied to sums and output weights, where it is free.
     """
 
-    # Whether the column of a row depends on the row before, so that rows must be walked in order.
+    # Whether the output for a row depends on the row before, so that rows must be processed in order.
     carries: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
-        """What it is called in messages."""
+        """Its name in messages."""
         return type(self).__name__.lower()
 
     @property
@@ -37,7 +37,7 @@ class Layer(ABC):
 
     @property
     def differentiable(self) -> bool:
-        """Whether searches by gradient can use it: see :meth:`slope_and_value`."""
+        """Whether gradient-based searches can use it: see :meth:`slope_and_value`."""
         return False
 
     def width(self, n_inputs: int) -> int:
@@ -45,7 +45,7 @@ class Layer(ABC):
         return n_inputs
 
     def folded(self, nodes: Nodes) -> Any:
-        """What :meth:`values` takes for these nodes: their weights above their biases, shape (d + 1, k)."""
+        """The argument of :meth:`values` for these nodes: their weights above their biases, shape (d + 1, k)."""
         return np.vstack([nodes.weights, nodes.biases])
 
     @abstractmethod
@@ -53,7 +53,7 @@ class Layer(ABC):
         """h/outer of shape (n, k), for rows that end with a 1."""
 
     def columns(self, x: np.ndarray, folded: Any) -> np.ndarray:
-        """The same of shape (k, n)."""
+        """The same, in shape (k, n)."""
         return self.values(x, folded).T
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
@@ -68,18 +68,18 @@ class Layer(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Some nodes of one layer, from the draw to the network.
+    """Nodes of one layer, as candidates and in the network.
 
     Attributes
     ----------
     layer : Layer
-        What they make of a row.
+        The layer that computes their outputs.
     weights : ndarray of shape (d, k)
         w.
     biases : ndarray of shape (k,)
         b.
     scopes : ndarray of shape (k,)
-        λ, the scopes that they were drawn in; NaN where that is not known.
+        λ, the scopes that they were drawn from; NaN if unknown.
     """
 
     layer: Layer
@@ -89,7 +89,7 @@ class Nodes:
 
     @classmethod
     def of(cls, layer: Layer, weights: np.ndarray, biases: np.ndarray, scopes: Any = np.nan) -> Nodes:
-        """Nodes with these weights (d, k) and biases (k,); one scope stands for all."""
+        """Nodes with these weights (d, k) and biases (k,); a single scope applies to all."""
         return cls(layer, weights, biases, np.broadcast_to(np.asarray(scopes, dtype=float), biases.shape))
 
     @classmethod
@@ -99,7 +99,7 @@ class Nodes:
 
     @classmethod
     def joined(cls, blocks: Sequence[Nodes]) -> Nodes:
-        """The nodes of all blocks, which must be of one layer."""
+        """The nodes of all blocks, which must belong to one layer."""
         weights = np.hstack([block.weights for block in blocks])
         biases = np.hstack([block.biases for block in blocks])
         return cls(blocks[0].layer, weights, biases, np.hstack([block.scopes for block in blocks]))

@@ -12,7 +12,7 @@ from skscn.layers._base import Layer, Nodes
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """Nodes that see all inputs and apply one activation."""
+    """Nodes that use all inputs and apply one activation."""
 
     activation: Activation
 
@@ -49,7 +49,7 @@ class Dense(Layer):
         return self.activation.core.value(folded.T @ x.T)
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
-        """Without a column of ones: in single precision the bias is better added than multiplied."""
+        """Without a column of ones: in single precision, adding the bias is more accurate than multiplying it."""
         return self.activation.value(_inner(X, nodes.weights, nodes.biases))
 
     def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -1,6 +1,6 @@
-"""Phase 2: evaluating the output weights; one file a rule.
+"""Phase 2: evaluating the output weights; one file per rule.
 
-``ALGORITHMS`` maps the paper's name of an algorithm to the rule that makes it what it is.
+``ALGORITHMS`` maps the paper's name of an algorithm to the rule that defines it.
 """
 
 from skscn.output_weights._base import Admission, OutputWeights

@@ -10,8 +10,8 @@ only SC-III solves for them again with every node.
 With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a combination of hidden columns, the *direction*
 u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
 
-Several nodes come in together: the parts V of their columns that are orthogonal to Q are formed on all rows in one
-block, and a Cholesky factorisation of VᵀV does for them what taking them one after the other would do.
+Several nodes are added together: the parts V of their columns that are orthogonal to Q are formed on all rows in one
+block, and a Cholesky factorisation of VᵀV has the same effect as adding them one after the other.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from skscn.layers import Nodes
 from skscn.rows import Columns, Rows
 from skscn.supervision import SMALLEST_REMAINDER, Sums
 
-# ‖v‖², relative to what it was, that must be left of a column when those before it in its block are taken out; the
-# Cholesky factor of others would not be accurate.
+# ‖v‖², relative to its initial value, that must be left of a column when those before it in its block are removed;
+# with less, the Cholesky factor would not be accurate.
 _SMALLEST_PART = 1e-3
-# Linear columns that are brought in together.
+# Number of linear columns that are added together.
 _LINEAR_BLOCK = 16
 
 
 @dataclass(frozen=True)
 class Solution:
-    """What a network keeps of its output weights: β = U C of shape (columns, m), and how it came about."""
+    """The output weights that a network keeps: β = U C of shape (columns, m), and its factors."""
 
     output_weights: np.ndarray
     directions: sparse.csc_array
@@ -45,15 +45,15 @@ class Solution:
 
 
 class Admission:
-    """Columns that have been opened, and what adding them one after the other would do.
+    """Columns that have been opened, and the effect of adding them one after the other.
 
-    In ``orthogonal`` directions the factor is Cholesky's, VᵀV = RᵀR, and each column is judged by what is left of it
-    after those before it. Else every column is a direction of its own.
+    With ``orthogonal`` directions the factor is the Cholesky factor, VᵀV = RᵀR, and each column is judged by what those
+    before it leave of it. Otherwise every column is its own direction.
 
     Attributes
     ----------
     sums : Sums
-        Row sums of the columns against the residual that those admitted so far would leave.
+        Row sums of the columns against the residual left by those admitted so far.
     residual_squares : ndarray of shape (m,)
         ‖e_q‖² of that residual.
     factor, coefficients : ndarray of shape (k, k) and (k, m)
@@ -78,11 +78,11 @@ class Admission:
         return Sums(self._inner.T, self.columns.sums.squares, self.columns.sums.quartics)
 
     def is_independent(self, j: int) -> bool:
-        """Whether enough is left of column j after the basis and those admitted before it."""
+        """Whether enough of column j is left after removing the basis and the columns admitted before it."""
         return bool(self._left[j, j] > self._smallest[j])
 
     def admit(self, j: int) -> None:
-        """Let column j come in: take it out of the residual and of the columns after it."""
+        """Admit column j: remove it from the residual and from the columns after it."""
         size = np.sqrt(self._left[j, j])
         row, coefficients = self._left[j] / size, self._inner[j] / size
         self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
@@ -102,7 +102,7 @@ class Admission:
 
     @cached_property
     def transform(self) -> np.ndarray:
-        """What makes directions of the columns, shape (k, k); to be asked for when all were admitted."""
+        """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
         if self.orthogonal:
             return solve_triangular(self.factor, np.eye(len(self)))
         return np.diag(1.0 / self.factor.diagonal())
@@ -116,13 +116,13 @@ class OutputWeights:
     n_outputs : int
         m.
     window : int
-        K of SC-II; the other rules have no use for it.
+        K of SC-II; ignored by the other rules.
     alpha : float or "gcv"
-        Regularisation of the final output weights; rules that leave earlier ones as they are have no use for it.
+        Regularisation of the final output weights; ignored by rules that leave earlier weights unchanged.
     """
 
     keeps_columns: ClassVar[bool] = True
-    # Whether several nodes can be brought in together.
+    # Whether several nodes can be added together.
     takes_blocks: ClassVar[bool] = True
 
     def __init__(self, n_outputs: int, window: int = 15, alpha: float | str = 0.0):
@@ -142,7 +142,7 @@ class OutputWeights:
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Start with linear columns.
 
-        Return the numbers of those that do not depend on the others, in the order in which they came in.
+        Return the numbers of those that do not depend on the others, in the order in which they were added.
         """
         kept: list[int] = []
         left = np.split(np.arange(len(nodes)), range(_LINEAR_BLOCK, len(nodes), _LINEAR_BLOCK))
@@ -156,13 +156,13 @@ class OutputWeights:
                 self._join(rows, block)
                 kept.extend(numbers)
             elif len(numbers) > 1:
-                # Those that say little after the others are looked at one by one, after them.
+                # Columns that add little to the others are checked one by one, after them.
                 left = [numbers[passed], *left, *numbers[~passed, np.newaxis]]
         self.linear = len(kept)
         return np.array(kept, dtype=int)
 
     def open(self, rows: Rows, nodes: Nodes) -> Admission:
-        """Form the columns of nodes, to be judged one after the other; nothing has changed yet."""
+        """Form the columns of nodes, to be judged one after the other; nothing is changed yet."""
         return Admission(rows, nodes, orthogonal=self.keeps_columns)
 
     def join(self, rows: Rows, block: Admission) -> None:
@@ -172,8 +172,8 @@ class OutputWeights:
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add nodes that were accepted before.
 
-        Return which of them may come in: do not nearly depend on the kept ones and on those before them. If one may
-        not, nothing has changed.
+        Return which of them can be added: those that do not nearly depend on the kept columns and on those before
+        them. If one cannot, nothing is changed.
         """
         block = self.open(rows, nodes)
         passed = block.admit_all()
@@ -189,7 +189,7 @@ class OutputWeights:
             self._extend_factor(block.columns.projection, block.factor)
 
     def _note_directions(self, block: Admission) -> None:
-        """Each direction as a combination of the kept columns and of those in its block up to its own."""
+        """Each direction as a combination of the kept columns and the columns of its block up to its own."""
         transform = block.transform
         kept = block.columns.projection @ transform
         if len(self.factor):
@@ -199,7 +199,7 @@ class OutputWeights:
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
 
     def _forget(self, rows: Rows) -> None:
-        """Let all kept columns go: their output weights stay as they are."""
+        """Drop all kept columns: their output weights stay unchanged."""
         if len(self.factor):
             rows.rotate(np.zeros((len(self.factor), 0)))
             self.factor = np.zeros((0, 0))
@@ -220,7 +220,7 @@ class OutputWeights:
         columns = self._directions[: self._columns(nodes)]
         size = len(columns)
         starts = np.cumsum([0, *map(len, columns)])
-        # Each column ends on the diagonal and reaches up over the hidden columns that were kept when it came.
+        # Each column ends on the diagonal and extends up over the hidden columns that were kept when it was added.
         indices = [np.arange(end - len(column), end) for end, column in enumerate(columns, start=1)]
         values = np.concatenate([np.zeros(0), *columns])
         return sparse.csc_array((values, np.concatenate([np.zeros(0, int), *indices]), starts), shape=(size, size))
@@ -230,7 +230,7 @@ class OutputWeights:
         return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
-        """By how much the model would miss the named training rows had it not seen them, the nodes being given."""
+        """Leave-one-out residuals of the training rows with these numbers, for fixed nodes."""
         return rows.leave_one_out(numbers)
 
     def output_weights(self, nodes: int | None = None) -> np.ndarray:

@@ -1,21 +1,21 @@
-"""Regularised output weights, from the small triangular factor that growth leaves: no pass over the rows.
+"""Regularised output weights, from the small triangular factor left by growth, without a pass over the rows.
 
 With H = QR the ridge problem min ‖T − Hβ‖² + α‖β‖² is min ‖C − Rβ‖² + α‖β‖², with C = QᵀT. Linear columns, which come
-first, are not penalised; they take up whatever the nodes leave, so the nodes' weights solve the same problem with the
+first, are not penalised; they fit whatever the nodes leave, so the nodes' weights solve the same problem with the
 last rows and columns of R and C alone.
 """
 
 import numpy as np
 from scipy.linalg import qr, svd
 
-# From no regularisation to nodes that hardly count, relative to the largest squared singular value of R.
+# From no regularisation to weights of almost 0, relative to the largest squared singular value of R.
 _SMALLEST, _LARGEST, _COUNT = 1e-16, 1.0, 65
 
 
 def cross_validated(
     factor: np.ndarray, coefficients: np.ndarray, linear: int, residual_squares: float, weight: float
 ) -> float:
-    """α of the lowest generalised cross-validation, mean squared error over (1 − degrees of freedom/N)².
+    """α that minimises generalised cross-validation, mean squared error over (1 − degrees of freedom/N)².
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def regularised(
     nodes = len(factor) - linear
     below = np.eye(nodes, len(factor), k=linear) * np.sqrt(alpha)
     rotation, new_factor = qr(np.vstack([factor, below]), mode="economic")
-    # Diagonals stay positive, as growth leaves them.
+    # Diagonals are kept positive, as in growth.
     signs = np.where(new_factor.diagonal() < 0.0, -1.0, 1.0)
     return signs[:, np.newaxis] * new_factor, (signs * rotation[: len(factor)]).T @ coefficients
 

@@ -15,7 +15,7 @@ class Constructive(OutputWeights):
     keeps_columns: ClassVar[bool] = False
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
-        """Solve for the linear columns together, then leave them."""
+        """Solve for the linear columns together, then keep them fixed."""
         kept = super().append_linear(rows, nodes)
         self._forget(rows)
         return kept

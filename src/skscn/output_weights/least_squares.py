@@ -10,7 +10,7 @@ from skscn.rows import Rows
 
 
 class LeastSquares(OutputWeights):
-    """The rule of Algorithm SC-III, by an orthonormal basis that grows by one vector a node: O(N L) each."""
+    """The rule of Algorithm SC-III, with an orthonormal basis that grows by one vector per node: O(N L) each."""
 
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β = R⁻¹ Qᵀ T; the triangular solve is backward stable where the product U C is not quite."""
@@ -31,14 +31,14 @@ class LeastSquares(OutputWeights):
         if self.alpha != "gcv":
             return float(self.alpha)
         size, coefficients = self._columns(nodes), self.coefficients()
-        # What later nodes took out of the residual was still in it then.
+        # The residual then still contained what later nodes removed from it.
         residual_squares = float(rows.residual_squares.sum() + (coefficients[size:] ** 2).sum())
         return cross_validated(
             self.factor[:size, :size], coefficients[:size], self.linear, residual_squares, rows.weight
         )
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
-        """As regularised as the output weights are."""
+        """With the same regularisation as the output weights."""
         alpha = self.chosen_alpha(rows, self.nodes)
         if alpha == 0.0:
             return super().leave_one_out(rows, numbers)

@@ -11,19 +11,19 @@ from skscn.rows import Rows
 
 
 class Windowed(OutputWeights):
-    """The rule of Algorithm SC-II, by a basis of the window that slides: O(N K²) a node, whatever L."""
+    """The rule of Algorithm SC-II, with a basis of the sliding window: O(N K²) per node, whatever L."""
 
     # The window slides with every node.
     takes_blocks: ClassVar[bool] = False
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
-        """Solve for the linear columns together, then leave them: the window is for nodes."""
+        """Solve for the linear columns together, then keep them fixed: the window is for nodes."""
         kept = super().append_linear(rows, nodes)
         self._forget(rows)
         return kept
 
     def join(self, rows: Rows, block: Admission) -> None:
-        """Add a node, then let the oldest column go so that K − 1 stay to be solved with the next one."""
+        """Add a node, then drop the oldest column so that K − 1 remain to be solved with the next one."""
         super().join(rows, block)
         if len(self.factor) == self.window:
             self._release_oldest(rows)

@@ -1,9 +1,9 @@
-"""Models in files: safetensors with a JSON header, read without executing anything that a file says.
+"""Models in files: safetensors with a JSON header, read without executing anything in the file.
 
-A file holds the arrays of a model and, in the header, its class, parameters, names of the inputs and classes, the
-versions it was written with, and a checksum over everything. Reading takes nothing on trust: see
-:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for what is in it, and ``_parts.py`` for what must
-hold between the parts of a model.
+A file contains the arrays of a model and, in the header, its class, parameters, names of the inputs and classes, the
+versions it was written with, and a checksum over everything. Nothing in a file is trusted: see
+:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for its contents, and ``_parts.py`` for the
+consistency of the parts of a model.
 """
 
 from __future__ import annotations
@@ -28,34 +28,34 @@ __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
 
 
 class ModelFileError(ValueError):
-    """A file that is not a model, is damaged or cannot be trusted; or a model that cannot be saved."""
+    """Raised for a file that is not a model, is damaged or cannot be trusted, and for a model that cannot be saved."""
 
 
 _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_model")
 
 
 def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted estimator, or a Pipeline of parts that files can hold, to a file.
+    """Write a fitted estimator, or a Pipeline of supported parts, to a file.
 
-    These parts are the estimators of skscn, ``TableEncoder``, and scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
+    Supported are the estimators of skscn, ``TableEncoder``, and scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
     ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``, ``ColumnTransformer`` and ``Pipeline``.
 
-    What is loaded from it predicts the same, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
-    metadata requests and ``set_output`` are not kept. The file appears at once: a reader sees the old one or the new
-    one.
+    The loaded model makes the same predictions, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
+    metadata requests and ``set_output`` are not saved. The file is replaced atomically: a reader sees the old one or
+    the new one.
 
     Parameters
     ----------
-    model : fitted estimator of skscn, or Pipeline
+    model : fitted scikit-scn estimator, or Pipeline
     path : path-like
-        By custom its name ends with ``.scn``.
+        By convention its name ends with ``.scn``.
     notes : mapping, default=None
-        What else to keep in the header, as JSON: where the data came from, for instance.
+        Additional information to save in the header as JSON, for instance where the data came from.
 
     Raises
     ------
     ModelFileError
-        For a model that is not fitted, or has parts that cannot be kept safely.
+        If the model is not fitted, or has parts that cannot be saved safely.
     OSError
         If the file cannot be written; it names the file and the reason.
 
@@ -75,7 +75,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str
     shelf = Shelf()
     try:
         about = _as_json({"versions": _versions(), "notes": dict(notes or {}), "model": write_model(model, shelf)})
-        # What is written is what can be read.
+        # Make sure that what is written can be read.
         read_model(about["model"], Shelf(dict(shelf.arrays), _AnyActivation()))
     except UnusableError as error:
         raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}.") from error
@@ -90,16 +90,16 @@ def _as_json(about: dict) -> dict:
 
 
 def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | Function] | None = None) -> Any:
-    """Read what :func:`save_model` has written.
+    """Read a model that :func:`save_model` has written.
 
-    Nothing in the file is executed, and no more memory is used than the file's size justifies, whoever wrote it. Before
-    a model of somebody else is fitted further, set its ``checkpoint`` to None or to a path of your own.
+    Nothing in the file is executed, and memory use is limited by the size of the file, whoever wrote it. Before fitting
+    somebody else's model further, set its ``checkpoint`` to None or to a path of your own.
 
     Parameters
     ----------
     path : path-like
     activations : mapping of str to callable or Activation, default=None
-        Activations of your own that the model was fitted with, by their names.
+        Custom activations that the model was fitted with, by their names.
 
     Returns
     -------
@@ -108,7 +108,7 @@ def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | F
     Raises
     ------
     ModelFileError
-        For anything but a model in a format that this version knows.
+        If the file is not a model in a format that this version can read.
     """
     path = Path(path)
     about, arrays = read_archive(path, _KIND)
@@ -119,7 +119,7 @@ def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | F
 
 
 def describe_model(path: str | os.PathLike) -> dict[str, Any]:
-    """What the header of a model file says, without making the model.
+    """Describe a model from the header of its file, without loading the model.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def describe_model(path: str | os.PathLike) -> dict[str, Any]:
     Raises
     ------
     ModelFileError
-        As :func:`load_model`, as far as the header tells.
+        As for :func:`load_model`, as far as the header shows.
     """
     path = Path(path)
     about = read_header(path, _KIND)
@@ -154,11 +154,11 @@ def describe_model(path: str | os.PathLike) -> dict[str, Any]:
             **_description(last),
         }
     except (KeyError, TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ModelFileError(f"{path} cannot be used: its header has another structure.") from error
+        raise ModelFileError(f"{path} cannot be used: its header has an unexpected structure.") from error
 
 
 def _description(estimator: dict) -> dict[str, Any]:
-    """Of an estimator, as it is written; a part that is none has nothing of this."""
+    """The description of an estimator, as it is written; empty for other parts."""
     if "fitted" not in estimator:
         return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
@@ -178,7 +178,7 @@ def _versions() -> dict[str, str]:
 
 
 class _AnyActivation(dict):
-    """Stands in for activations that whoever loads the file will give."""
+    """Placeholder for activations that will be given when the file is loaded."""
 
     def __contains__(self, name: object) -> bool:
         return True

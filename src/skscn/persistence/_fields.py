@@ -1,8 +1,8 @@
-"""How values are kept in a model file: each field writes what it takes, and reads back only what it could have written.
+"""How values are stored in a model file: each field reads back only what it could have written.
 
-Arrays go into the file under the name of their place, such as ``network_.weights``; in the header stands their shape.
+Arrays are stored under the name of their place, such as ``network_.weights``, and their shape is in the header.
 Shapes are written in letters, and a letter has one value among the fields of one model: arrays that do not fit together
-are refused before anything is built from them.
+are rejected before anything is built from them.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from scipy import sparse
 
 from skscn.activations import ACTIVATIONS, Activation, Function, resolve_activation
 
-# A float of Python's: compared with an int, however large, it does not overflow.
+# A Python float: a comparison with an int, however large, does not overflow.
 _FINITE = sys.float_info.max
-# Of all classes together, each as long as the longest: an array of strings is as wide as that.
+# The size of all classes together, each padded to the longest, as in an array of strings.
 _MOST_CHARACTERS = 2**22
 _SHORT = Repr()
 _SHORT.maxstring = _SHORT.maxother = 60
 
 
 class UnusableError(ValueError):
-    """Something that cannot be kept in a file, or that a file should not hold; the message says what."""
+    """A value that cannot be kept in a file, or that a file should not contain; the message says which."""
 
 
 @dataclass
 class Shelf:
-    """The arrays of a file, and what a reader was given beside the file.
+    """The arrays of a file, and what the reader was given in addition to the file.
 
     Attributes
     ----------
     arrays : dict of str to ndarray
-        A reader takes them out, so that what nothing refers to is left over.
+        A reader removes those that it uses, so that arrays nothing refers to are left over.
     activations : mapping of str to function
-        The user's own.
+        The user's custom activations.
     """
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
@@ -63,7 +63,7 @@ class Field(Protocol):
         """JSON."""
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        """The value; UnusableError if there is none that would have been written so."""
+        """The value; UnusableError if no value would have been written like this."""
 
 
 @dataclass(frozen=True)
@@ -76,11 +76,11 @@ class Array:
     dimensions : str
         A letter for each dimension.
     finite : bool
-        Whether all its numbers must be.
+        Whether all its numbers must be finite.
     lowest, highest : float
-        Between which they must be.
+        Bounds of the numbers.
     flat : bool
-        Whether the last dimension is left out where it is 1.
+        Whether the last dimension is dropped if it is 1.
     """
 
     dtype: type
@@ -99,7 +99,7 @@ class Array:
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
         array = shelf.take(place)
         if array.dtype != self.dtype or stored != list(array.shape):
-            raise UnusableError(f"{place} is an array of {array.dtype} and shape {array.shape}, which it should not be")
+            raise UnusableError(f"{place} is an array of {array.dtype} and shape {array.shape}, which is unexpected")
         flattened = self.flat and array.ndim == len(self.dimensions) - 1
         shape = (*array.shape, 1) if flattened else array.shape
         if len(shape) != len(self.dimensions) or any(
@@ -206,7 +206,7 @@ class Several:
     ----------
     item : Field
     apart : bool
-        Whether letters mean something else in each of them.
+        Whether letters may have different values in each of them.
     as_tuple : bool
     """
 
@@ -233,7 +233,7 @@ class Record:
     ----------
     make : callable
     check : callable
-        Raises UnusableError for attributes that do not go together.
+        Raises UnusableError for attributes that do not fit together.
     fields : Field
         For each attribute.
     """
@@ -260,7 +260,7 @@ class Record:
 
 
 class OneOf:
-    """An object of one of some classes; its name stands before it.
+    """An object of one of several classes, preceded by the name of its class.
 
     Parameters
     ----------
@@ -277,8 +277,8 @@ class OneOf:
         name = type(value).__name__
         if name not in self.fields:
             raise UnusableError(
-                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; of an estimator "
-                "within another one, such as regressor_ or best_estimator_, save that one"
+                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; for a wrapper, "
+                "save the estimator within it, such as regressor_ or best_estimator_"
             )
         return {"class": name, **self.fields[name].write(value, place, shelf)}
 
@@ -286,14 +286,14 @@ class OneOf:
         name = stored.get("class") if isinstance(stored, dict) else None
         if not isinstance(name, str) or name not in self.fields:
             raise UnusableError(
-                f"{place or 'the model'} is {shortened(name)}, which is none of the {self.what} known here"
+                f"{place or 'the model'} is {shortened(name)}, which is not one of the supported {self.what}"
             )
         rest = {key: value for key, value in stored.items() if key != "class"}
         return self.fields[name].read(rest, place, shelf, sizes)
 
 
 class Activations:
-    """An activation, by its name; one that is not registered has to be given again by whoever reads the file."""
+    """An activation, by its name; one that is not registered has to be given again when the file is loaded."""
 
     def write(self, value: Activation | Function, place: str, shelf: Shelf) -> dict:
         activation = resolve_activation(value)
@@ -303,14 +303,14 @@ class Activations:
         return resolve_activation(self.read_as_given(stored, place, shelf))
 
     def read_as_given(self, stored: Any, place: str, shelf: Shelf) -> Activation | Function:
-        """What an estimator was given, which may be a plain function."""
+        """The activation parameter of an estimator, which may be a plain function."""
         check_keys(stored, ("name", "registered"), place)
         name, known = stored["name"], ACTIVATIONS if stored["registered"] is True else shelf.activations
         if not isinstance(name, str):
             raise UnusableError(f"{place} is {shortened(stored)}")
         if name not in known:
             raise UnusableError(
-                f"its activation {shortened(name)} is none that skscn knows; give it when loading: "
+                f"its activation {shortened(name)} is not one of skscn's; pass it when loading: "
                 f"load_model(path, activations={{{shortened(name)}: function}})"
             )
         return known[name]
@@ -346,17 +346,17 @@ class Labels:
             raise UnusableError(f"{place} holds strings that are too long for {len(values)} classes")
         try:
             labels = np.array(values, dtype=kind)
-            # NaN is no class, and every class is there once, in rising order.
+            # NaN is not a class, and each class occurs once, in increasing order.
             in_order = all(a < b for a, b in pairwise(labels))
         except (OverflowError, TypeError) as error:
             raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
         if not in_order or len(labels) < 2 or sizes.setdefault("c", len(labels)) != len(labels):
-            raise UnusableError(f"{place} does not hold classes in rising order")
+            raise UnusableError(f"{place} does not have its classes in increasing order")
         return labels
 
 
 class Values:
-    """An array of one dimension whose values stand in the header: numbers, booleans or strings.
+    """A one-dimensional array whose values are in the header: numbers, booleans or strings.
 
     Parameters
     ----------
@@ -407,7 +407,7 @@ class Values:
 
 
 class Names:
-    """Names of the inputs, as scikit-learn has them."""
+    """Names of the inputs, as in scikit-learn."""
 
     def write(self, value: np.ndarray, place: str, shelf: Shelf) -> list[str]:
         return value.tolist()
@@ -432,7 +432,7 @@ def at(place: str, name: str | int) -> str:
 
 
 def check_class(value: Any, cls: type) -> None:
-    """Refuse another class, which may have the same name."""
+    """Reject another class, which may have the same name."""
     if type(value) is not cls:
         raise UnusableError(
             f"its class is {type(value).__module__}.{type(value).__qualname__}, not {cls.__module__}.{cls.__name__}"
@@ -440,12 +440,12 @@ def check_class(value: Any, cls: type) -> None:
 
 
 def check_keys(stored: Any, wanted: Collection[str], place: str) -> None:
-    """Refuse what does not consist of these."""
+    """Reject a value that does not consist of these."""
     if not isinstance(stored, dict) or set(stored) != set(wanted):
         found = shortened(list(stored) if isinstance(stored, dict) else stored)
         raise UnusableError(f"{place or 'the model'} consists of {found}, and not of {', '.join(wanted)}")
 
 
 def shortened(value: Any) -> str:
-    """A value in a message, however long it is."""
+    """A value for a message, shortened if it is long."""
     return _SHORT.repr(value)

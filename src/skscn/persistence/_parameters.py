@@ -1,4 +1,4 @@
-"""The parameters of an estimator in a model file: plain values as they are, parts of skscn by their names."""
+"""The parameters of an estimator in a model file: plain values as they are, parts of scikit-scn by their names."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def write_parameters(estimator: BaseEstimator, place: str, shelf: Shelf) -> dict
 
 
 def read_parameters(cls: type[BaseEstimator], stored: Any, place: str, shelf: Shelf) -> dict:
-    """Parameters that a class has; what the file does not mention stays at its default."""
+    """The parameters of a class; those that the file does not mention keep their defaults."""
     if not isinstance(stored, dict):
         raise UnusableError(f"the parameters of {cls.__name__} are {shortened(stored)}")
     if unknown := stored.keys() - cls().get_params(deep=False).keys():
@@ -106,7 +106,7 @@ def _write_configuration(value: Configuration, place: str, shelf: Shelf) -> dict
     names = [name for name, cls in CONFIGURATIONS.items() if cls is type(value)]
     if not names:
         raise UnusableError(
-            f"{place}={type(value).__name__}(...) is a search of your own; enter its class in "
+            f"{place}={type(value).__name__}(...) is a custom search; add its class to "
             "skscn.configuration.CONFIGURATIONS, here and where the file is loaded"
         )
     attributes = {name: _write(attribute, at(place, name), shelf) for name, attribute in vars(value).items()}
@@ -118,7 +118,7 @@ def _read_configuration(stored: Any, place: str, shelf: Shelf) -> Configuration:
         raise UnusableError(f"{place} is {shortened(stored)}")
     name, attributes = stored["name"], stored["attributes"]
     if not isinstance(name, str) or name not in CONFIGURATIONS or not isinstance(attributes, dict):
-        raise UnusableError(f"{place} is the search {shortened(name)}, which is none of {', '.join(CONFIGURATIONS)}")
+        raise UnusableError(f"{place} is the search {shortened(name)}, which is not one of {', '.join(CONFIGURATIONS)}")
     configuration = CONFIGURATIONS[name]((1.0,))
     for attribute, value in attributes.items():
         if attribute.startswith("_") or callable(getattr(configuration, attribute, callable)):
@@ -156,7 +156,7 @@ def _read_random_state(stored: Any, place: str, shelf: Shelf) -> np.random.Rando
 
 def _write_estimator(value: BaseEstimator, place: str, shelf: Shelf) -> dict:
     if type(value).__name__ not in estimators.__all__:
-        raise UnusableError(f"{place}={type(value).__name__}(...) is not an estimator of skscn")
+        raise UnusableError(f"{place}={type(value).__name__}(...) is not a scikit-scn estimator")
     return {"class": type(value).__name__, "parameters": write_parameters(value, place, shelf)}
 
 

@@ -1,6 +1,6 @@
-"""What a model file can hold: for each part of a model its fields, and what must hold between them.
+"""What a model file can contain: for each part of a model its fields, and the conditions on them.
 
-To let files hold another class, enter it in ``MODELS``.
+To support another class, add it to ``MODELS``.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def _check_scaling(scaling: Scaling) -> None:
 
 def _check_quantiles(scaling: QuantileScaling) -> None:
     if len(scaling.knots) == 0 or (np.diff(scaling.knots, axis=0) < 0.0).any():
-        raise UnusableError("the knots of a scaling do not rise")
+        raise UnusableError("the knots of a scaling do not increase")
 
 
 _QUANTILES = Record(
@@ -95,7 +95,7 @@ def _check_network(network: Network) -> None:
     if network.n_features == 0 or network.n_outputs == 0 or (network.single_output and network.n_outputs != 1):
         raise UnusableError("a network has no inputs or no outputs, or several where it should have one")
     if network.bounds is not None and len(network.bounds) != 2:
-        raise UnusableError("a network has bounds that are not two")
+        raise UnusableError("a network has a number of bounds other than two")
 
 
 _NETWORK = Record(
@@ -134,12 +134,12 @@ class _History:
         check_keys(stored, self.columns, place)
         columns = {name: a.read(stored[name], at(place, name), shelf, sizes) for name, a in self.columns.items()}
         if (np.diff(columns["nodes"], prepend=0) < 1).any():
-            raise UnusableError(f"the nodes of {place} do not rise")
+            raise UnusableError(f"the nodes of {place} do not increase")
         return history_of(columns)
 
 
 class _Estimator:
-    """A fitted estimator: its class, its parameters and what it has learnt.
+    """A fitted estimator: its class, its parameters and its learnt attributes.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ class _Estimator:
     fields : dict of str to Field
         Of the attributes to keep.
     derived : callable
-        Gives the attributes that follow from those, and raises UnusableError where they contradict each other.
+        Returns the attributes that follow from those, and raises UnusableError if they contradict each other.
     """
 
     def __init__(self, cls: type[BaseEstimator], fields: dict[str, Field], derived: Callable[[Any, Sizes], dict]):
@@ -270,7 +270,7 @@ def _check_regressors(estimator: SCNEnsembleRegressor, sizes: Sizes) -> dict:
     network = estimator.members_[0].network_ if estimator.members_ else None
     outputs = (sizes["m"], estimator.oob_prediction_.ndim == 1)
     if network is not None and (network.n_outputs, network.single_output) != outputs:
-        raise UnusableError("the members have other outputs than the model")
+        raise UnusableError("the members have different outputs than the model")
     if estimator._conformal is not None:
         _check_conformal(estimator._conformal, (estimator.n_features_in_, sizes["m"], False))
     return _check_members(estimator, sizes)
@@ -281,16 +281,16 @@ def _check_conformal(conformal: Conformal, expected: tuple[int, int, bool]) -> N
         raise UnusableError("intervals have no rows of any weight")
     networks = [learnt.network_ for learnt in conformal.scale.networks]
     if any((network.n_features, network.n_outputs, network.single_output) != expected for network in networks):
-        raise UnusableError("a network for intervals has other inputs or outputs than the model")
+        raise UnusableError("a network for intervals has different inputs or outputs than the model")
 
 
 def _check_classifiers(estimator: SCNEnsembleClassifier, sizes: Sizes) -> dict:
     if not all(np.array_equal(member.classes_, estimator.classes_) for member in estimator.members_):
-        raise UnusableError("the members have other classes than the model")
+        raise UnusableError("the members have different classes than the model")
     return _check_members(estimator, sizes)
 
 
-# A step that passes on what it gets.
+# A step that passes its input on.
 _NOTHING = "passthrough"
 
 
@@ -315,7 +315,7 @@ class _Pipeline:
         steps = [self._read_step(step, place, shelf) for step in stored["steps"]]
         pipeline = Pipeline(steps, verbose=verbose)
         try:
-            # Names that are there twice, and steps that transform nothing.
+            # Names that occur twice, and steps that are not transformers.
             pipeline._validate_steps()
         except (ValueError, TypeError) as error:
             raise UnusableError(f"it is not a Pipeline: {error}") from error
@@ -323,11 +323,11 @@ class _Pipeline:
         return pipeline
 
     def _check_widths(self, steps: list[Any]) -> None:
-        """What a step gives must be as wide as what the next one takes, as far as they say so."""
+        """The output of a step must have as many columns as the next one expects, as far as these are known."""
         for step, following in pairwise(steps):
             width = width_of(step)
             if width is not None and width != getattr(following, "n_features_in_", width):
-                raise UnusableError(f"a step gives {width} columns and the next one takes {following.n_features_in_}")
+                raise UnusableError(f"a step returns {width} columns, the next one expects {following.n_features_in_}")
 
     def _read_step(self, stored: Any, place: str, shelf: Shelf) -> tuple[str, Any]:
         named = isinstance(stored, list) and len(stored) == 2 and isinstance(stored[0], str)
@@ -338,12 +338,12 @@ class _Pipeline:
 
 
 class ByJson:
-    """A class whose instances are made of JSON: by ``to_json()`` and the class method ``from_json(dict)``.
+    """A class whose instances are stored as JSON, by ``to_json()`` and the class method ``from_json(dict)``.
 
     Parameters
     ----------
     module, name : str
-        Where it is; it is imported when a file holds one.
+        Where it is defined; it is imported when a file contains one.
     """
 
     def __init__(self, module: str, name: str):
@@ -395,7 +395,7 @@ def write_model(model: Any, shelf: Shelf) -> dict:
 
 
 def read_model(stored: Any, shelf: Shelf) -> Any:
-    """The model that was written so; UnusableError if there is none."""
+    """The model that was written like this; UnusableError if there is none."""
     model = _STEPS.read(stored, "", shelf, {})
     if shelf.arrays:
         raise UnusableError(f"nothing refers to the array {shortened(next(iter(shelf.arrays)))}")

@@ -1,8 +1,8 @@
-"""scikit-learn's own transformers in a model file: their parameters, and what they have learnt, by its public names.
+"""scikit-learn's transformers in a model file: their parameters and their public learnt attributes.
 
-What a transformer keeps for itself differs from version to version of scikit-learn. Where a class has such attributes,
-it is fitted to a row or two that stand for the training rows, and what it has learnt is then set from the file. So the
-version that loads a file makes its own attributes. A file mentions only parameters that differ from their defaults.
+Private attributes differ between versions of scikit-learn. A class that has them is fitted to a row or two that
+represent the training rows, and its learnt attributes are then set from the file. So the version that loads a file
+creates its own private attributes. A file mentions only parameters that differ from their defaults.
 """
 
 from __future__ import annotations
@@ -147,7 +147,7 @@ class _Imputer(Transformer):
         super().__init__(SimpleImputer, fields)
 
     def _learnt(self, value: SimpleImputer) -> list:
-        # scikit-learn has no public name for the type; statistics are mostly of that type as well.
+        # scikit-learn has no public name for the type; statistics usually have the same type.
         dtype = getattr(value, "_fit_dtype", value.statistics_.dtype)
         indicated = None if value.indicator_ is None else value.indicator_.features_
         names = getattr(value, "feature_names_in_", None)
@@ -156,7 +156,7 @@ class _Imputer(Transformer):
     def _restored(self, transformer: SimpleImputer, learnt: dict) -> BaseEstimator:
         n_features, statistics, indicated = learnt["n_features_in_"], learnt["statistics"], learnt["indicated"]
         if len(statistics) != n_features or (indicated is None) == transformer.add_indicator:
-            raise UnusableError("a SimpleImputer has statistics or indicators for other columns than its inputs")
+            raise UnusableError("a SimpleImputer has statistics or indicators for columns other than its inputs")
         some = "-" if learnt["type"] == "object" else 1 if transformer.missing_values == 0 else 0
         transformer.fit(np.full((1, n_features), some, dtype=learnt["type"]))
         transformer.statistics_ = statistics
@@ -168,7 +168,7 @@ class _Imputer(Transformer):
 
 
 class _OneHot(Transformer):
-    """Categories; whatever else an encoder has follows from them."""
+    """Categories; all other attributes of an encoder follow from them."""
 
     def __init__(self) -> None:
         super().__init__(OneHotEncoder, {"categories_": Several(Values(nan=True))})
@@ -195,7 +195,7 @@ class _OneHot(Transformer):
 
 
 class _Columns:
-    """Which columns a transformer gets: a list of names, numbers or booleans."""
+    """The columns of a transformer: a list of names, numbers or booleans."""
 
     def write(self, value: Any, place: str, shelf: Shelf) -> list:
         if isinstance(value, str) or np.ndim(value) != 1:
@@ -232,7 +232,7 @@ def _numbers(columns: list, names: np.ndarray | None, count: int) -> list[int]:
 
 
 class _StandIn(BaseEstimator):
-    """Fitted in place of a transformer: gives as many columns as that one."""
+    """Fitted instead of a transformer: returns the same number of columns."""
 
     def __init__(self, width: int = 1):
         self.width = width
@@ -244,7 +244,7 @@ class _StandIn(BaseEstimator):
         return np.zeros((len(X), self.width))
 
 
-# What may stand in place of a transformer.
+# What may be given instead of a transformer.
 _WORDS = ("drop", "passthrough")
 _PARAMETERS: dict[str, Field] = {
     "sparse_threshold": Number(0.0, 1.0),
@@ -255,7 +255,7 @@ _PARAMETERS: dict[str, Field] = {
 
 
 class Columns:
-    """A ColumnTransformer of parts that files can hold; columns that a function has chosen are kept as chosen.
+    """A ColumnTransformer of supported parts; columns that a function has selected are saved as selected.
 
     Parameters
     ----------
@@ -302,7 +302,7 @@ class Columns:
             raise UnusableError(f"{place or 'the model'} has no list of transformers")
         parts = [self._read_part(part, place, shelf) for part in stored["transformers"]]
         names, count = about.pop("feature_names_in_"), about.pop("n_features_in_")
-        # Every input is a column of some part, if only of the remainder; so memory is bounded by the file.
+        # Every input is a column of some part, at least of the remainder; so memory is bounded by the file.
         if count > sum(len(columns) for *_, columns in parts) or (names is not None and len(names) != count):
             raise UnusableError(f"{place or 'the model'} has {count} inputs, and columns or names for others")
         numbered = [(name, part, _numbers(columns, names, count)) for name, part, columns in parts]
@@ -318,7 +318,7 @@ class Columns:
         return transformer.set_params(**_given([(name, _unfitted(part), columns) for name, part, columns in parts]))
 
     def _stood_in(self, parts: list[tuple], about: dict, count: int, place: str) -> ColumnTransformer:
-        """A ColumnTransformer that is fitted with stand-ins for its parts."""
+        """A ColumnTransformer that is fitted with placeholders for its parts."""
         standing = [(name, _stand_in(part, columns), columns) for name, part, columns in parts]
         transformer = made(ColumnTransformer, {**_given(standing), **about})
         try:
@@ -348,19 +348,19 @@ def _given(parts: list[tuple]) -> dict:
 
 
 def _stand_in(part: Any, numbers: list[int]) -> Any:
-    """What is fitted in place of a part that gets these columns."""
+    """What is fitted instead of a part that has these columns."""
     if isinstance(part, str):
         return part
     if getattr(part, "n_features_in_", len(numbers)) != len(numbers):
-        raise UnusableError(f"a {type(part).__name__} takes {part.n_features_in_} columns and is given {len(numbers)}")
+        raise UnusableError(f"a {type(part).__name__} expects {part.n_features_in_} columns and gets {len(numbers)}")
     width = width_of(part)
     if width is None:
-        raise UnusableError(f"a {type(part).__name__} does not say how many columns it gives")
+        raise UnusableError(f"a {type(part).__name__} does not say how many columns it returns")
     return _StandIn(width)
 
 
 def width_of(part: Any) -> int | None:
-    """How many columns a fitted transformer gives, if it says so."""
+    """How many columns a fitted transformer returns, if it says so."""
     if hasattr(part, "_n_features_out"):
         return part._n_features_out
     try:
@@ -381,7 +381,7 @@ def _check_fitted(value: BaseEstimator) -> None:
 
 
 def made(cls: type, parameters: dict) -> Any:
-    """An instance with these parameters, which must be some that it can be fitted with."""
+    """An instance with these parameters, which must be valid for fitting."""
     try:
         instance = cls(**parameters)
         instance._validate_params()
@@ -401,14 +401,14 @@ def written_parameters(value: BaseEstimator, default: BaseEstimator, place: str,
 
 
 def written_step(parts: Field, name: str, step: Any, place: str, shelf: Shelf) -> Any:
-    """A part of a whole; where it cannot be kept, the message says which it is."""
+    """A part of a model; if it cannot be saved, the message names it."""
     try:
         return parts.write(step, place, shelf)
     except UnusableError as error:
         raise UnusableError(f"its step {name!r} cannot be kept in a file: {error}") from error
 
 
-# Scalers divide by it, or multiply with it; they replace what is 0.
+# Scalers divide or multiply by it; they replace zeros.
 _SCALE = Floats(np.finfo(np.float64).tiny)
 TRANSFORMERS: dict[str, Field] = {
     "StandardScaler": Transformer(

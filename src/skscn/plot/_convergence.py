@@ -1,4 +1,4 @@
-"""How the error falls while a network grows."""
+"""How the error decreases while a network grows."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class ConvergenceDisplay:
         return self
 
     def _draw(self, history: np.ndarray, kept: int, error: str, **style):
-        """The line of the kept nodes; a paler one goes on from its end."""
+        """The line of the kept nodes; a paler one continues from its end."""
         n_kept = int((history["nodes"] <= kept).sum())
         (line,) = self.ax_.plot(history["nodes"][:n_kept], history[error][:n_kept], **style)
         if n_kept < len(history):

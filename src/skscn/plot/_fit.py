@@ -61,7 +61,7 @@ class FitDisplay:
         self.lines_ += ax.plot(self.x, self.y_pred, color=ORANGE, linewidth=1.2, label="network")
         if show_nodes and self.nodes is not None:
             inside = self.nodes[(self.nodes >= self.x[0]) & (self.nodes <= self.x[-1])]
-            # Height in shares of the axes: at the foot, whatever the targets are.
+            # Height as a share of the axes: at the bottom, whatever the targets are.
             foot = {"transform": ax.get_xaxis_transform(), "markersize": 8, "label": "nodes"}
             self.lines_ += ax.plot(inside, np.full_like(inside, 0.02), "|", color=BLUE, **foot)
         ax.set(title=title, xlabel="x", ylabel="f(x)")

@@ -14,7 +14,7 @@ from skscn.plot._style import BLUE, GREY, axes_for
 class ImportanceDisplay:
     """Permutation importance: the decrease of the score when the values of an input are shuffled among the rows.
 
-    Columns that encode one input, the indicators of its categories for instance, are shuffled together.
+    Columns that encode one input, such as the indicators of its categories, are shuffled together.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ class ImportanceDisplay:
         names : sequence of str, default=None
             Names of the columns, where there are no groups and X has none.
         scoring : str, callable or None, default=None
-            What to measure; None: R² or the accuracy.
+            The score; None means R² or the accuracy.
         n_repeats : int, default=5
             How often each input is shuffled.
         random_state : int, RandomState instance or None, default=None
@@ -100,9 +100,9 @@ class ImportanceDisplay:
         values, places = self.importances[shown], np.arange(len(shown))
         self.bars_ = ax.barh(places, values.mean(axis=1), color=BLUE, alpha=0.8)
         ax.hlines(places, values.min(axis=1), values.max(axis=1), color=GREY, linewidth=2.0)
-        # A name is a name, even if it holds what could be a formula.
+        # A name is shown literally, even if it contains what could be a formula.
         ax.set_yticks(places, labels=[self.names[i] for i in shown], parse_math=False)
-        ax.set_xlabel("fall of the score when shuffled")
+        ax.set_xlabel("decrease of the score when shuffled")
         return self
 
 
@@ -110,7 +110,7 @@ def permutation_importance(estimator, X, y, groups, *, scoring=None, n_repeats=5
     """The decrease of the score when the columns of each group are shuffled together: shape (groups, n_repeats).
 
     scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
-    as they were: rows that cannot be.
+    unchanged and gives impossible rows.
     """
     scorer = check_scoring(estimator, scoring=scoring)
     rng = check_random_state(random_state)

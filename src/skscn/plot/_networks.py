@@ -7,11 +7,11 @@ from sklearn.utils.validation import check_is_fitted
 
 
 def grown_networks(estimator) -> list:
-    """A fitted estimator's members, if it is an ensemble, or the estimator alone; of a pipeline, its last step's."""
+    """The members of a fitted ensemble, or a single estimator; for a pipeline, those of its last step."""
     if isinstance(estimator, Pipeline):
         estimator = estimator[-1]
     check_is_fitted(estimator)
     networks = getattr(estimator, "members_", [estimator])
     if not all(hasattr(network, "history_") for network in networks):
-        raise TypeError(f"{type(estimator).__name__} has no history of growth; a network of scikit-scn is needed.")
+        raise TypeError(f"{type(estimator).__name__} has no growth history; pass a scikit-scn estimator.")
     return networks

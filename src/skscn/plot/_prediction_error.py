@@ -31,7 +31,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
     interval_lines_ : matplotlib artist or None
         The intervals, one line each; those that miss the true value are orange.
     interval_band_ : matplotlib artist or None
-        Of more than 200 intervals, a band through their mean ends; rows whose own interval misses are orange points.
+        For more than 200 intervals, a band through their mean ends; rows outside their own interval are orange points.
 
     Examples
     --------
@@ -67,7 +67,7 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
     ) -> PredictionErrorDisplay:
         """Draw the predictions of a fitted regressor for the rows X against the targets y.
 
-        ``coverage`` asks an ensemble for intervals that hold this share of the targets; the other parameters are those
+        ``coverage`` asks an ensemble for intervals with this share of the targets; the other parameters are those
         of scikit-learn's Display.
         """
         return cls.from_predictions(

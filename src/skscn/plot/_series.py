@@ -14,13 +14,14 @@ _GAP = 10.0
 class SeriesDisplay:
     """True and predicted values over time, with the prediction intervals as a band.
 
-    Rows are sorted by time. Where there are more than can be told apart, each point of the lines is the mean over a
-    stretch of time, and the range of the true values in it is shaded.
+    Rows are sorted by time. If there are too many to tell apart, each point of the lines is the mean over a period of
+    time, and the range of the true values in it is shaded.
 
     Parameters
     ----------
     times : ndarray of shape (n,)
-        When each row was taken, as datetime64; or numbers that rise with time. Rows without a time (NaT) are left out.
+        When each row was measured: datetime64, or numbers that increase with time. Rows without a time (NaT) are
+        skipped.
     y_true, y_pred : ndarray of shape (n,)
         Targets and predictions.
     interval : tuple of two ndarrays of shape (n,), or None, default=None
@@ -33,7 +34,7 @@ class SeriesDisplay:
     band_ : matplotlib artist or None
         The intervals.
     envelope_ : matplotlib artist or None
-        From the smallest to the largest true value of each stretch of time, where there is more than one in them.
+        From the smallest to the largest true value of each period, if there is more than one value in them.
 
     Examples
     --------
@@ -60,7 +61,7 @@ class SeriesDisplay:
     ) -> SeriesDisplay:
         """Draw the predictions of a fitted regressor for the rows X, with their targets y, over time.
 
-        ``coverage`` asks an ensemble for intervals that hold this share of the targets.
+        ``coverage`` asks an ensemble for intervals that contain this share of the targets.
         """
         interval = None if coverage is None else estimator.predict_interval(X, coverage=coverage)
         return cls.from_predictions(
@@ -74,14 +75,14 @@ class SeriesDisplay:
         if y_true.ndim != 1:
             raise ValueError(f"SeriesDisplay draws one output; y has shape {y_true.shape}.")
         if times.shape != y_true.shape:
-            raise ValueError(f"There are {len(y_true)} rows, and times has shape {times.shape}; give one time a row.")
+            raise ValueError(f"There are {len(y_true)} rows, and times has shape {times.shape}; give one time per row.")
         if np.isnan(times).all():
-            raise ValueError("No row has a time.")
+            raise ValueError("No row has a time; give a time for at least one row.")
         display = cls(times=times, y_true=y_true, y_pred=y_pred, interval=interval)
         return display.plot(ax, max_points=max_points)
 
     def plot(self, ax=None, *, max_points: int = 400) -> SeriesDisplay:
-        """Draw on ``ax``, or on new axes; ``max_points`` is the most points of a line."""
+        """Draw on ``ax``, or on new axes; ``max_points`` is the largest number of points of a line."""
         self.ax_ = ax = axes_for(ax)
         stretches = _Stretches(self.times, max_points)
         times = stretches.times
@@ -113,7 +114,7 @@ class SeriesDisplay:
 
 
 class _Stretches:
-    """Sorted times in stretches of equal length, or one by one where they are few; gaps are marked by NaN."""
+    """Sorted times in periods of equal length, or one by one if there are few; gaps are marked by NaN."""
 
     def __init__(self, times: np.ndarray, most: int):
         self.several = len(times) > most
@@ -131,11 +132,11 @@ class _Stretches:
         self.times = np.insert(centres, self._gaps, centres[self._gaps - 1])
 
     def means(self, values: np.ndarray) -> np.ndarray:
-        """The mean of each stretch."""
+        """The mean of each period."""
         return self._broken(np.add.reduceat(values, self._starts) / self._sizes)
 
     def ends(self, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest of each stretch."""
+        """The smallest and the largest value of each period."""
         smallest, largest = (reduce.reduceat(values, self._starts) for reduce in (np.minimum, np.maximum))
         return self._broken(smallest), self._broken(largest)
 

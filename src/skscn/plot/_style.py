@@ -1,4 +1,4 @@
-"""What the Displays share: axes to draw on, and colours that everybody can tell apart on light and dark backgrounds."""
+"""What the Displays share: axes, and colours that everybody can tell apart on light and dark backgrounds."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import numpy as np
 
 from skscn.extras import optional
 
-# Okabe and Ito's colours for all kinds of colour vision, and a grey between.
+# Okabe and Ito's colours for all kinds of colour vision, and a medium grey.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
 # Opacity of nodes that are no longer part of the network.
 PALE = 0.25
-# From narrow scopes to wide ones; all of middling lightness.
+# From narrow scopes to wide ones; all of medium lightness.
 _SCOPE_RAMP = ("#3a8fd0", "#98919a", "#dd7a1f")
 
 
 def axes_for(ax):
-    """``ax``, or new axes where it is None."""
+    """``ax``, or new axes if it is None."""
     if ax is None:
         _, ax = optional("matplotlib.pyplot", "A picture").subplots()
     return ax
@@ -25,13 +25,13 @@ def scope_colours(scopes: np.ndarray) -> dict:
     """Arguments of ``scatter`` that colour points by their scope λ, on a logarithmic scale."""
     colours = optional("matplotlib.colors", "A picture")
     low, high = (scopes.min(), scopes.max()) if scopes.size else (1.0, 1.0)
-    # One scope alone has a scale too.
+    # A single scope needs a scale too.
     norm = colours.LogNorm(low, high) if low < high else colours.LogNorm(low / 2.0, high * 2.0)
     return {"c": scopes, "cmap": colours.LinearSegmentedColormap.from_list("scopes", _SCOPE_RAMP), "norm": norm}
 
 
 def opacities(kept: np.ndarray, opacity: float) -> np.ndarray | None:
-    """The opacity of points, lower for those that were not kept; None for no points, as matplotlib wants it."""
+    """The opacity of points, lower for those that were not kept; None for no points, as matplotlib requires."""
     return np.where(kept, opacity, PALE) if kept.size else None
 
 

@@ -1,4 +1,4 @@
-"""Where the training rows live; one file a backend, each of them a :class:`Rows`."""
+"""Where the training rows are stored; one file per backend, each a :class:`Rows`."""
 
 from collections.abc import Callable
 
@@ -18,7 +18,7 @@ ROWS: dict[str, Callable[..., StretchedRows]] = {"memory": MemoryRows, "chunks":
 
 
 def open_rows(X, targets: np.ndarray, **settings) -> StretchedRows:
-    """The rows in the backend that goes with their inputs."""
+    """The rows in the backend that matches the type of their inputs."""
     return ROWS["chunks" if isinstance(X, ScratchInputs) else "memory"](X, targets, **settings)
 
 

@@ -1,4 +1,4 @@
-"""What the constructive loop asks of a backend."""
+"""The interface that the constructive loop needs from a backend."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Sample:
 
     @classmethod
     def of(cls, X: np.ndarray, residual: np.ndarray, vectors: np.ndarray, roots: np.ndarray | None) -> Sample:
-        """With basis vectors (k, n), all laid out in one way: products of arrays depend on it in their last bits."""
+        """From basis vectors (k, n), always in the same memory layout, on which the last bits of products depend."""
         contiguous = np.ascontiguousarray
         return cls(contiguous(X), contiguous(residual), contiguous(vectors).T, roots)
 
@@ -59,7 +59,7 @@ class Rows(Protocol):
     weight : float
         The sum of the sample weights; N without them.
     layer : Layer
-        That of the nodes to come.
+        The layer of the nodes to be added.
     residual_squares : ndarray of shape (m,)
         ‖e_q‖².
     basis_size : int
@@ -86,13 +86,13 @@ class Rows(Protocol):
     def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
         """Row sums of T candidates against the residual, on all rows.
 
-        Quartics and Gram matrix come if they shall be ``complete``. Hidden outputs in np.float32 are enough to tell
-        candidates apart, and fast; acceptance takes np.float64.
+        Quartics and the Gram matrix are included if they are to be ``complete``. Hidden outputs in np.float32 are fast
+        and sufficient to rank candidates; acceptance uses np.float64.
         """
         ...
 
     def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
-        """Row sums of T candidates on the named rows."""
+        """Row sums of T candidates on the rows with these numbers."""
         ...
 
     def slopes(self, node: Nodes) -> Slopes:
@@ -102,20 +102,20 @@ class Rows(Protocol):
     def open(self, nodes: Nodes) -> Columns:
         """Form the columns of nodes and make them orthogonal to the basis.
 
-        They stay at work until others are opened; neither residual nor basis changes.
+        They stay open until others are opened; neither the residual nor the basis changes.
         """
         ...
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
-        """Bring the open columns in: take D C out of the residual, with the directions D = V @ transform.
+        """Add the open columns: subtract D C from the residual, with the directions D = V @ transform.
 
-        C, the ``coefficients``, has shape (k, m). The directions, which must be orthonormal then, join the basis if
-        ``keep``.
+        C, the ``coefficients``, has shape (k, m). With ``keep`` the directions, which must then be orthonormal, are
+        added to the basis.
         """
         ...
 
     def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them, to search on a few."""
+        """The rows with these numbers, in the form that searches on a sample need."""
         ...
 
     def rotate(self, rotation: np.ndarray) -> None:
@@ -125,8 +125,8 @@ class Rows(Protocol):
     def leave_one_out(
         self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
     ) -> np.ndarray:
-        """By how much the model would miss the named training rows had it not seen them, the nodes being given.
+        """Leave-one-out residuals of the rows with these numbers, for fixed nodes.
 
-        With a smoother M and coefficients C, of a model that fits Q M C instead of Q C.
+        With a smoother M and coefficients C, those of a model that fits Q M C instead of Q C.
         """
         ...

@@ -1,7 +1,7 @@
-"""Waiting for a Dask cluster, and saying so where it waits for workers that are paused for lack of memory.
+"""Waiting for a Dask cluster, with a warning if it waits for workers that are paused for lack of memory.
 
-A worker pauses when its memory is nearly full, and begins no task until there is room; the parts of a fit stay in
-memory as long as the fit lasts, so there may never be any.
+A worker pauses when its memory is nearly full and starts no task until memory is freed; the parts of a fit stay in
+memory as long as the fit lasts, so that may never happen.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from typing import Any
 
 from skscn.extras import optional
 
-# Seconds after which waiting is long enough to ask what the workers do.
+# Seconds of waiting after which the state of the workers is checked.
 INTERVAL = 10.0
 
 
 def scheduler() -> Callable | None:
-    """What computes graphs here: a cluster that is watched, or None for whatever Dask would take."""
+    """What computes graphs here: a cluster that is monitored, or None for Dask's default scheduler."""
     get = optional("dask.base", "Training on Dask collections").get_scheduler()
     client = getattr(get, "__self__", None)
     if client is None or not hasattr(client, "scheduler_info") or _within_a_task():
@@ -27,7 +27,7 @@ def scheduler() -> Callable | None:
 
 
 def _within_a_task() -> bool:
-    """Whether this runs on a worker, where a client that waits has to leave its thread to others, as ``get`` does."""
+    """Whether this runs on a worker, where a waiting client must release its thread to others, as ``get`` does."""
     try:
         optional("distributed", "Training on a Dask cluster").get_worker()
     except ValueError:
@@ -36,7 +36,7 @@ def _within_a_task() -> bool:
 
 
 def watched(client, graph, keys, *, interval: float, **settings) -> Any:
-    """The values of keys of a graph, as ``client.get`` has them; every ``interval`` seconds a look at the workers."""
+    """The values of keys of a graph, as from ``client.get``; the workers are checked every ``interval`` seconds."""
     distributed = optional("distributed", "Training on a Dask cluster")
     packed = client.get(graph, keys, sync=False, **settings)
     futures = distributed.futures_of(packed)
@@ -49,7 +49,7 @@ def watched(client, graph, keys, *, interval: float, **settings) -> Any:
 
 
 def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping]) -> None:
-    """Wait until a function no longer raises TimeoutError; warn, once, if workers are paused in the meantime."""
+    """Wait until a function no longer raises TimeoutError; warn once if workers are paused in the meantime."""
     warned = False
     while True:
         try:
@@ -64,7 +64,7 @@ def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping]) -> 
 
 
 def paused_workers(info: Mapping) -> str | None:
-    """A sentence about the workers that are paused, from what the scheduler knows; None if none is."""
+    """A sentence about the paused workers, from the scheduler's information; None if none is paused."""
     workers = info["workers"]
     paused = {address: worker for address, worker in workers.items() if worker.get("status") == "paused"}
     if not paused:
@@ -73,7 +73,7 @@ def paused_workers(info: Mapping) -> str | None:
     return (
         f"{len(paused)} of {len(workers)} Dask workers are paused for lack of memory, and the fit waits for them "
         f"({address} uses {_memory(worker)}); give the workers more memory or the cluster more workers, or lower "
-        "max_nodes: nodes take 8 bytes a row each."
+        "max_nodes: each node needs 8 bytes per row."
     )
 
 

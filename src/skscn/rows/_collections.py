@@ -55,7 +55,7 @@ def read_collections(X, y, sample_weight=None) -> Collections:
     counts = {len(some) for some in pieces}
     if len(counts) > 1:
         raise ValueError(
-            f"X, y and sample_weight have {sorted(counts)} partitions; give them the same, for example with "
+            f"X, y and sample_weight have {sorted(counts)} partitions; give all the same number, for example with "
             "repartition() or rechunk(), or put the target into the same dataframe and pass its name as y."
         )
     make = task(as_block)
@@ -67,12 +67,12 @@ def read_collections(X, y, sample_weight=None) -> Collections:
 
 
 def _check_columns(X, inputs: list) -> None:
-    """Refuse columns of other than numbers, before anything is read."""
+    """Reject columns that are not numeric, before anything is read."""
     kinds = {name: getattr(X[name].dtype, "kind", "O") for name in inputs}
     wrong = [str(name) for name, kind in kinds.items() if kind not in "biuf"]
     if wrong:
         raise ValueError(
-            f"Columns {', '.join(wrong)} hold other than numbers; encode them, for example with "
+            f"Columns {', '.join(wrong)} are not numeric; encode them, for example with "
             "dask.dataframe.get_dummies(X.categorize()), or drop them."
         )
 
@@ -91,21 +91,21 @@ def _pieces(collection, X, what: str) -> list:
         raise ValueError(f"{what} must have {dimensions} dimensions, rows by columns, not {collection.ndim}.")
     if collection.ndim == 2 and collection.numblocks[1] > 1:
         collection = collection.rechunk({1: -1})
-    # Where both sizes are known, X says how the rows are cut.
+    # Where both sizes are known, X determines how the rows are split.
     if collection is not X and hasattr(X, "chunks") and not np.isnan([*X.chunks[0], *collection.chunks[0]]).any():
         if X.shape[0] != collection.shape[0]:
-            raise ValueError(f"X has {X.shape[0]} rows and {what} {collection.shape[0]}; give one for each row.")
+            raise ValueError(f"X has {X.shape[0]} rows and {what} has {collection.shape[0]}; give one for each row.")
         collection = collection.rechunk({0: X.chunks[0]})
     return list(collection.to_delayed().reshape(len(collection.chunks[0]), -1)[:, 0])
 
 
 def mapped(function: Callable, model, X, few):
-    """What a function of a model and rows makes of the partitions of X, as Dask arrays that are not computed yet.
+    """Apply a function of a model and rows to the partitions of X; returns Dask arrays that are not computed yet.
 
     Parameters
     ----------
     function : callable
-        Of the model and some rows; returns an array, or a tuple of arrays, of one entry a row.
+        Called with the model and some rows; returns an array, or a tuple of arrays, with one entry per row.
     model : object
         Sent once, not with every partition.
     X : Dask array or dataframe
@@ -116,7 +116,7 @@ def mapped(function: Callable, model, X, few):
     several = isinstance(sample, tuple)
     samples = sample if several else (sample,)
     empty = tuple(values[:0] for values in samples)
-    # As it is now, whatever becomes of it before the predictions are computed.
+    # A copy of its present state, in case it changes before the predictions are computed.
     carried = dask.delayed(copy(model), name=f"skscn-model-{uuid4().hex}", traverse=False)
     pieces = _pieces(X, X, "X")
     lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
@@ -135,7 +135,7 @@ def mapped(function: Callable, model, X, few):
 
 
 def _made(function: Callable, model, rows, empty: tuple) -> tuple:
-    """What a function makes of some rows; nothing of none."""
+    """A function applied to some rows; an empty result for no rows."""
     if not len(rows):
         return empty
     made = function(model, rows)

@@ -1,4 +1,4 @@
-"""Rows on one machine: one shard, whose stretches are shared out among threads."""
+"""Rows on one machine: one shard, whose stretches are divided among threads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class LocalRows(StretchedRows):
     shape : tuple of int
         N, d and m.
     layer : Layer
-        That of the nodes to come.
+        The layer of the nodes to be added.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
@@ -48,7 +48,7 @@ class LocalRows(StretchedRows):
         self.storage = storage
         self._shard = Shard(storage, sample_weight)
         self._stretches = stretches(self.n_rows)
-        # A thread is worth its trouble for a long stretch or more.
+        # A thread pays off only for at least one long stretch.
         self._threads = max(1, min(effective_n_jobs(n_jobs), self.n_rows // _stretches.STRETCH))
         self._executor: ThreadPoolExecutor | None = None
         self._begin_fit()
@@ -60,25 +60,25 @@ class LocalRows(StretchedRows):
         return self
 
     def __exit__(self, *exception) -> None:
-        """Let the threads go."""
+        """Shut the threads down."""
         self._executor = None
         super().__exit__(*exception)
 
     def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them, to search on a few."""
+        """The rows with these numbers, in the form that searches on a sample need."""
         return Sample.of(*Gather(self.basis_size)(self._shard, rows))
 
     def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
-        """Row sums of T candidates on the named rows."""
+        """Row sums of T candidates on the rows with these numbers."""
         return ScoreSample(nodes, precision)(self._shard, rows)
 
     def total(self, operation: Operation) -> Any:
-        """Do an operation on all stretches, shared out among the threads, and add up what it returns."""
+        """Run an operation on all stretches, divided among the threads, and sum what it returns."""
         shard, count = self._shard, len(self._stretches)
         operation.prepare(shard)
         if self._executor is None:
             return total([operation(shard, rows) for rows in self._stretches], count)
-        # Each thread takes one run of stretches: to hand them over one by one would take longer than most kernels do.
+        # Each thread gets consecutive stretches: submitting them one by one would take longer than most kernels.
         size = -(-count // self._threads)
         runs = [self._stretches[start : start + size] for start in range(0, count, size)]
         parts = self._executor.map(lambda run: [operation(shard, rows) for rows in run], runs)

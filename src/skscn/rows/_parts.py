@@ -1,4 +1,4 @@
-"""Values on the workers of a Dask cluster, one for each partition; nothing here knows what a fit is."""
+"""Values on the workers of a Dask cluster, one for each partition; independent of what a fit does with them."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from skscn.extras import optional
 from skscn.rows._cluster import scheduler
 from skscn.rows._stretches import stretch_length
 
-# Shares that are added up by one task.
+# Number of shares that one task adds up.
 _FAN_IN = 16
-# What tasks are called that should run where their part is: Dask takes tasks of this name for too short to be worth
-# moving, and a part that is moved leaves its state behind.
+# The name of tasks that should run where their part is: Dask considers tasks of this name too short to be worth
+# moving, and a part that is moved loses its state.
 _AT_HOME = "rechunk-split"
 
 
@@ -29,7 +29,7 @@ def is_dask(value) -> bool:
 
 
 class Part(NamedTuple):
-    """Some rows: inputs, targets (n, m), weights, and the numbers of the rows in what the user gave."""
+    """Some rows: inputs, targets (n, m), weights, and the row numbers in the user's data."""
 
     X: np.ndarray
     targets: np.ndarray
@@ -61,33 +61,33 @@ class Parts:
         return int(self.starts[-1])
 
     def map(self, function: Callable, *arguments) -> list:
-        """What a function makes of each value, brought to the driver; let it be small."""
+        """The results of a function of each value, brought to the driver; they should be small."""
         return computed([task(function)(value, *arguments) for value in self.values])
 
     def total(self, function: Callable, *arguments) -> Any:
-        """The sum of what a function makes of the values, added up on the workers in their order."""
+        """The sum of a function of the values, added up on the workers in their order."""
         return reduced([task(function)(value, *arguments) for value in self.values], in_order)
 
     def changed(self, function: Callable, *arguments) -> Parts:
-        """What a function makes of each value, left on the workers."""
+        """The results of a function of each value, left on the workers."""
         return Parts([task(function)(value, *arguments) for value in self.values])
 
     def map_with_starts(self, function: Callable) -> list:
-        """As :meth:`map`, of each value and the number of its first row."""
+        """As :meth:`map`, for a function of each value and the number of its first row."""
         return computed([task(function)(*pair) for pair in zip(self.values, self.starts.tolist(), strict=False)])
 
     def changed_with_starts(self, function: Callable, *arguments) -> Parts:
-        """As :meth:`changed`, of each value and the number of its first row."""
+        """As :meth:`changed`, for a function of each value and the number of its first row."""
         pairs = zip(self.values, self.starts.tolist(), strict=False)
         return Parts([task(function)(*pair, *arguments) for pair in pairs])
 
     def of_rows(self, function: Callable, rows: np.ndarray, *arguments) -> tuple[np.ndarray, list]:
-        """Tasks of what a function makes of values and the named rows in them.
+        """Tasks that apply a function to values and the rows with these numbers in them.
 
-        Before them the order in which what they find stands for the rows as they were named.
+        They are preceded by the order that sorts their results as the rows were requested.
         """
         owners = np.searchsorted(self.starts, rows, side="right") - 1
-        # No rows are asked of the first value, so that there is an answer of the right shape.
+        # Without any rows the first value is asked for none, so that there is a result of the right shape.
         places = {owner: np.flatnonzero(owners == owner) for owner in np.unique(owners)} or {0: rows}
         tasks = [
             at_home(function, self.values[owner], rows[place] - self.starts[owner], *arguments)
@@ -96,12 +96,12 @@ class Parts:
         return np.argsort(np.concatenate(list(places.values())), kind="stable"), tasks
 
     def take(self, rows: np.ndarray) -> Part:
-        """The named rows, in their order, brought to the driver."""
+        """The rows with these numbers, in this order, brought to the driver."""
         order, tasks = self.of_rows(Part.take, rows)
         return _joined(computed(tasks)).take(order)
 
     def kept(self, rows: np.ndarray) -> Parts:
-        """The named rows, rising, left on the workers."""
+        """The rows with these increasing numbers, left on the workers."""
         cuts = np.searchsorted(rows, self.starts)
         chosen = [rows[a:b] - start for a, b, start in zip(cuts, cuts[1:], self.starts, strict=False)]
         values = [task(Part.take)(value, local) for value, local in zip(self.values, chosen, strict=True)]
@@ -110,7 +110,7 @@ class Parts:
     def aligned(self) -> tuple[list, list[int]]:
         """Parts of whole stretches, left on the workers, and the number of the first stretch of each.
 
-        A stretch that two partitions share goes to one of them; a partition without a stretch of its own goes empty.
+        A stretch that two partitions share is assigned to one of them; a partition left without a stretch is empty.
         """
         length = stretch_length(self.n_rows)
         count = -(-self.n_rows // length)
@@ -147,21 +147,21 @@ def _dask() -> ModuleType:
 
 
 def task(function: Callable) -> Callable:
-    """A function whose calls are tasks."""
+    """A function whose calls create tasks."""
     return _dask().delayed(function, pure=False)
 
 
 def at_home(function: Callable, value, *arguments):
-    """A task that runs where a value is, as long as that is there.
+    """A task that runs where a value is, as long as it is still there.
 
-    What it is given travels within it: a value of its own, on some worker, would draw the task there. It is a group of
-    its own: Dask spreads large groups over all workers.
+    Its arguments are sent with it: a separate value on some worker would attract the task there. It forms its own
+    group, since Dask spreads large groups over all workers.
     """
     return task(function)(value, *arguments, dask_key_name=(f"{_AT_HOME}-{uuid4().hex}", 0))
 
 
 def persisted(values: Sequence) -> list:
-    """Begin to compute values that stay on the workers; what is lost there is computed again."""
+    """Start computing values that stay on the workers; values that are lost there are computed again."""
     return list(_dask().persist(*values))
 
 

@@ -1,6 +1,6 @@
-"""Arrays in temporary files: what training keeps for each row where memory does not hold it.
+"""Arrays in temporary files: data that training keeps for each row and that do not fit in memory.
 
-Files are read and written, not mapped, so what was touched does not stay in memory. Rows never written are zeros.
+Files are read and written, not mapped, so their contents do not stay in memory. Rows never written are zeros.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from numpy.typing import DTypeLike
 
 @contextmanager
 def scratch_folder(needed_bytes: int, folder: str | Path | None = None) -> Iterator[Path]:
-    """A temporary folder, removed in the end, on a disk with room for ``needed_bytes``.
+    """A temporary folder, removed at the end, on a disk with ``needed_bytes`` of free space.
 
-    It is made in ``folder``, or where temporary files belong (TMPDIR). Close the files in it first.
+    It is made in ``folder``, or in the default place for temporary files (TMPDIR). Close the files in it first.
     """
     with TemporaryDirectory(prefix="skscn-", dir=folder) as name:
         free = shutil.disk_usage(name).free
         if free < needed_bytes:
             raise OSError(
                 f"Training on these rows needs {needed_bytes / 1e9:.3g} GB of temporary files, but {Path(name).parent} "
-                f"has {free / 1e9:.3g} GB left; make room, or set TMPDIR to a folder on a larger disk."
+                f"has {free / 1e9:.3g} GB left; free some space, or set TMPDIR to a folder on a larger disk."
             )
         yield Path(name)
 
 
 class _File:
-    """A file that several threads read and write at the same time, each with a handle of its own."""
+    """A file that several threads read and write at the same time, each with its own handle."""
 
     def __init__(self, path: Path, size: int = 0):
         self._path = path
@@ -44,7 +44,7 @@ class _File:
             file.truncate(size)
 
     def read(self, offset: int, values: np.ndarray) -> None:
-        """Fill a contiguous array from here on; what was never written is zeros."""
+        """Fill a contiguous array from this position on; parts never written are zeros."""
         rest = _bytes(values)
         with self._handle() as handle:
             handle.seek(offset)
@@ -56,7 +56,7 @@ class _File:
         rest[:] = bytes(len(rest))
 
     def write(self, offset: int, values: np.ndarray) -> None:
-        """Write a contiguous array from here on."""
+        """Write a contiguous array from this position on."""
         rest = _bytes(values)
         with self._handle() as handle:
             handle.seek(offset)
@@ -94,7 +94,7 @@ class ScratchArray:
     n_rows : int
         N.
     width : int or None
-        Numbers in a row; None for rows that are numbers.
+        Numbers in a row; None for rows that are single numbers.
     dtype : float64 or float32
     """
 
@@ -138,8 +138,8 @@ class ScratchArray:
 class ScratchPanels:
     """A growing basis, vectors by N rows, in files of ``panel`` vectors each.
 
-    A file holds stretch after stretch of the rows, and all its vectors of a stretch side by side, so what one stretch
-    needs is one read a panel.
+    A file holds the rows stretch after stretch, with all its vectors of a stretch next to each other, so a stretch
+    needs one read per panel.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class ScratchPanels:
         return values
 
     def write(self, stretch_index: int, place: int, values: np.ndarray) -> None:
-        """Put a vector (n,), or several (k, n), from this place on, on the n rows of a stretch."""
+        """Write a vector (n,), or several (k, n), from this place on, for the n rows of a stretch."""
         vectors = np.atleast_2d(_contiguous(values, self.dtype))
         if vectors.shape[1] != self._length(stretch_index):
             raise ValueError(f"This stretch has {self._length(stretch_index)} rows, not {vectors.shape[1]}.")
@@ -194,7 +194,7 @@ class ScratchPanels:
         return length
 
     def _parts(self, stretch_index: int, place: int, vectors: np.ndarray) -> Iterator[tuple[_File, np.ndarray, int]]:
-        """Vectors from a place on, panel by panel: the file, its part of them, and where it is in the file."""
+        """Vectors from a place on, panel by panel: the file, the vectors in it, and their position in the file."""
         start = stretch_index * self.stretch * self.panel
         done = 0
         while done < len(vectors):

@@ -1,4 +1,4 @@
-"""Rows that are in one place: how they are kept is a :class:`Storage`."""
+"""Rows in one place; a :class:`Storage` determines how they are kept."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from skscn.kernels import Inputs
 
-# Basis vectors that are allocated and multiplied with at a time.
+# Number of basis vectors that are allocated and multiplied at a time.
 PANEL = 16
 
 
@@ -22,9 +22,9 @@ class Gathered(NamedTuple):
 
 
 class Storage(ABC):
-    """Where inputs, residual, basis and the columns at work are kept; read and written by stretches.
+    """Keeps inputs, residual, basis and the open columns; read and written stretch by stretch.
 
-    What is read may be changed in place, and counts as changed only when it is written.
+    Arrays that were read may be changed in place; a change takes effect only when it is written.
     """
 
     @abstractmethod
@@ -40,7 +40,7 @@ class Storage(ABC):
 
     @abstractmethod
     def columns(self, rows: slice) -> np.ndarray:
-        """The columns at work on a stretch, shape (k, n)."""
+        """The open columns on a stretch, shape (k, n)."""
 
     @abstractmethod
     def set_columns(self, rows: slice, values: np.ndarray) -> None: ...
@@ -55,18 +55,18 @@ class Storage(ABC):
 
     @abstractmethod
     def gather(self, rows: np.ndarray, size: int) -> Gathered:
-        """The named rows with the first ``size`` basis vectors."""
+        """The rows with these numbers, with the first ``size`` basis vectors."""
 
     @abstractmethod
     def reserve(self, basis: int, columns: int) -> None:
-        """Make room for that many basis vectors, and for that many columns at work."""
+        """Reserve space for this number of basis vectors and of open columns."""
 
 
 class Shard:
     """Rows in a storage, with their weights p.
 
-    Residual and columns carry √p, which turns weighted inner products into plain ones. What is done with them is an
-    :class:`~skscn.rows.Operation`.
+    Residual and columns are multiplied by √p, which turns weighted inner products into plain ones. They are processed
+    by an :class:`~skscn.rows.Operation`.
     """
 
     def __init__(self, storage: Storage, sample_weight: np.ndarray | None):

@@ -1,6 +1,6 @@
-"""The algorithm that all backends share: what crosses from the rows to the driver, and what it decides there.
+"""The algorithm that all backends share: what is sent from the rows to the driver, and what is decided there.
 
-A backend says how an :class:`~skscn.rows.Operation` is done on all its stretches and added up; the sums are
+A backend defines how an :class:`~skscn.rows.Operation` is run on all its stretches and summed; the sums are
 the same, bit for bit, wherever the rows are.
 """
 
@@ -18,19 +18,19 @@ from skscn.rows._base import Columns, Rows, Sample
 from skscn.rows.operations import Deflate, Join, Open, Operation, Rotate, Score, Slope, SquareResidual, Weigh
 from skscn.supervision import SampledSums, Slopes, Sums
 
-# What a column may still share with the basis after it was made orthogonal, relative to what is left of it.
+# The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
 _ORTHOGONAL = 1e-13
 
 
 class StretchedRows(Rows):
-    """N training rows, walked in stretches. A context, within which BLAS is held to one thread.
+    """N training rows, processed in stretches. A context manager, within which BLAS is limited to one thread.
 
     Parameters
     ----------
     shape : tuple of int
         N, d and m.
     layer : Layer
-        That of the nodes to come.
+        The layer of the nodes to be added.
     """
 
     def __init__(self, shape: tuple[int, int, int], layer: Layer):
@@ -46,19 +46,19 @@ class StretchedRows(Rows):
 
     @abstractmethod
     def total(self, operation: Operation) -> Any:
-        """Do an operation on all stretches, and add up what it returns."""
+        """Run an operation on all stretches and sum what it returns."""
 
     @abstractmethod
     def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them, to search on a few."""
+        """The rows with these numbers, in the form that searches on a sample need."""
 
     def __enter__(self) -> Self:
-        # With more threads BLAS adds up in another order, here and in the search.
+        # With more threads BLAS would sum in a different order, here and in the search.
         self._resources.enter_context(threadpool_limits(limits=1, user_api="blas"))
         return self
 
     def __exit__(self, *exception) -> None:
-        """Let go of what only growth needs."""
+        """Release what only growth needs."""
         self._resources.close()
 
     @property
@@ -76,7 +76,7 @@ class StretchedRows(Rows):
 
     @abstractmethod
     def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
-        """Row sums of T candidates on the named rows."""
+        """Row sums of T candidates on the rows with these numbers."""
 
     def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
@@ -85,7 +85,7 @@ class StretchedRows(Rows):
     def open(self, nodes: Nodes) -> Columns:
         """Form the columns of nodes and make them orthogonal to the basis.
 
-        Gram–Schmidt is done again where the first time left more than rounding error, and "twice is enough" (Giraud,
+        Gram–Schmidt is repeated where the first pass left more than rounding error, and "twice is enough" (Giraud,
         Langou and Rozložník, 2005).
         """
         m = self.n_outputs
@@ -98,13 +98,13 @@ class StretchedRows(Rows):
         return Columns(sums, projection, gram, inner)
 
     def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Take basis vectors out of the columns; return VᵀV, Vᵀe and what V still shares with the basis."""
+        """Remove basis vectors from the columns; return VᵀV, Vᵀe and the remaining projection of V on the basis."""
         sums = self.total(Deflate(self.basis_size, projection))
         k, m = sums.shape[1], self.n_outputs
         return sums[:k], sums[k : k + m].T, sums[k + m :]
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
-        """Take D C out of the residual, with the directions D = V @ transform, which join the basis if ``keep``."""
+        """Subtract D C from the residual, with the directions D = V @ transform, added to the basis if ``keep``."""
         self.residual_squares = self.total(Join(self.basis_size, transform, coefficients, keep))
         self.basis_size += keep * len(coefficients)
 
@@ -116,10 +116,10 @@ class StretchedRows(Rows):
     def leave_one_out(
         self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
     ) -> np.ndarray:
-        """By how much the model would miss the named training rows had it not seen them, the nodes being given.
+        """Leave-one-out residuals of the rows with these numbers, for fixed nodes.
 
         e_i / (1 − ℓ_i), with the leverage ℓ_i = Σ_j q_ij² of row i in the basis: exact where the basis holds all nodes
-        (SC-III). A row of weight p counts as p rows, of which one is left out, or all of it if p < 1. A model that fits
+        (SC-III). A row of weight p counts as p rows, of which one is left out, or the row if p < 1. A model that fits
         Q M C instead of Q C has the leverages Σ_jk q_ij M_jk q_ik.
         """
         sample = self.sample(rows)

@@ -1,15 +1,15 @@
-"""Rows are walked in stretches of fixed length, and what is found on them is added up in a fixed order.
+"""Rows are processed in stretches of fixed length, and the results are summed in a fixed order.
 
-Both depend on nothing but the number of rows, so a sum does not depend on threads, files or machines.
+Both depend only on the number of rows, so a sum does not depend on threads, files or machines.
 """
 
 from typing import Any
 
-# Rows in a stretch, at most: enough for a call to cost little beside its work.
+# The largest number of rows in a stretch: enough for the overhead of a call to be small.
 STRETCH = 16384
-# Fewer rows than this are not worth a stretch of their own, but a few stretches there should be for threads to share.
+# Fewer rows than this are not worth a separate stretch, but there should be a few stretches for threads to share.
 _SHORTEST, _FEW = 2048, 4
-# Beyond so many stretches their number is a multiple of it, so that threads have equal shares.
+# Above this number of stretches their number is a multiple of it, so that threads have equal shares.
 _SHARES = 8
 
 
@@ -27,15 +27,15 @@ def stretches(n_rows: int) -> list[slice]:
     return [slice(start, min(start + length, n_rows)) for start in range(0, n_rows, length)]
 
 
-# What has been added up: node (l, i) of a binary tree stands for the 2ˡ stretches from i 2ˡ on.
+# Partial sums: node (l, i) of a binary tree stands for the 2ˡ stretches from i 2ˡ on.
 Subtrees = dict[tuple[int, int], Any]
 
 
 def added(nodes: Subtrees, count: int) -> Subtrees:
-    """Add up what stands side by side in the binary tree over ``count`` stretches.
+    """Add up neighbouring nodes in the binary tree over ``count`` stretches.
 
-    Some of the stretches leave some of the nodes; all of them leave one, the sum over all rows. Sums of parts of the
-    rows that were added up elsewhere go on from there to the same sum, bit for bit.
+    Some of the stretches give some of the nodes; all of them give one, the sum over all rows. Partial sums that were
+    added up elsewhere lead to the same total, bit for bit.
     """
     left: Subtrees = {}
     level, waiting = 0, {i: value for (at, i), value in nodes.items() if at == 0}
@@ -54,6 +54,6 @@ def added(nodes: Subtrees, count: int) -> Subtrees:
 
 
 def total(values: list, count: int):
-    """The sum of what was found on ``count`` stretches, in their order."""
+    """The sum of the results on ``count`` stretches, in their order."""
     (result,) = added({(0, i): value for i, value in enumerate(values)}, count).values()
     return result

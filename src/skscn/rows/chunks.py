@@ -1,7 +1,7 @@
 """Training rows that do not fit in memory: inputs, residual and basis in temporary files, read stretch by stretch.
 
 The source is read once. Afterwards every pass reads plain numbers from scratch files, in the stretches and in the order
-of rows in memory, so the network is the same. Of each row only its target and its weight stay in memory.
+used for rows in memory, so the network is the same. Only the target and the weight of each row stay in memory.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from skscn.rows._stretches import stretch_length, stretches
 from skscn.rows.sources import Chunks
 from skscn.scaling import InputScaling
 
-# Rows read from the source at a time, at most.
+# The largest number of rows read from the source at a time.
 _LARGEST_BLOCK = 65536
-# Parts of the memory limit: for columns that are looked at as a whole, and for rows that are taken out.
+# Parts of the memory limit: for columns that are needed as a whole, and for rows that are selected.
 _PART = 8
 
 
 class Scratch:
-    """A folder of temporary files, and how much memory may be used beside them."""
+    """A folder of temporary files, and how much memory may be used in addition."""
 
     def __init__(self, folder: Path, memory_limit: int, resources: ExitStack):
         self.folder, self.memory_limit = folder, memory_limit
@@ -51,7 +51,7 @@ class Scratch:
 class ScratchInputs:
     """Inputs X in a file, read by slices or by row numbers as if they were an array.
 
-    Many rows taken by their numbers become inputs in another file.
+    Many rows selected by their numbers become inputs in another file.
     """
 
     def __init__(self, values: ScratchArray, scratch: Scratch):
@@ -69,7 +69,7 @@ class ScratchInputs:
         return self._moved(rows)
 
     def column(self, place: int) -> np.ndarray:
-        """One column; as many as memory allows are read in one pass."""
+        """One column; each pass reads all the columns that fit in memory."""
         if place not in self._columns[0]:
             size = max(1, self.scratch.memory_limit // (_PART * 8 * self.shape[0]))
             places = range(place, min(place + size, self.shape[1]))
@@ -106,7 +106,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
-    """Read all rows once: into memory where they fit there with ``columns`` more columns, else into scratch files."""
+    """Read all rows once: into memory if they fit there with ``columns`` more columns, else into scratch files."""
     max_rows = max(1, min(_LARGEST_BLOCK, chunks.memory_limit // (_PART * 8 * max(chunks.n_features, 1))))
     dtype = np.result_type(*{block.X.dtype for block in chunks.blocks(max_rows)})
     n_rows = chunks.n_rows
@@ -193,7 +193,7 @@ class _ScratchStorage(Storage):
         self._columns.write(rows.start // self._length, 0, values)
 
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
-        # In panels as rows in memory have them, so that sums are added in the same order.
+        # The same panels as for rows in memory, so that sums are added in the same order.
         vectors = self._basis.read(rows.start // self._length, size)
         return [vectors[start : start + PANEL] for start in range(0, size, PANEL)]
 

@@ -1,13 +1,14 @@
 """Training rows on a Dask cluster: partitions stay where they are, and only row sums and small factors travel.
 
 The rows of a Dask collection become *parts* on the workers, each of whole stretches. What the driver asks of the rows
-is sent to every part; a part answers with its share of the sum, shares are added up on the workers in the tree that
-rows in memory use, and one small result reaches the driver. So the network is the one of rows in memory, bit for bit.
+is sent to every part; a part answers with its share of the sum, shares are added up on the workers in the same tree as
+for rows in memory, and one small result reaches the driver. So the network is the same as from rows in memory, bit for
+bit.
 
-A part keeps what it knows (residual, basis, columns at work) beside its rows, in the memory of its worker. That is an
-optimisation only. The driver has a log of what was done to all parts; a part that finds itself without its state, since
-its worker died or it was moved, says so, and is asked again with the whole log. Rows themselves come back by lineage:
-Dask reads and prepares a lost partition again.
+A part keeps its state (residual, basis, open columns) with its rows, in the memory of its worker. That is only an
+optimisation. The driver has a log of what was done to all parts; a part without its state, because its worker died or
+it was moved, reports that, and is asked again with the whole log. The rows themselves are recovered by lineage: Dask
+reads and prepares a lost partition again.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Request:
     done : int
         How many operations of the driver's log the state of a part must have seen.
     opening : int
-        The number of the columns at work.
+        The number of the open columns.
     opened : tuple of Operation
-        The operations that brought them to where they are.
+        The operations that produced them.
     operation : Operation or Selection
         What to do now.
     log : tuple of Operation or None
@@ -62,13 +63,13 @@ class Request:
 
     @property
     def needs_columns(self) -> bool:
-        """Whether the columns at work must be there."""
+        """Whether the open columns are needed."""
         return isinstance(self.operation, Operation) and self.operation.works
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What parts need to know of the fit."""
+    """What parts need to know about the fit."""
 
     inputs: InputScaling
     outputs: Scaling
@@ -76,9 +77,9 @@ class Settings:
 
 
 class StatefulPart:
-    """Rows of whole stretches, and how far the fit has got on them.
+    """Rows of whole stretches, and the state of the fit on them.
 
-    The state does not travel: a part that is moved to another worker, or to disk and back, starts without it.
+    The state is not serialised: a part that is moved to another worker, or to disk and back, starts without it.
     """
 
     def __init__(self, part: Part, settings: Settings, first: int):
@@ -92,7 +93,7 @@ class StatefulPart:
         self._last: tuple[tuple[int, type], Subtrees] | None = None
 
     def __sizeof__(self) -> int:
-        """Of its rows; Dask weighs by it whether a part may be moved."""
+        """The size of its rows, from which Dask decides whether a part may be moved."""
         return sum(values.nbytes for values in self.part if values is not None)
 
     def __getstate__(self) -> dict:
@@ -103,11 +104,11 @@ class StatefulPart:
         self._forget()
 
     def answer(self, request: Request) -> Subtrees | None:
-        """Give this part's share of a sum; None if it would need the log to know."""
+        """Return this part's share of a sum; None if it needs the log to compute it."""
         with self._lock, single_threaded():
             operation = request.operation
             assert isinstance(operation, Operation)
-            # Asked again, because another part had lost its state.
+            # This part is asked again because another part had lost its state.
             asked = (request.done, type(operation))
             if self._last is not None and self._last[0] == asked:
                 return self._last[1]
@@ -120,7 +121,7 @@ class StatefulPart:
         return share
 
     def answer_for(self, rows: np.ndarray, request: Request) -> Any:
-        """What a selection makes of some rows, named by their numbers in this part; None as above."""
+        """The result of a selection on the rows with these numbers in this part; None as above."""
         with self._lock, single_threaded():
             if not self._follow(request):
                 return None
@@ -137,7 +138,7 @@ class StatefulPart:
         return -(-self.settings.n_rows // self._length)
 
     def _follow(self, request: Request) -> bool:
-        """Bring the state to where the driver is."""
+        """Bring the state up to date with the driver."""
         if self._shard is None or self._done != request.done:
             if request.log is None and request.done:
                 return False
@@ -162,7 +163,7 @@ class StatefulPart:
     def _do(self, operation: Operation) -> list:
         shard, n_rows, length = self._shard, len(self.part.X), self._length
         assert shard is not None
-        # An operation that fails half way leaves no state behind.
+        # An operation that fails halfway leaves no state behind.
         self._shard = None
         operation.prepare(shard)
         found = [operation(shard, slice(a, min(a + length, n_rows))) for a in range(0, n_rows, length)]
@@ -182,7 +183,7 @@ def _logged(opened: tuple[Operation, ...], operation: Operation) -> list[Operati
 
 
 class _Threads:
-    """How many tasks in this process ask BLAS for one thread; the last of them gives the others back."""
+    """How many tasks in this process limit BLAS to one thread; the last of them restores the others."""
 
     lock = Lock()
     users = 0
@@ -191,7 +192,7 @@ class _Threads:
 
 @contextmanager
 def single_threaded() -> Iterator[None]:
-    """Hold BLAS to one thread, with which sums are the same on every machine; tasks may do so at the same time."""
+    """Limit BLAS to one thread, so that sums are the same on every machine; tasks may do so at the same time."""
     with _Threads.lock:
         if _Threads.users == 0:
             _Threads.limit = threadpool_limits(limits=1, user_api="blas")
@@ -206,7 +207,7 @@ def single_threaded() -> Iterator[None]:
 
 
 def _merged(shares: Sequence[Subtrees | None], count: int) -> Subtrees | None:
-    """Shares of a sum, added up as far as they stand side by side; None if one is missing."""
+    """Shares of a sum, added up as far as they are neighbours; None if one is missing."""
     nodes: Subtrees = {}
     for share in shares:
         if share is None:
@@ -227,7 +228,7 @@ class DaskRows(StretchedRows):
         Of :class:`Part`.
     outputs : Scaling
         Of the targets.
-    layer, scaling : that of the nodes, and that of the inputs.
+    layer, scaling : the layer of the nodes, and the scaling of the inputs
     """
 
     def __init__(
@@ -254,20 +255,20 @@ class DaskRows(StretchedRows):
         self._begin_fit()
 
     def total(self, operation: Operation) -> Any:
-        """Do an operation on all parts, and add up what it returns on the workers."""
+        """Run an operation on all parts and sum what it returns, on the workers."""
         if operation.opens:
             self._opening, self._opened = self._opening + 1, ()
         (result,) = self._asked(self._shares, operation).values()
         if operation.lasts:
             self._log += _logged(self._opened, operation)
-            # Columns that are still open were made orthogonal to another basis.
+            # Columns that are still open were made orthogonal to a previous basis.
             self._opened = ()
         elif operation.opens or operation.works:
             self._opened = (*self._opened, operation)
         return result
 
     def sample(self, rows: np.ndarray) -> Sample:
-        """The named rows as the driver needs them, to search on a few."""
+        """The rows with these numbers, in the form that searches on a sample need."""
         order, found = self._asked(partial(self._sampled, rows), Gather(self.basis_size))
         X, residual, vectors, roots = zip(*found, strict=True)
         return Sample.of(
@@ -278,7 +279,7 @@ class DaskRows(StretchedRows):
         )
 
     def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
-        """Row sums of T candidates on the named rows."""
+        """Row sums of T candidates on the rows with these numbers."""
         return self._asked(partial(self._sampled_shares, rows), ScoreSample(nodes, precision))
 
     def _asked(self, ask: Callable[[Request], Any], operation: Operation | Selection) -> Any:

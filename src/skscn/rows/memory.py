@@ -11,7 +11,7 @@ from skscn.rows._local import LocalRows
 from skscn.rows._shard import PANEL, Gathered, Storage
 from skscn.scaling import InputScaling
 
-# Numbers in inputs that are kept scaled; larger ones are scaled again in every pass, which saves their memory.
+# Inputs of up to this size are kept scaled; larger ones are scaled again in every pass, which saves memory.
 _SMALL = 4_000_000
 
 
@@ -24,7 +24,7 @@ class MemoryRows(LocalRows):
         Inputs as given.
     targets : ndarray of shape (N, m)
         Scaled targets, the first residual e_0.
-    layer, scaling : that of the nodes, and that of the inputs.
+    layer, scaling : the layer of the nodes, and the scaling of the inputs
     sample_weight : ndarray of shape (N,) or None
         Positive weights p.
     n_jobs : int or None
@@ -52,9 +52,9 @@ class MemoryRows(LocalRows):
 
 
 def memory_storage(X, scaling: InputScaling, residual: np.ndarray, n_rows: int) -> Storage:
-    """Arrays: inputs as given, and the first residual, which becomes the storage's own.
+    """Arrays: inputs as given, and the first residual, which the storage then owns.
 
-    They may be a part of ``n_rows`` rows; where those are few, their inputs are kept scaled.
+    They may be part of ``n_rows`` rows; if those are few, their inputs are kept scaled.
     """
     is_small = n_rows * X.shape[1] <= _SMALL and not sparse.issparse(X)
     return _MemoryStorage(X, scaling, residual, with_one(scaled(X, scaling)) if is_small else None)

@@ -1,7 +1,7 @@
-"""What can be asked of the rows: each operation says what is done on one stretch and whether it changes anything.
+"""Operations on the rows: each defines what is done on one stretch and whether it changes anything.
 
-An operation is a small frozen object that travels to where the rows are. Called on a stretch, it returns that stretch's
-share of a row sum; shares are added up (``+``) in a fixed tree, so the result is the same wherever the rows live. A new
+An operation is a small frozen object that is sent to where the rows are. Called on a stretch, it returns that stretch's
+share of a row sum; shares are added up (``+``) in a fixed tree, so the result is the same wherever the rows are. A new
 operation is one class; every backend can run it.
 """
 
@@ -25,27 +25,27 @@ class Operation(ABC):
     The three flags tell a backend whose rows may lose their state (Dask) what it must do again to restore it.
     """
 
-    # Forms the columns at work anew.
+    # Forms new open columns.
     opens: ClassVar[bool] = False
-    # Needs the columns at work.
+    # Needs the open columns.
     works: ClassVar[bool] = False
-    # Changes residual or basis for good.
+    # Changes the residual or the basis permanently.
     lasts: ClassVar[bool] = False
 
     def prepare(self, shard: Shard) -> None:
-        """Make room for what will be written; called once, before all stretches."""
+        """Reserve space for what will be written; called once, before all stretches."""
 
     @abstractmethod
     def __call__(self, shard: Shard, rows: slice) -> Any:
-        """Do it on one stretch; return its share of the sum."""
+        """Run it on one stretch; return its share of the sum."""
 
 
 class Selection(ABC):
-    """Something to be read off rows that are named by their numbers; it changes nothing."""
+    """A query on rows with given numbers; it changes nothing."""
 
     @abstractmethod
     def __call__(self, shard: Shard, rows: np.ndarray) -> Any:
-        """What these rows say."""
+        """The result for these rows."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ class Slope(Operation):
 
 @dataclass(frozen=True)
 class Open(Operation):
-    """Write new columns; give ⟨e, h⟩, ‖h‖², Σ h⁴ and the projection on the basis of each."""
+    """Write new columns; return ⟨e, h⟩, ‖h‖², Σ h⁴ and the projection on the basis of each."""
 
     opens: ClassVar[bool] = True
     size: int
@@ -112,7 +112,7 @@ class Open(Operation):
         h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes)
         storage.set_columns(rows, h)
         squares = h * h
-        # Columns carry √p, so that a row of weight 2 counts as two rows; Σ p h⁴ takes one √p out of each pair.
+        # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
         bare = squares if roots is None else (h / roots) ** 2
         return np.vstack(
             [
@@ -126,7 +126,7 @@ class Open(Operation):
 
 @dataclass(frozen=True)
 class Deflate(Operation):
-    """Take basis vectors out of the columns; give VᵀV, eᵀV and what V still shares with the basis."""
+    """Remove basis vectors from the columns; return VᵀV, eᵀV and the remaining projection of V on the basis."""
 
     works: ClassVar[bool] = True
     size: int
@@ -143,7 +143,7 @@ class Deflate(Operation):
 
 @dataclass(frozen=True)
 class Join(Operation):
-    """Take the open columns' part out of the residual, and keep their directions if asked; give ‖e_q‖²."""
+    """Subtract the open columns' part from the residual, keep their directions if asked; return ‖e_q‖²."""
 
     works: ClassVar[bool] = True
     lasts: ClassVar[bool] = True
@@ -191,7 +191,7 @@ class Gather(Selection):
 
 @dataclass(frozen=True)
 class ScoreSample(Selection):
-    """Row sums of candidates on the named rows."""
+    """Row sums of candidates on the rows with these numbers."""
 
     nodes: Nodes
     precision: type

@@ -1,4 +1,4 @@
-"""Training rows that need not fit in memory: read chunk by chunk, as often as asked.
+"""Training rows that need not fit in memory: read chunk by chunk, as often as needed.
 
 pyarrow is imported where files are read.
 """
@@ -28,7 +28,7 @@ _FORMATS = {".parquet": "parquet", ".csv": "csv", ".tsv": "tsv", ".arrow": "ipc"
 ROW_LABELS = re.compile(r"__index_level_\d+__")
 # Bytes of a column read from a Parquet file at a time.
 _PARQUET_BUFFER = 65536
-# What arrays of other than numbers hold, by the kind of their dtype.
+# What arrays that are not numeric hold, by the kind of their dtype.
 _HELD = {
     "O": "more than numbers",
     "U": "text",
@@ -55,11 +55,11 @@ class Chunks:
     ----------
     data : path, Dataset, Table, array, sequence of chunks, or callable
         - A .parquet, .csv, .tsv, .arrow or .feather file, or a folder of such files of one kind, read in the order of
-          their names; hidden files, those whose names begin with ``_``, and row labels that pandas wrote are left out.
+          their names; hidden files, those whose names begin with ``_``, and row labels that pandas wrote are ignored.
         - A ``pyarrow.dataset.Dataset`` or a ``pyarrow.Table``.
         - A 2-D array, such as a ``numpy.memmap``.
         - A sequence of chunks (X, y) or (X, y, sample_weight), or a function without arguments that returns a fresh
-          iterator of them. It must give the same rows every time.
+          iterator of them. It must return the same rows every time.
     target : str, list of str, or array-like
         The target column, or columns for several outputs; if the data are an array, the targets themselves. None for
         chunks.
@@ -100,7 +100,7 @@ class Chunks:
     def blocks(self, max_rows: int) -> Iterator[Block]:
         """All rows in order, at most ``max_rows`` at a time.
 
-        X is float64, or float32 where all that it was read from is; y is as given.
+        X is float64, or float32 if all of its sources are; y is as given.
         """
         if max_rows < 1:
             raise ValueError(f"max_rows must be at least 1, not {max_rows}.")
@@ -112,12 +112,12 @@ class Chunks:
         if count == 0:
             raise ValueError("There are no rows; training needs at least one.")
         if self.n_rows not in (None, count):
-            raise ValueError(f"There were {self.n_rows} rows before and {count} now; give the same rows every time.")
+            raise ValueError(f"There were {self.n_rows} rows before and {count} now; they must be the same every time.")
         self.n_rows = count
 
 
 def check_block(block: Block, feature_names: np.ndarray | None = None, targets: tuple[str, ...] | None = None) -> None:
-    """Refuse rows with missing or infinite numbers, or with negative weights."""
+    """Reject rows with missing or infinite numbers, or with negative weights."""
     finite = np.isfinite(block.X)
     if not finite.all():
         place = int(np.argmin(finite.all(axis=0)))
@@ -128,7 +128,7 @@ def check_block(block: Block, feature_names: np.ndarray | None = None, targets: 
     if block.sample_weight is not None and not (
         np.isfinite(block.sample_weight).all() and (block.sample_weight >= 0).all()
     ):
-        raise ValueError("The sample weights hold NaN, infinity or negative numbers; drop those rows first.")
+        raise ValueError("The sample weights contain NaN, infinity or negative numbers; drop those rows first.")
 
 
 def as_block(values: tuple, number: int = 0) -> Block:
@@ -175,7 +175,7 @@ def _windows_memory() -> int:
 
 
 class _Source(Protocol):
-    """Where rows come from; blocks are arrays of the right shapes, their values not yet looked at."""
+    """Where rows come from; blocks are arrays of the right shapes, whose values have not been checked yet."""
 
     n_features: int
     feature_names: np.ndarray | None
@@ -204,7 +204,7 @@ def _open(data, target, sample_weight) -> _Source:
             f"or a function that returns an iterator of them, not {type(data).__name__}."
         )
     if target is not None or sample_weight is not None:
-        raise TypeError("Chunks bring their targets and weights with them: pass (X, y) or (X, y, sample_weight).")
+        raise TypeError("Chunks contain their own targets and weights: pass (X, y) or (X, y, sample_weight).")
     return _ChunkSource(data if callable(data) else partial(_items, data))
 
 
@@ -255,7 +255,7 @@ class _Columns:
 
 
 class _Chunk:
-    """One chunk as the user gave it: its X, y and weights are made arrays a few rows at a time."""
+    """One chunk as the user gave it: its X, y and weights are converted to arrays a few rows at a time."""
 
     def __init__(self, values, number: int):
         if not (isinstance(values, tuple | list) and len(values) in (2, 3)):
@@ -279,10 +279,10 @@ class _Chunk:
         if len(self.y.shape) not in (1, 2):
             raise ValueError(f"y must have 1 or 2 dimensions, not {len(self.y.shape)} {where}.")
         if self.y.shape[0] != n_rows:
-            raise ValueError(f"X has {n_rows} rows and y {self.y.shape[0]}; give one target for each row {where}.")
+            raise ValueError(f"X has {n_rows} rows and y has {self.y.shape[0]}; give one target for each row {where}.")
         if self.weight is not None and tuple(self.weight.shape) != (n_rows,):
             raise ValueError(
-                f"X has {n_rows} rows and sample_weight the shape {tuple(self.weight.shape)}; "
+                f"X has {n_rows} rows and sample_weight has shape {tuple(self.weight.shape)}; "
                 f"give one weight for each row {where}."
             )
 
@@ -299,9 +299,9 @@ class _Chunk:
                 f"give all chunks the same, in the same order {where}."
             )
         if own.outputs != first.outputs:
-            raise ValueError(f"y has another shape than in the first chunk; give all chunks the same {where}.")
+            raise ValueError(f"y has a different shape than in the first chunk; give all chunks the same {where}.")
         if own.weighted != first.weighted:
-            raise ValueError(f"Only some chunks have a sample_weight; give it with all or with none {where}.")
+            raise ValueError(f"Only some chunks have a sample_weight; give it with all chunks or with none {where}.")
 
     def pieces(self, max_rows: int) -> Iterator[Block]:
         for start in range(0, self.X.shape[0], max_rows):
@@ -350,7 +350,7 @@ def _joined(columns: list[np.ndarray], names: np.ndarray | None) -> np.ndarray:
 
 
 def _numbers(values: np.ndarray, label: str) -> np.ndarray:
-    """Check that a column holds numbers; make them floats if they are objects."""
+    """Check that a column is numeric; convert objects to floats."""
     if values.dtype.kind in "biuf":
         return values
     held = _HELD.get(values.dtype.kind, f"values of type {values.dtype}")
@@ -415,8 +415,8 @@ def _files(path: Path) -> list[Path]:
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
     if not files:
         raise ValueError(
-            f"The folder {path} holds no files; name one that holds {', '.join(_FORMATS)} files, "
-            "or pass pyarrow.dataset.dataset(...) where they are in folders of folders."
+            f"The folder {path} contains no files; name one with {', '.join(_FORMATS)} files, "
+            "or pass pyarrow.dataset.dataset(...) if they are in subfolders."
         )
     return files
 
@@ -425,10 +425,10 @@ def _format(paths: list[Path]) -> str:
     endings = sorted({path.suffix.lower() for path in paths})
     unknown = [ending for ending in endings if ending not in _FORMATS]
     if unknown and len(endings) == 1:
-        raise ValueError(f"Files that end in {unknown[0]!r} cannot be read; those of {', '.join(_FORMATS)} can.")
+        raise ValueError(f"Files that end in {unknown[0]!r} cannot be read; use {', '.join(_FORMATS)} files.")
     formats = {_FORMATS.get(ending, ending) for ending in endings}
     if len(formats) > 1:
-        raise ValueError(f"The folder holds files that end in {', '.join(endings)}; keep files of one kind in it.")
+        raise ValueError(f"The folder contains files that end in {', '.join(endings)}; keep files of one kind in it.")
     return formats.pop()
 
 
@@ -438,14 +438,14 @@ def _dataset(paths: list[Path], format: str, schema=None):
         csv = _pyarrow("pyarrow.csv")
         format = module.CsvFileFormat(
             parse_options=csv.ParseOptions(delimiter="," if format == "csv" else "\t"),
-            # A label that is not there is missing; it is not a class with an empty name.
+            # An empty label is a missing value; it is not a class with an empty name.
             convert_options=csv.ConvertOptions(strings_can_be_null=True),
         )
     return module.dataset([str(path) for path in paths], schema, format)
 
 
 def _common_schema(dataset):
-    """The columns of all files; whole numbers in some and fractions in others make fractions."""
+    """The columns of all files; integers in some files and floats in others become floats."""
     arrow = _pyarrow()
     fragments = list(dataset.get_fragments())
     schemas = [fragment.physical_schema.remove_metadata() for fragment in fragments]
@@ -453,17 +453,17 @@ def _common_schema(dataset):
         if set(schema.names) != set(schemas[0].names):
             raise ValueError(
                 f"{Path(fragment.path).name} has the columns {listed(schema.names)} and "
-                f"{Path(fragments[0].path).name} {listed(schemas[0].names)}; give all files the same."
+                f"{Path(fragments[0].path).name} has {listed(schemas[0].names)}; give all files the same."
             )
     refuse_twins(schemas[0].names)
     try:
         return arrow.unify_schemas(schemas, promote_options="permissive")
     except (arrow.ArrowInvalid, arrow.ArrowTypeError) as different:
-        raise ValueError(f"Files hold different types in one column ({different}); give all files the same.") from None
+        raise ValueError(f"Files have different types in one column ({different}); give all files the same.") from None
 
 
 def _as_floats(schema, except_for: list):
-    """Types of CSV columns, which were guessed from the first rows: whole numbers may be fractions further down."""
+    """Types of CSV columns, which were guessed from the first rows: an integer column may have fractions later."""
     arrow = _pyarrow()
     for place, field in enumerate(schema):
         if field.name not in except_for and (arrow.types.is_integer(field.type) or arrow.types.is_null(field.type)):
@@ -504,7 +504,7 @@ class _ArrowSource(_Source):
         for name in apart:
             _find(name, columns)
         if len(set(apart)) < len(apart):
-            raise ValueError("target and sample_weight name one column twice; name each column once.")
+            raise ValueError("target and sample_weight name the same column twice; name each column once.")
         names = [name for name in columns if name not in apart]
         if not names:
             raise ValueError("There are no columns besides the target; training needs at least one input.")
@@ -558,13 +558,13 @@ class _ArrowSource(_Source):
 
 
 def _readable(batches: Iterator) -> Iterator:
-    """The batches; says what to do where values are not of their column's type."""
+    """The batches; the error says what to do if values are not of their column's type."""
     try:
         yield from batches
     except _pyarrow().ArrowInvalid as error:
         raise ValueError(
-            f"The rows cannot be read ({error}); mend them, or pass pyarrow.dataset.dataset(..., schema=...), "
-            "which says what each column holds."
+            f"The rows cannot be read ({error}); correct them, or pass pyarrow.dataset.dataset(..., schema=...), "
+            "which declares the type of each column."
         ) from error
 
 
