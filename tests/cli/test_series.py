@@ -186,6 +186,23 @@ def noise(size, n_rows=400, seed=9):
     return size * np.random.default_rng(seed).normal(size=n_rows)
 
 
+def test_a_target_that_stays_the_same_has_no_r2(skscn, tmp_path):
+    rows = [(*row[:3], row[3] if place < 100 else 1.5) for place, row in enumerate(plant())]
+    facts, notes = fit(skscn, write(tmp_path / "still.csv", rows))
+    assert facts["tested"]["r2"]["mean"] is None and facts["tested"]["rmse"]["mean"] > 0
+    assert any("R² is not defined" in text for text in facts["warnings"])
+    assert "RuntimeWarning" not in notes
+    assert describe_model(facts["model"])["notes"]["tested"] == facts["tested"]
+
+
+def test_parts_of_one_row_have_no_r2(skscn, tmp_path):
+    rows = [row[1:] for row in plant(12)]
+    path = write(tmp_path / "few.csv", rows, header=("flow", "heat", "purity"))
+    facts, _ = fit(skscn, path, "--cv", "12")
+    assert facts["tested"]["r2"]["mean"] is None
+    assert "R²" not in skscn("inspect", facts["model"]).stdout
+
+
 def test_good_tests_are_not_doubted():
     assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).warnings() == []
 

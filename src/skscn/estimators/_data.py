@@ -18,7 +18,7 @@ from skscn.rows import StretchedRows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
 # Whole weights beyond this on average weigh rows rather than count them.
-_LARGEST_MEAN_COUNT = 10
+LARGEST_MEAN_COUNT = 10
 # Rows that are fingerprinted at a time.
 _BLOCK = 65536
 
@@ -269,7 +269,7 @@ class WeightCount:
 
     def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
         """Numbers of equal rows, or weights with a mean of about 1."""
-        if self.whole < 2**53 and self.whole <= _LARGEST_MEAN_COUNT * self.divisor * self.rows:
+        if self.whole < 2**53 and self.whole <= LARGEST_MEAN_COUNT * self.divisor * self.rows:
             return weights / self.divisor
         # The mean as it comes out in whatever order the rows are added up.
         return weights / largest / rounded(self.relative / self.rows)

@@ -8,10 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
+from skscn.estimators._data import LARGEST_MEAN_COUNT
+
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Rows, each once, with the sum of the weights of its twins; and which of them each row as given is."""
+    """Rows, in most cases each once with the sum of the weights of its twins; and which one each row as given is."""
 
     X: np.ndarray
     y: np.ndarray
@@ -30,11 +32,19 @@ def checked_weights(sample_weight, X) -> np.ndarray:
 
 
 def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
-    """Each row once; numbers are y as numbers. Rows come in an order of their own, whatever order they are given in."""
+    """Each row once; numbers are y as numbers. Rows come in an order of their own, whatever order they are given in.
+
+    Rows that come too often for weights to count them stay as they are: a few kinds of rows, each of them there many
+    times, could not be split in rows to train on and rows held out.
+    """
     columns = numbers.reshape(len(y), -1)
     constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)
     fingerprints = _hash(columns, constants[: columns.shape[1]]) + _hash(X, constants[columns.shape[1] :])
     _, first, inverse = np.unique(fingerprints, return_index=True, return_inverse=True)
+    times = np.bincount(inverse, weights=sample_weight > 0)
+    if times.sum() > LARGEST_MEAN_COUNT * np.count_nonzero(times):
+        order = np.lexsort((sample_weight, inverse))
+        return DistinctRows(X[order], y[order], sample_weight[order], np.argsort(order))
     return DistinctRows(X[first], y[first], np.bincount(inverse, weights=sample_weight), inverse)
 
 

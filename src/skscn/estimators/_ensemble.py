@@ -1,7 +1,8 @@
 """Ensembles of growing networks: members that see other rows, columns or draws, and what each of them has not seen.
 
 Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
-of the rows does not matter, and no twin of a row that a member must not have seen is among those it was grown on.
+of the rows does not matter, and no twin of a row that a member must not have seen is among those it was grown on. Where
+rows come more than ten times each, new rows are twins of old ones too, and all rows stay.
 
 With validation="last" rows are in order of time and stay as they are. A member is grown on rows up to a moment of its
 own, and only later rows are out of bag.
