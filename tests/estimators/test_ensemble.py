@@ -152,7 +152,8 @@ def test_a_few_kinds_of_rows_that_come_often_are_learnt_from(binary):
     frequencies = [labels[rows[:, 0] == value].mean() for value in (0.0, 1.0)]
     ends = np.array([[0.0], [1.0]])
     np.testing.assert_allclose(model.predict_proba(ends)[:, 1], frequencies, atol=0.1)
-    assert model.out_of_bag_.shape == (3, 300) and model.oob_score_ > 0.65
+    assert model.out_of_bag_.shape == (3, 300)
+    assert model.oob_score_ > 0.65
     order = rng.permutation(300)
     again = clone(model).fit(binary(rows[order]), labels[order])
     np.testing.assert_array_equal(model.predict_proba(ends), again.predict_proba(ends))

@@ -485,3 +485,7 @@ def test_what_cannot_be_the_time_of_rows():
 def test_rows_of_one_moment():
     table = pa.table({"when": [dt.datetime(2024, 1, 1)] * 4, "flow": [1.0, 2.0, 3.0, 5.0]})
     assert TableEncoder(time="when").fit(table).time_ == "when"
+
+
+def test_a_constant_near_the_largest_float_is_left_out():
+    assert TableEncoder().fit(pa.table({"a": [1.7e308] * 4, "b": [1.0, 2.0, 3.0, 4.0]})).left_out_ == ["a"]

@@ -239,14 +239,13 @@ def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> L
     missing = len(floats) - len(known)
     if not len(known):
         return learnt.remark(EMPTY, column.name)
-    state = {**vars(column), "fill": float(np.median(known)), "indicator": missing > 0}
+    found = replace(column, fill=_median(known), indicator=missing > 0)
     if not missing and np.all(known == known[0]):
-        learnt.constant = type(column)(**state)
+        learnt.constant = found
         return learnt.remark(CONSTANT, column.name)
     if missing:
         learnt.remark(FILLED, f"{column.name} ({missing})")
-    ends = float(known.min()), float(known.max())
-    learnt.column = replace(column, fill=_median(known), indicator=missing > 0, range=ends)
+    learnt.column = replace(found, range=(float(known.min()), float(known.max())))
     return learnt
 
 
