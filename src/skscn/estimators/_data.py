@@ -287,8 +287,11 @@ def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | 
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64: every bit of the result depends on every bit of the number."""
-    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    return finalised(numbers + np.uint64(0x9E3779B97F4A7C15))
+
+
+def finalised(numbers: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64: every bit of the result depends on every bit of the number; 0 stays 0."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators._data import LARGEST_MEAN_COUNT
+from skscn.estimators._data import LARGEST_MEAN_COUNT, finalised
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,6 @@ def _hash(rows, constants: np.ndarray) -> np.ndarray:
 
 
 def _mix(values: np.ndarray) -> np.ndarray:
-    """The bits of numbers, well mixed (the last steps of splitmix64); 0 stays 0."""
+    """The bits of numbers, well mixed; 0 stays 0."""
     # Adding 0 turns −0 into 0.
-    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return finalised((np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64))

@@ -21,14 +21,12 @@ from skscn.tables._columns import (
 )
 from skscn.tables._text import (
     arrow,
-    common_unit,
     date_formats,
     date_order,
     dates,
-    decimal_sign,
+    number_format,
     numbers,
     stripped,
-    without_unit,
 )
 from skscn.words import quoted
 
@@ -181,11 +179,8 @@ def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: st
     if texts.null_count == len(texts):
         return learnt.remark(EMPTY, name)
     distinct = pc.unique(texts).drop_null()
-    decimal, unit = decimal_sign(distinct), None
-    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))
-    if len(wrong) and (unit := common_unit(wrong)):
-        decimal = decimal_sign(without_unit(distinct, unit))
-        wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
+    decimal, unit = number_format(distinct)
+    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
     if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
         in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
         if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
