@@ -188,16 +188,16 @@ def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: st
             return _learn_written_numbers(learnt, column, texts, distinct)
     formats = date_formats(distinct, order)
     if formats:
-        _remark_on_dates(learnt, name, distinct[0].as_py(), formats)
+        _remark_on_dates(learnt, name, distinct[0].as_py(), formats, order)
         return _learn_dates(learnt, name, texts, formats[0])
     return _learn_category(learnt, name, texts, max_categories)
 
 
-def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str | None]) -> None:
+def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str | None], asked: str) -> None:
     orders = [order for format in formats if (order := date_order(format))]
     read = f", read {orders[0].replace('-', ' ')}" if orders else ""
     learnt.remark(AS_DATES, f"{name} (like {quoted(example)}{read})")
-    if len(set(orders)) > 1:
+    if asked == "auto" and len(set(orders)) > 1:
         learnt.remark(EITHER_ORDER, name)
 
 
