@@ -89,6 +89,16 @@ def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
     assert sentence in predicted
     assert "is the unit the same?" in predicted
     assert skscn("predict", houses_model, later).stderr == ""
+    done = json.loads(skscn("predict", houses_model, data, "-o", tmp_path / "out.csv", "--json").stdout)
+    assert done["outside"][0]["name"] == "size"
+    assert (done["rows"], done["out"]) == (len(table), str(tmp_path / "out.csv"))
+    assert "--json" in skscn("predict", houses_model, data, "--json", code=2).stderr
+
+
+def test_one_row_has_no_r2(skscn, houses_model, later, tmp_path):
+    data = written(pd.read_csv(later).dropna().head(1), tmp_path / "one.csv")
+    assert evaluated(skscn, houses_model, data)["r2"] is None
+    assert "R²" not in skscn("evaluate", houses_model, data).stdout
 
 
 def test_an_estimate_that_is_not_confirmed(skscn, houses_model, later, tmp_path):

@@ -9,11 +9,14 @@ import sys
 
 import numpy as np
 import onnxruntime
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import load_diabetes
 from sklearn.metrics import log_loss, mean_absolute_error, r2_score
+from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from skscn import SCNRegressor
@@ -149,6 +152,16 @@ def test_what_cannot_be_done_is_one_sentence(skscn, houses_model, iris_model, ho
     done = skscn(*(str(part).format(**places) for part in arguments), code=1)
     assert re.search(sentence, done.stderr), done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_a_model_that_takes_a_data_frame_is_for_python(skscn, tmp_path):
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(30, 2)), columns=["a", "b"])
+    columns = ColumnTransformer([("numbers", "passthrough", ["a", "b"])])
+    path, data = tmp_path / "frame.scn", tmp_path / "data.csv"
+    frame.to_csv(data)
+    save_model(make_pipeline(columns, SCNRegressor(max_nodes=2)).fit(frame, frame.index), path)
+    assert "saved from Python with a ColumnTransformer" in skscn("predict", path, data, code=1).stderr
+    assert "Pipeline" in skscn("inspect", path).stdout
 
 
 def test_one_column_that_is_called_otherwise(skscn, iris_model, iris, tmp_path):

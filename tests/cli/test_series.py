@@ -121,6 +121,15 @@ def found(table, time=None):
     return find_series(table, table.column_names, time, shuffle=False)
 
 
+def test_dates_in_either_order_are_read_as_asked():
+    days = [f"{day:02}/{month:02}/2024" for month in range(1, 6) for day in range(1, 13)]
+    table = pa.table({"when": days})
+    assert find_series(table, ["when"], None, shuffle=False).time is None
+    series = find_series(table, ["when"], None, shuffle=False, dates="day-first")
+    assert (series.time, series.order) == ("when", None)
+    assert find_series(table, ["when"], "when", shuffle=False, dates="day-first").order is None
+
+
 def test_a_clock_that_is_put_back_and_gaps_do_not_hide_a_series():
     steps = [*range(0, 3000, 10), *range(2940, 6000, 10)]
     steps[100] = steps[200] = None
@@ -184,6 +193,24 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
 
 def noise(size, n_rows=400, seed=9):
     return size * np.random.default_rng(seed).normal(size=n_rows)
+
+
+def test_a_target_that_stays_the_same_has_no_r2(skscn, tmp_path):
+    rows = [(*row[:3], row[3] if place < 100 else 1.5) for place, row in enumerate(plant())]
+    facts, notes = fit(skscn, write(tmp_path / "still.csv", rows))
+    assert facts["tested"]["r2"]["mean"] is None
+    assert facts["tested"]["rmse"]["mean"] > 0
+    assert any("R² is not defined" in text for text in facts["warnings"])
+    assert "RuntimeWarning" not in notes
+    assert describe_model(facts["model"])["notes"]["tested"] == facts["tested"]
+
+
+def test_parts_of_one_row_have_no_r2(skscn, tmp_path):
+    rows = [row[1:] for row in plant(12)]
+    path = write(tmp_path / "few.csv", rows, header=("flow", "heat", "purity"))
+    facts, _ = fit(skscn, path, "--cv", "12")
+    assert facts["tested"]["r2"]["mean"] is None
+    assert "R²" not in skscn("inspect", facts["model"]).stdout
 
 
 def test_good_tests_are_not_doubted():

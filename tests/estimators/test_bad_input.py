@@ -1,6 +1,7 @@
 """Each bad input either works or raises one clear sentence; warnings are errors in these tests."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -199,12 +200,22 @@ def replaced(value):
         (list(replaced(7)), "different types, number, str; convert them to one type"),
         (replaced(True), "different types, bool, str"),
         (np.array([1, True] * 20, dtype=object), "different types, bool, number"),
+        (pd.Series(replaced(None), dtype="string"), "y holds None or NaN in 1 of 40 rows; leave out"),
+        (pd.Series([1, None] * 20, dtype="Int64"), "y holds None or NaN in 20 of 40 rows; leave out"),
+        ([10**19, 10**19 + 1, -1, 0] * 10, "cannot tell apart, such as 10000000000000000001; make them strings"),
+        ([10**30, 10**30 + 1] * 20, "cannot tell apart, such as 1000000000000000000000000000001; make them strings"),
+        ([2**53 + 1, 2.0] * 20, "cannot tell apart, such as 9007199254740993; make them strings"),
     ],
 )
 @pytest.mark.parametrize("estimator", [SCNClassifier, SCNEnsembleClassifier])
 def test_labels_of_different_types_are_refused(estimator, labels, sentence):
     with pytest.raises(ValueError, match=sentence):
         estimator().fit(X, labels)
+
+
+@pytest.mark.parametrize("labels", [[2**53, 2**53 + 1], [10**19, 10**19 + 1], [-(2**63), 2**63 - 1], [0.5e3, 1]])
+def test_labels_of_64_bits_stay_what_they_are(labels):
+    assert SCNClassifier(**FAST).fit(X, labels * 20).classes_.tolist() == sorted(labels)
 
 
 def test_labels_of_different_types_in_chunks_are_refused():

@@ -143,6 +143,23 @@ def test_weights_count_rows_in_any_order(parameters):
     assert weighted.out_of_bag_[:, counts[order] == 0].all()
 
 
+@pytest.mark.parametrize("binary", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_a_few_kinds_of_rows_that_come_often_are_learnt_from(binary):
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 2, size=(300, 1)).astype(float)
+    labels = (rng.random(300) < np.where(rows[:, 0] > 0, 0.8, 0.3)).astype(int)
+    model = SCNEnsembleClassifier(n_members=3, random_state=0).fit(binary(rows), labels)
+    frequencies = [labels[rows[:, 0] == value].mean() for value in (0.0, 1.0)]
+    ends = np.array([[0.0], [1.0]])
+    np.testing.assert_allclose(model.predict_proba(ends)[:, 1], frequencies, atol=0.1)
+    assert model.out_of_bag_.shape == (3, 300)
+    assert model.oob_score_ > 0.65
+    order = rng.permutation(300)
+    again = clone(model).fit(binary(rows[order]), labels[order])
+    np.testing.assert_array_equal(model.predict_proba(ends), again.predict_proba(ends))
+    assert model.oob_score_ == again.oob_score_
+
+
 @pytest.mark.parametrize("weight", [1e-300, 1e300])
 def test_the_unit_of_the_weights_does_not_matter(weight):
     weighted = regressor(**VARIED).fit(X, y, sample_weight=np.full(300, weight))

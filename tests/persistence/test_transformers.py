@@ -166,6 +166,15 @@ def test_column_transformers(transformer, rows, path):
     assert describe_model(path)["steps"][0][1] == "ColumnTransformer"
 
 
+def test_a_part_without_columns_was_never_fitted_and_is_dropped(path):
+    parts = [("a", StandardScaler(), [0]), ("b", OneHotEncoder(), []), ("c", NUMBERS, [False] * X.shape[1])]
+    model = make_pipeline(ColumnTransformer(parts), network()).fit(X, Y)
+    save_model(model, path)
+    loaded = load_model(path)
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert [part for _, part, _ in loaded[0].transformers][1:] == ["drop", "drop"]
+
+
 @pytest.mark.parametrize(
     ("model", "rows", "reason"),
     [

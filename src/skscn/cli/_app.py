@@ -231,6 +231,9 @@ def predict(
             "begins with =, +, - or @ and is not a number.",
         ),
     ] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --out: print what was done, and inputs outside the range, as JSON.")
+    ] = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the target of every row of a table. The table is read in batches and need not fit in memory.
@@ -241,10 +244,12 @@ def predict(
     """
     if interval is not None and not 0.0 < interval < 1.0:
         raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--interval")
+    if as_json and out is None:
+        raise typer.BadParameter("needs --out: predictions themselves go to standard output.", param_hint="--json")
     from skscn.cli._predict import Wanted, run_predict
     from skscn.cli._voice import Voice
 
-    run_predict(model, data, Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet))
+    run_predict(model, data, Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet, as_json))
 
 
 @app.command()

@@ -75,6 +75,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     lines += [
         (TITLES[name], f"{short(value)}{beside(name, known[name], baseline.words)}")
         for name, value in found.scores.items()
+        if not np.isnan(value)
     ]
     voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
 

@@ -148,7 +148,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     if len(table) < _FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
     target, reason = learn_target(request.target, table.column(request.target), request.task)
-    series = find_series(table, inputs, request.time, request.shuffle)
+    series = find_series(table, inputs, request.time, request.shuffle, settings.encoder.get("dates", "auto"))
     rows = _complete(table, inputs, target, series, request, voice)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
     voice.notes(series.notes)
@@ -309,7 +309,7 @@ def _fit_from_disk(
     head = file.head([*inputs, *_apart(request)], exact=[request.target])
     voice.note(f"{file.label} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
     target, reason = learn_target(request.target, head.column(request.target), request.task)
-    series = find_series(head, inputs, request.time, request.shuffle)
+    series = find_series(head, inputs, request.time, request.shuffle, settings.encoder.get("dates", "auto"))
     _check_in_order(series, file)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(head.select(inputs))
     voice.notes(series.notes)

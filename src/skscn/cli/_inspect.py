@@ -76,7 +76,9 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
 
 
 def _tested(notes: dict) -> list[tuple[str, dict]]:
-    return [(name, value) for name, value in (notes.get("tested") or {}).items() if name in TITLES]
+    """The scores of the tests; those that were not defined are null."""
+    scores = (notes.get("tested") or {}).items()
+    return [(name, value) for name, value in scores if name in TITLES and value["mean"] is not None]
 
 
 def _chosen(model: Model) -> dict[str, Any]:

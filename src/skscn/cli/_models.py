@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
 from skscn.persistence import ModelFileError, describe_model, load_model
@@ -83,6 +84,11 @@ class Model:
 
     def columns(self, file: TableFile, without: tuple[str, ...] = ()) -> TableEncoder | NumericColumns:
         """What encodes a file for this model; ValueError if columns are missing."""
+        if isinstance(self.estimator, Pipeline) and isinstance(self.estimator[0], ColumnTransformer):
+            raise ValueError(
+                f"{self.path.name} was saved from Python with a ColumnTransformer, which takes a data frame; use it in "
+                "Python with skscn.load_model, or train a model for tables with skscn fit."
+            )
         encoder = self.encoder or self._guess(file, without)
         there = set(file.names)
         missing = [name for name in encoder.read_types if name not in there]
@@ -136,6 +142,8 @@ def open_model(path: Path) -> Model:
         encoder = model[0]
         estimator = model[-1] if len(model) == 2 else model[1:]
         return Model(path, encoder, estimator, target, notes)
+    if isinstance(model, Pipeline) and isinstance(model[0], ColumnTransformer):
+        return Model(path, None, model, target, notes)
     names = getattr(model, "feature_names_in_", None)
     # Columns are found by name here; the model itself gets arrays.
     vars(model[0] if isinstance(model, Pipeline) else model).pop("feature_names_in_", None)

@@ -73,10 +73,14 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
             n_rows += len(X)
         if not n_rows:
             raise ValueError(f"{file.label} has no rows to predict.")
-    voice.notes(_renamed(names))
-    voice.notes(outside_sentences(outside.found()))
+    found = outside.found()
+    notes = [*_renamed(names), *outside_sentences(found)]
+    voice.notes(notes)
     if out is not None:
         voice.note(f"{count(n_rows, 'prediction')} in {out}.")
+    if voice.as_json:
+        about = {"model": str(model_path), "data": str(data), "out": str(out), "rows": n_rows}
+        voice.result({**about, "outside": [column.to_json() for column in found], "notes": notes}, [])
 
 
 def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from skscn.estimators._data import finalised
+
 _KEPT = 256
 # Numbers that are hashed at a time.
 _AT_A_TIME = 2**20
@@ -89,8 +91,8 @@ def _hashes(X: np.ndarray, y: np.ndarray) -> np.ndarray:
         bits = np.column_stack([X, y]).astype(np.float32).view(np.uint32).astype(np.uint64)
         # 0.0 and -0.0 are one number.
         bits[bits == 0x80000000] = 0
-        mixed = _mixed(bits + np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
-        return _mixed(mixed.sum(axis=1, dtype=np.uint64))
+        mixed = finalised(bits + np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
+        return finalised(mixed.sum(axis=1, dtype=np.uint64))
 
 
 def _numbers(y: np.ndarray) -> np.ndarray:
@@ -100,13 +102,6 @@ def _numbers(y: np.ndarray) -> np.ndarray:
     labels = y.tolist()
     codes = {label: zlib.crc32(str(label).encode()) for label in set(labels)}
     return np.array([codes[label] for label in labels], dtype=np.float64)
-
-
-def _mixed(values: np.ndarray) -> np.ndarray:
-    """SplitMix64's finaliser: every bit depends on every other."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
 
 
 def seen_sentence(share: float | None, data: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from skscn.cli._voice import count
-from skscn.tables._columns import Moment
+from skscn.tables._columns import Moment, is_number
 from skscn.tables._learning import learn, rises
 
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
@@ -26,11 +26,14 @@ class Series:
     warnings: list[str] = field(default_factory=list)
 
 
-def find_series(table, inputs: list[str], time: str | None, shuffle: bool) -> Series:
-    """Find out whether rows are in order of time; of a column that was named, put them in order."""
+def find_series(table, inputs: list[str], time: str | None, shuffle: bool, dates: str = "auto") -> Series:
+    """Find out whether rows are in order of time; of a column that was named, put them in order.
+
+    ``dates`` is how those are read that can be read day first or month first, as in TableEncoder.
+    """
     if time is not None:
-        return _ordered(time, _moments(time, table.column(time)))
-    rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name))) is not None}
+        return _ordered(time, _moments(time, table.column(time), dates))
+    rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name), dates)) is not None}
     rising = {name: moments for name, moments in rising.items() if _is_clock(moments)}
     if not rising:
         return Series()
@@ -40,14 +43,15 @@ def find_series(table, inputs: list[str], time: str | None, shuffle: bool) -> Se
     return _ordered(name, rising[name])
 
 
-def _dates(name: str, values) -> np.ndarray | None:
+def _dates(name: str, values, order: str) -> np.ndarray | None:
     """The days since 1970 of a column of dates, NaN where they are missing; None for other columns."""
-    column = learn(name, values, 1).column
+    # A table may have very many columns of numbers.
+    column = None if is_number(values.type) else learn(name, values, 1, order).column
     return column.floats(values) if isinstance(column, Moment) else None
 
 
-def _moments(name: str, values) -> np.ndarray:
-    moments = _dates(name, values)
+def _moments(name: str, values, order: str) -> np.ndarray:
+    moments = _dates(name, values, order)
     if moments is None:
         raise ValueError(
             f"--time {name}: the column does not hold dates that differ; name one with the date and time of each row."

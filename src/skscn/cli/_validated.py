@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skscn.cli._scores import TITLES, beside
-from skscn.cli._voice import count, short
+from skscn.cli._voice import count, finite, short
 from skscn.estimators._out_of_bag import positive
 from skscn.words import listed
 
@@ -85,12 +85,18 @@ class Validated:
             return float(np.sqrt(np.average(values**2, weights=rows)))
         if name == "r2":
             squares = sum(score["rmse"] ** 2 * len(part.y) for score, part in zip(scores, self.parts, strict=True))
-            return float(1.0 - squares / (np.var(self._targets) * rows.sum()))
+            return float(1.0 - squares / (self._variance * rows.sum()))
         return float(np.average(values, weights=rows))
 
     @property
     def _targets(self) -> np.ndarray:
         return np.concatenate([part.y for part in self.parts])
+
+    @property
+    def _variance(self) -> float:
+        """The variance of the targets; NaN where they are all the same, and R² is not defined."""
+        variance = float(np.var(self._targets))
+        return variance if variance > 0.0 else np.nan
 
     def _spread(self, name: str) -> float:
         return float(np.std([part.scores[name] for part in self.parts]))
@@ -104,19 +110,23 @@ class Validated:
 
     def facts(self) -> dict:
         """For JSON."""
-        return {
-            "folds": self.folds,
-            "parts": len(self.parts),
-            "ordered": self.ordered,
-            **{name: {"mean": self.value(name), "std": self._spread(name)} for name in self.parts[0].scores},
-            "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
-            "interval_90": self.within,
-        }
+        return finite(
+            {
+                "folds": self.folds,
+                "parts": len(self.parts),
+                "ordered": self.ordered,
+                **{name: {"mean": self.value(name), "std": self._spread(name)} for name in self.parts[0].scores},
+                "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
+                "interval_90": self.within,
+            }
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """For people."""
         lines = [("Tested by", self._how())]
         for name in self.parts[0].scores:
+            if np.isnan(self.value(name)):
+                continue
             spread = self._spread(name)
             several = len(self.parts) > 1 and not (self.ordered and name == "r2")
             more = f" ± {short(float(f'{spread:.2g}'))}" if several else ""
@@ -159,14 +169,16 @@ class Validated:
         """Why the error may be another one on later rows than on those tested."""
         if not (self.ordered and self.is_regression):
             return None
-        reasons = [reason for reason in (self._offset(), self._uneven(), self._variance()) if reason]
+        if np.isnan(self._variance):
+            return "R² is not defined: the target is the same in all rows tested."
+        reasons = [reason for reason in (self._offset(), self._uneven(), self._changed_variance()) if reason]
         what = "R²" if self.within is None else "R² and intervals"
         return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
 
     def _offset(self) -> str | None:
         """Predictions are off in one direction for long: drift that the inputs do not show."""
         squares = sum(len(part.y) * part.residuals.mean() ** 2 for part in self.parts)
-        without = self.value("r2") + squares / (np.var(self._targets) * len(self._targets))
+        without = self.value("r2") + squares / (self._variance * len(self._targets))
         if not without - self.value("r2") > _UNCERTAIN:
             return None
         return (
@@ -176,7 +188,7 @@ class Validated:
 
     def _uneven(self) -> str | None:
         """The error differs much over time, by itself or by a few rows that are far off."""
-        values = [1.0 - part.scores["rmse"] ** 2 / np.var(self._targets) for part in self.parts]
+        values = [1.0 - part.scores["rmse"] ** 2 / self._variance for part in self.parts]
         error = self._prediction_error()
         if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
             return None
@@ -187,12 +199,12 @@ class Validated:
             f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
         )
 
-    def _variance(self) -> str | None:
+    def _changed_variance(self) -> str | None:
         """The target varies more in some stretches than in others, which changes R² at the same error."""
         if not self.early_variance > 0.0:
             return None
         error = self.value("rmse") ** 2
-        early, late = 1.0 - error / self.early_variance, 1.0 - error / np.var(self._targets)
+        early, late = 1.0 - error / self.early_variance, 1.0 - error / self._variance
         if not abs(early - late) > _UNCERTAIN:
             return None
         return (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -39,7 +40,7 @@ class Voice:
     def result(self, facts: dict[str, Any], lines: Iterable[tuple[str, str]]) -> None:
         """Give the result: facts as JSON if asked for, else lines of a heading and a text."""
         if self.as_json:
-            write_text(json.dumps(facts, indent=2, ensure_ascii=False, default=_plain) + "\n")
+            write_text(json.dumps(finite(facts), indent=2, ensure_ascii=False, default=_plain) + "\n")
             return
         lines = list(lines)
         width = max(len(heading) for heading, _ in lines)
@@ -56,6 +57,15 @@ def write_bytes(content: bytes) -> None:
     sys.stdout.flush()
     sys.stdout.buffer.write(content)
     sys.stdout.buffer.flush()
+
+
+def finite(facts: Any) -> Any:
+    """Facts for JSON, which has no NaN and no infinity: null in their place."""
+    if isinstance(facts, dict):
+        return {name: finite(value) for name, value in facts.items()}
+    if isinstance(facts, list):
+        return [finite(value) for value in facts]
+    return None if isinstance(facts, float) and not math.isfinite(facts) else facts
 
 
 def _plain(value: Any) -> Any:

@@ -18,7 +18,7 @@ from skscn.rows import StretchedRows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
 # Integer weights with a larger mean than this are treated as weights rather than counts of rows.
-_LARGEST_MEAN_COUNT = 10
+LARGEST_MEAN_COUNT = 10
 # Number of rows that are fingerprinted at a time.
 _BLOCK = 65536
 
@@ -269,7 +269,7 @@ class WeightCount:
 
     def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
         """Counts of equal rows, or weights with a mean of about 1."""
-        if self.whole < 2**53 and self.whole <= _LARGEST_MEAN_COUNT * self.divisor * self.rows:
+        if self.whole < 2**53 and self.whole <= LARGEST_MEAN_COUNT * self.divisor * self.rows:
             return weights / self.divisor
         # Rounded, so that the mean does not depend on the order of summation.
         return weights / largest / rounded(self.relative / self.rows)
@@ -287,8 +287,11 @@ def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | 
 
 
 def _mixed(numbers: np.ndarray) -> np.ndarray:
-    """The finaliser of splitmix64: every bit of the result depends on every bit of the number."""
-    numbers = numbers + np.uint64(0x9E3779B97F4A7C15)
+    return finalised(numbers + np.uint64(0x9E3779B97F4A7C15))
+
+
+def finalised(numbers: np.ndarray) -> np.ndarray:
+    """The finaliser of splitmix64: every bit of the result depends on every bit of the number; 0 stays 0."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return numbers ^ (numbers >> np.uint64(31))

@@ -8,10 +8,12 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
+from skscn.estimators._data import LARGEST_MEAN_COUNT, finalised
+
 
 @dataclass(frozen=True)
 class DistinctRows:
-    """Distinct rows, each with the total weight of its copies, and the index of the distinct row of each given row."""
+    """Rows, usually each distinct row once with the total weight of its copies, and the index of each given row."""
 
     X: np.ndarray
     y: np.ndarray
@@ -30,11 +32,19 @@ def checked_weights(sample_weight, X) -> np.ndarray:
 
 
 def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
-    """Each distinct row once; numbers are y as numbers. The order of the result does not depend on that of the rows."""
+    """Each distinct row once; numbers are y as numbers. The order of the result does not depend on that of the rows.
+
+    Rows that repeat too often for weights to count them stay as they are: a few distinct rows, each repeated many times,
+    could not be split into training rows and held-out rows.
+    """
     columns = numbers.reshape(len(y), -1)
     constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)
     fingerprints = _hash(columns, constants[: columns.shape[1]]) + _hash(X, constants[columns.shape[1] :])
     _, first, inverse = np.unique(fingerprints, return_index=True, return_inverse=True)
+    times = np.bincount(inverse, weights=sample_weight > 0)
+    if times.sum() > LARGEST_MEAN_COUNT * np.count_nonzero(times):
+        order = np.lexsort((sample_weight, inverse))
+        return DistinctRows(X[order], y[order], sample_weight[order], np.argsort(order))
     return DistinctRows(X[first], y[first], np.bincount(inverse, weights=sample_weight), inverse)
 
 
@@ -51,9 +61,6 @@ def _hash(rows, constants: np.ndarray) -> np.ndarray:
 
 
 def _mix(values: np.ndarray) -> np.ndarray:
-    """The bits of numbers, well mixed (the last steps of splitmix64); 0 stays 0."""
+    """The bits of numbers, well mixed; 0 stays 0."""
     # Adding 0 turns −0 into 0.
-    bits = (np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return bits ^ (bits >> np.uint64(31))
+    return finalised((np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64))

@@ -1,7 +1,8 @@
 """Ensembles of growing networks: members with different rows, columns or draws, and the rows unseen by each.
 
 Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
-of the rows does not matter, and a member is never grown on a copy of a row that is out of bag for it.
+of the rows does not matter, and a member is never grown on a copy of a row that is out of bag for it. Where rows repeat
+more than ten times on average, new rows are copies of old ones too, and all rows are kept.
 
 With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
 time, and only later rows are out of bag.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Number
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from skscn.rows import is_dask
 
 
 def check_labels(y: Any) -> None:
-    """Reject labels that are None or of several types, which cannot be compared, sorted or kept in a file."""
+    """Reject labels that cannot be told apart, sorted or kept in a file: None, several types, too large integers."""
     labels = _objects(y)
     missing = sum(map(_is_missing, labels))
     if missing:
@@ -25,6 +25,22 @@ def check_labels(y: Any) -> None:
             f"y has class labels of different types, {', '.join(kinds)}; convert them to one type, for example with "
             "[str(label) for label in y]."
         )
+    if kinds == ["number"] and not _are_exact(labels):
+        raise ValueError(
+            f"y holds whole numbers that arrays of numbers cannot tell apart, such as {max(labels, key=abs)}; make "
+            "them strings, for example with [str(label) for label in y]."
+        )
+
+
+def _are_exact(labels: list) -> bool:
+    """Whether an array holds these numbers as they are: integers of 64 bits, or, next to fractions, of 53."""
+    whole = [int(label) for label in labels if isinstance(label, Integral)]
+    if not whole:
+        return True
+    low, high = min(whole), max(whole)
+    if len(whole) < len(labels):
+        return max(-low, high) <= 2**53
+    return any(np.iinfo(type).min <= low and high <= np.iinfo(type).max for type in (np.int64, np.uint64))
 
 
 def _objects(y: Any) -> list:
@@ -33,13 +49,17 @@ def _objects(y: Any) -> list:
         return []
     if isinstance(y, list | tuple):
         return list(y)
-    if getattr(y, "dtype", None) == np.dtype(object) and np.ndim(y) <= 2:
+    # Of pandas' own types of text and numbers, those with values that are missing.
+    if (getattr(y, "dtype", None) == np.dtype(object) and np.ndim(y) <= 2) or getattr(y, "hasnans", False):
         return np.asarray(y, dtype=object).ravel().tolist()
     return []
 
 
 def _is_missing(label: Any) -> bool:
-    return label is None or (isinstance(label, float) and label != label)
+    # NA and NaT of pandas have types of these names.
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
 
 
 def _kind(label: Any) -> str:

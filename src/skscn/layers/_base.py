@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -16,9 +16,6 @@ class Layer(ABC):
     Rows are scaled and end with an input that is 1, whose weight is the bias. A column is h = ``outer`` · value: the
     constant factor is applied to sums and output weights, where it is free.
     """
-
-    # Whether the output for a row depends on the row before, so that rows must be processed in order.
-    carries: ClassVar[bool] = False
 
     @property
     def name(self) -> str:

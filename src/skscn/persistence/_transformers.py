@@ -275,7 +275,7 @@ class Columns:
         given = {name: transformer for name, transformer, _ in value.transformers} | {"remainder": value.remainder}
         columns = self._columns(value, shelf)
         parts = [
-            [name, self._write_part(name, given[name], fitted, place, shelf), columns[name]]
+            [name, self._write_part(name, given[name], fitted, columns[name], place, shelf), columns[name]]
             for name, fitted, _ in value.transformers_
         ]
         fields = self.fields.items()
@@ -290,9 +290,12 @@ class Columns:
         taken = (_numbers(columns, *inputs) for columns in listed.values())
         return {**listed, "remainder": sorted(set(range(value.n_features_in_)).difference(*taken))}
 
-    def _write_part(self, name: str, given: Any, fitted: Any, place: str, shelf: Shelf) -> Any:
+    def _write_part(self, name: str, given: Any, fitted: Any, columns: list, place: str, shelf: Shelf) -> Any:
         if isinstance(given, str):
             return given
+        # Without a column there was nothing to fit.
+        if all(column is False for column in columns):
+            return "drop"
         return written_step(self.parts, name, fitted, at(place, name), shelf)
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> ColumnTransformer:

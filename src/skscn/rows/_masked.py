@@ -7,8 +7,9 @@ def refuse_masked(**arrays) -> None:
     """Raise ValueError for a masked array, named by its keyword, if any of its values is masked."""
     for name, array in arrays.items():
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            # Inputs can be filled in, targets and weights cannot.
+            fill = ", or put numbers in their place, for example with sklearn.impute.SimpleImputer on X.filled(np.nan)"
             raise ValueError(
                 f"{name} is a masked array with {np.ma.count_masked(array)} masked values, which cannot be used as "
-                "they are: drop their rows or impute them, for example with "
-                f"sklearn.impute.SimpleImputer on {name}.filled(np.nan)."
+                f"they are: drop their rows{fill if name == 'X' else ''}."
             )

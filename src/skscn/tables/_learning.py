@@ -21,14 +21,12 @@ from skscn.tables._columns import (
 )
 from skscn.tables._text import (
     arrow,
-    common_unit,
     date_formats,
     date_order,
     dates,
-    decimal_sign,
+    number_format,
     numbers,
     stripped,
-    without_unit,
 )
 from skscn.words import quoted
 
@@ -181,11 +179,8 @@ def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: st
     if texts.null_count == len(texts):
         return learnt.remark(EMPTY, name)
     distinct = pc.unique(texts).drop_null()
-    decimal, unit = decimal_sign(distinct), None
-    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))
-    if len(wrong) and (unit := common_unit(wrong)):
-        decimal = decimal_sign(without_unit(distinct, unit))
-        wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
+    decimal, unit = number_format(distinct)
+    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
     if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
         in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
         if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
@@ -193,16 +188,16 @@ def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: st
             return _learn_written_numbers(learnt, column, texts, distinct)
     formats = date_formats(distinct, order)
     if formats:
-        _remark_on_dates(learnt, name, distinct[0].as_py(), formats)
+        _remark_on_dates(learnt, name, distinct[0].as_py(), formats, order)
         return _learn_dates(learnt, name, texts, formats[0])
     return _learn_category(learnt, name, texts, max_categories)
 
 
-def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str | None]) -> None:
+def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str | None], asked: str) -> None:
     orders = [order for format in formats if (order := date_order(format))]
     read = f", read {orders[0].replace('-', ' ')}" if orders else ""
     learnt.remark(AS_DATES, f"{name} (like {quoted(example)}{read})")
-    if len(set(orders)) > 1:
+    if asked == "auto" and len(set(orders)) > 1:
         learnt.remark(EITHER_ORDER, name)
 
 
@@ -239,14 +234,13 @@ def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> L
     missing = len(floats) - len(known)
     if not len(known):
         return learnt.remark(EMPTY, column.name)
-    state = {**vars(column), "fill": float(np.median(known)), "indicator": missing > 0}
+    found = replace(column, fill=_median(known), indicator=missing > 0)
     if not missing and np.all(known == known[0]):
-        learnt.constant = type(column)(**state)
+        learnt.constant = found
         return learnt.remark(CONSTANT, column.name)
     if missing:
         learnt.remark(FILLED, f"{column.name} ({missing})")
-    ends = float(known.min()), float(known.max())
-    learnt.column = replace(column, fill=_median(known), indicator=missing > 0, range=ends)
+    learnt.column = replace(found, range=(float(known.min()), float(known.max())))
     return learnt
 
 

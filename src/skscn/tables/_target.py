@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from skscn.tables._columns import Flag, Number, column_from_json, describe_type, is_number, is_text
-from skscn.tables._text import arrow, decimal_sign, numbers, stripped
+from skscn.tables._text import arrow, decimal_sign, number_format, numbers, stripped
 from skscn.words import quoted
 
 # At most this many different whole numbers are classes, if there are this many rows for each of them.
 _MOST_WHOLE_CLASSES = 10
 _ROWS_PER_CLASS = 3
-TASKS = ("regression", "classification")
 # What the values are: numbers, or classes that are text, whole numbers or booleans.
 _KINDS = ("number", "text", "whole", "boolean")
+# What files of all versions say of a target.
+_FIELDS = ("name", "kind", "decimal")
 _LONGEST_LABEL = 1000
 # Text in which a number is given as a float: from here on floats leave whole numbers out.
 _LARGEST_EXACT = 2.0**53
@@ -34,11 +35,14 @@ class Target:
         All but numbers are classes.
     decimal : str or None
         The decimal sign, where numbers are written in a column of text.
+    unit : str or None
+        The unit that is written after these numbers, as in "84.4 °C".
     """
 
     name: str
     kind: str
     decimal: str | None = None
+    unit: str | None = None
 
     @property
     def task(self) -> str:
@@ -60,27 +64,27 @@ class Target:
             return _labels(self.name, _texts(self.name, column))
         if self.kind == "whole":
             return _whole(self.name, column)
-        number = Flag(self.name, 0.0, False) if self.kind == "boolean" else Number(self.name, 0.0, False, self.decimal)
-        floats = number.floats(column)
+        number = Number(self.name, 0.0, False, self.decimal, unit=self.unit)
+        floats = (Flag(self.name, 0.0, False) if self.kind == "boolean" else number).floats(column)
         present = ~np.isnan(floats)
         floats = floats[present]
         return floats.astype(bool) if self.kind == "boolean" else floats, present
 
     def to_json(self) -> dict:
         """Itself as plain data that JSON can hold."""
-        return asdict(self)
+        state = asdict(self)
+        return state if self.unit is not None else {name: state[name] for name in _FIELDS}
 
     @classmethod
     def from_json(cls, state: Any) -> Target:
         """The target that gave this state; anything else raises ValueError."""
-        if not isinstance(state, dict) or set(state) != {"name", "kind", "decimal"}:
-            raise ValueError("A target must be an object with exactly the fields name, kind, decimal.")
+        if not isinstance(state, dict) or set(state) - {"unit"} != set(_FIELDS):
+            raise ValueError(f"A target must be an object with the fields {', '.join(_FIELDS)}, and perhaps unit.")
         if state["kind"] not in _KINDS:
             raise ValueError(f"The kind of a target must be one of {', '.join(_KINDS)}.")
-        # Name and decimal sign have to be as in a column of numbers.
-        column_from_json(
-            {**Number("", 0.0, False).to_json(), "placeholders": [], "name": state["name"], "decimal": state["decimal"]}
-        )
+        # All but the kind has to be as in a column of numbers.
+        likewise = {name: value for name, value in state.items() if name != "kind"}
+        column_from_json({**Number("", 0.0, False).to_json(), "placeholders": [], **likewise})
         return cls(**state)
 
 
@@ -123,18 +127,18 @@ def _reason(task: str, holds: str) -> str:
 def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
     pc = arrow("pyarrow.compute")
     distinct = pc.unique(texts).drop_null()
-    decimal = decimal_sign(distinct)
-    are_numbers = numbers(distinct, decimal).null_count == 0
+    decimal, unit = number_format(distinct)
+    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
+    are_numbers = not len(wrong)
     if task == "regression" and not are_numbers:
-        wrong = distinct.filter(pc.is_null(numbers(distinct, decimal)))[0].as_py()
         raise ValueError(
-            f"The target {quoted(name)} holds {quoted(wrong)}, which is not a number; regression needs numbers, "
-            "classification can use text."
+            f"The target {quoted(name)} holds {quoted(wrong[0].as_py())}, which is not a number; regression needs "
+            "numbers, classification can use text."
         )
     if are_numbers and task != "classification" and len(distinct) > _MOST_WHOLE_CLASSES:
-        return Target(name, "number", decimal), _reason(task, "holds numbers")
+        return Target(name, "number", decimal, unit), _reason(task, "holds numbers" + (f" in {unit}" if unit else ""))
     if task == "regression":
-        return Target(name, "number", decimal), "as asked"
+        return Target(name, "number", decimal, unit), "as asked"
     return Target(name, "text"), _reason(task, f"holds {len(distinct)} different text values")
 
 

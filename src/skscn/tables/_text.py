@@ -69,6 +69,14 @@ def common_unit(texts) -> str | None:
     return found[0].as_py() if len(found) == 1 else None
 
 
+def number_format(texts) -> tuple[str, str | None]:
+    """The decimal sign of the numbers in these texts, and the unit that follows them where they have one in common."""
+    pc = arrow("pyarrow.compute")
+    decimal = decimal_sign(texts)
+    unit = common_unit(texts.filter(pc.is_null(numbers(texts, decimal))))
+    return (decimal, None) if unit is None else (decimal_sign(without_unit(texts, unit)), unit)
+
+
 def without_unit(texts, unit: str | None):
     """Texts without the unit at their end."""
     if unit is None:
