@@ -30,7 +30,10 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held."""
+    """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
+
+    n_new is how many of them have a class that training did not have.
+    """
 
     y: np.ndarray
     predicted: np.ndarray
@@ -38,6 +41,7 @@ class Part:
     scores: dict[str, float]
     baseline: dict[str, float]
     within: float | None
+    n_new: int = 0
 
     @property
     def residuals(self) -> np.ndarray:
@@ -84,6 +88,8 @@ class Validated:
         if name == "rmse":
             return float(np.sqrt(np.average(values**2, weights=rows)))
         if name == "r2":
+            if not np.ptp(self._targets):
+                return 0.0
             squares = sum(score["rmse"] ** 2 * len(part.y) for score, part in zip(scores, self.parts, strict=True))
             return float(1.0 - squares / (np.var(self._targets) * rows.sum()))
         return float(np.average(values, weights=rows))
@@ -157,11 +163,26 @@ class Validated:
 
     def _doubts(self) -> str | None:
         """Why the error may be another one on later rows than on those tested."""
-        if not (self.ordered and self.is_regression):
+        if not self.ordered:
             return None
+        if not self.is_regression:
+            return self._new_classes()
+        if not np.ptp(self._targets):
+            return "R² says nothing here: the target is the same in all rows tested. Go by the RMSE."
         reasons = [reason for reason in (self._offset(), self._uneven(), self._variance()) if reason]
         what = "R²" if self.within is None else "R² and intervals"
         return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+
+    def _new_classes(self) -> str | None:
+        """Rows of classes that had not come up before."""
+        rows = sum(part.n_new for part in self.parts)
+        if not rows:
+            return None
+        return (
+            f"Accuracy and log loss cannot be trusted for later rows: {count(rows, 'row')} of the "
+            f"{len(self._targets):,} tested {'has a class' if rows == 1 else 'have classes'} that no earlier row has, "
+            "which no model can predict."
+        )
 
     def _offset(self) -> str | None:
         """Predictions are off in one direction for long: drift that the inputs do not show."""
@@ -234,15 +255,13 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         return None
     largest = far[np.argsort(-distances[far], kind="stable")[:_NAMED]]
     rows = listed(f"{number:,}" for number in sorted(numbers[largest]))
-    have, which = (
-        ("1 row has a residual", "it is row")
-        if len(far) == 1
-        else (
-            f"{count(len(far), 'row')} have residuals",
-            "rows" if len(far) <= _NAMED else "the largest are in rows",
-        )
-    )
+    if len(far) == 1:
+        have, which, check = "1 row has a residual", "row", "Look at it; if its target is wrong, correct it or leave it"
+    else:
+        have = f"{count(len(far), 'row')} have residuals"
+        which = "rows" if len(far) <= _NAMED else "the largest are in rows"
+        check = "Look at them; if their targets are wrong, correct them or leave them"
     return (
         f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
-        "without the header. Look at them; if their targets are wrong, correct them or leave them out and fit again."
+        f"without the header. {check} out and fit again."
     )
