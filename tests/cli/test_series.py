@@ -143,6 +143,13 @@ def test_rows_without_a_time_among_most_that_have_one_do_not_hide_a_series():
     assert "No value of when in 20 rows" in series.notes[-1]
 
 
+@pytest.mark.parametrize("format", ["%m/%d/%Y %I:%M %p", "%m/%d/%y %I:%M:%S %p", "%d-%b-%y %H:%M:%S.250"])
+def test_a_series_by_dates_as_plants_write_them(format):
+    when = [(START + dt.timedelta(hours=7 * row)).strftime(format) for row in range(100)]
+    series = found(pa.table({"when": when}))
+    assert (series.time, series.order) == ("when", None)
+
+
 def test_of_several_columns_that_rise_the_one_with_most_moments_is_the_time():
     table = times(*range(100))
     days = pa.array([START + dt.timedelta(days=row // 8) for row in range(100)])
@@ -222,6 +229,7 @@ def test_good_tests_are_not_doubted():
     [
         (validated([noise(0.3) + 0.6, noise(0.3) - 0.6]), "too high or too low for long stretches"),
         (validated([noise(0.2), noise(0.3), noise(0.9)]), "differs much from one stretch of time to another"),
+        (validated([np.r_[noise(0.2, 390), noise(3.0, 10)]]), "R² depends on the stretch of time"),
         (validated([noise(0.4)], early_variance=0.3), "varies more in the later half"),
         (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those of 90% held 60%"),
         (validated([noise(1.2)]), "no better than predicting the mean"),

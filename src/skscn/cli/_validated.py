@@ -196,17 +196,17 @@ class Validated:
         )
 
     def _uneven(self) -> str | None:
-        """The error differs much over time, by itself or by a few rows that are far off."""
+        """R² differs much over time: between the parts or, perhaps by a few rows far off, between shorter stretches."""
         values = [1.0 - part.scores["rmse"] ** 2 / np.var(self._targets) for part in self.parts]
         error = self._prediction_error()
-        if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
-            return None
-        parts = (
-            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, " if values[1:] else ""
-        )
-        return (
-            f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
-        )
+        later = f"±{error:.2f} for as many later rows"
+        if max(values) - min(values) > 2 * _UNCERTAIN:
+            parts = listed(f"{value:.2f}" for value in values)
+            return (
+                "the error differs much from one stretch of time to another "
+                f"(R² {parts} from the first part to the last, {later})"
+            )
+        return f"R² depends on the stretch of time in which it is measured ({later})" if error > _UNCERTAIN else None
 
     def _variance(self) -> str | None:
         """The target varies more in some stretches than in others, which changes R² at the same error."""
