@@ -146,6 +146,19 @@ def test_few_moments_or_many_gaps_are_no_series():
     assert found(times(*range(100))).time == "when"
 
 
+def test_rows_without_a_time_among_most_that_have_one_do_not_hide_a_series():
+    series = found(times(*[step if step % 5 else None for step in range(100)]))
+    assert series.time == "when"
+    assert "No value of when in 20 rows" in series.notes[-1]
+
+
+@pytest.mark.parametrize("format", ["%m/%d/%Y %I:%M %p", "%m/%d/%y %I:%M:%S %p", "%d-%b-%y %H:%M:%S.250"])
+def test_a_series_by_dates_as_plants_write_them(format):
+    when = [(START + dt.timedelta(hours=7 * row)).strftime(format) for row in range(100)]
+    series = found(pa.table({"when": when}))
+    assert (series.time, series.order) == ("when", None)
+
+
 def test_of_several_columns_that_rise_the_one_with_most_moments_is_the_time():
     table = times(*range(100))
     days = pa.array([START + dt.timedelta(days=row // 8) for row in range(100)])
@@ -177,6 +190,27 @@ def test_every_part_is_predicted_from_all_rows_before_it():
     assert all(len(split_series(np.arange(99.0), "regression", parts, True).parts) >= 1 for parts in range(2, 12))
     assert len(split_series(np.arange(600.0), "regression", 5, every_part=False).parts) == 1
     assert split_series(np.arange(600.0), "regression", 0, every_part=True).parts == []
+
+
+@pytest.mark.parametrize("options", [[], ["--cv", "20"], ["--cv", "20", "--shuffle"]])
+def test_a_few_rows_are_tested_too(skscn, tmp_path, options):
+    said, _ = fit(skscn, write(tmp_path / "plant.csv", plant(11)), *options)
+    assert np.isfinite(said["tested"]["r2"]["std"])
+
+
+def test_a_plant_that_stands_still_at_the_end_has_no_r2(skscn, tmp_path):
+    rows = [(*row[:3], row[3] if number < 40 else 2.0) for number, row in enumerate(plant(100))]
+    said, _ = fit(skscn, write(tmp_path / "plant.csv", rows))
+    assert said["tested"]["r2"]["mean"] == 0.0
+    assert any("the target is the same in all rows tested" in text for text in said["warnings"])
+
+
+def test_classes_that_come_up_late_are_counted(skscn, tmp_path):
+    states = ["yes" if row[1] > 0 else "no" for row in plant(90)] + ["stop"] * 10
+    rows = [(*row[:3], state) for row, state in zip(plant(100), states, strict=True)]
+    path = write(tmp_path / "plant.csv", rows, ("when", "flow", "heat", "state"))
+    said, _ = fit(skscn, path, target="state")
+    assert any("10 rows of the 48 tested have classes that no earlier row has" in text for text in said["warnings"])
 
 
 def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
@@ -222,6 +256,7 @@ def test_good_tests_are_not_doubted():
     [
         (validated([noise(0.3) + 0.6, noise(0.3) - 0.6]), "too high or too low for long stretches"),
         (validated([noise(0.2), noise(0.3), noise(0.9)]), "differs much from one stretch of time to another"),
+        (validated([np.r_[noise(0.2, 390), noise(3.0, 10)]]), "R² depends on the stretch of time"),
         (validated([noise(0.4)], early_variance=0.3), "varies more in the later half"),
         (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those of 90% held 60%"),
         (validated([noise(1.2)]), "no better than predicting the mean"),
@@ -259,7 +294,9 @@ def test_what_is_an_outlier():
     residuals = noise(1.0, 1000)
     assert describe_outliers(residuals, np.arange(1000)) is None
     residuals[5] = 30.0
-    assert "1 row has a residual far outside" in describe_outliers(residuals, np.arange(1000))
+    alone = describe_outliers(residuals, np.arange(1000))
+    assert "1 row has a residual far outside" in alone
+    assert "row 5, counted without the header. Look at it; if its target is wrong" in alone
     # Many are no outliers, and of a few rows nothing can be said.
     assert describe_outliers(np.where(np.arange(1000) % 10, residuals, 50.0), np.arange(1000)) is None
     assert describe_outliers(np.r_[noise(1.0, 20), 30.0], np.arange(21)) is None

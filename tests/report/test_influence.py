@@ -10,6 +10,7 @@ from skscn import SCNRegressor
 from skscn.report._influence import dependences, importances
 from skscn.report._pictures import dependence_picture
 from skscn.report._subject import open_subject
+from skscn.report._summary import input_columns
 from skscn.tables import TableEncoder
 
 
@@ -43,6 +44,31 @@ def test_a_category_is_set_in_all_its_columns(subject):
     (category,) = [d for d in dependences(subject, importances(subject)) if d.kind == "category"]
     assert (category.name, category.values) == ("d", ["d1", "d2"])
     assert np.diff(category.responses[:, 0]) == pytest.approx(-4.0, abs=0.1)
+
+
+@pytest.fixture(scope="module")
+def series():
+    """Hourly rows of eight weeks: high in the afternoon, and on Mondays."""
+    table = pd.DataFrame({"when": pd.date_range("2025-01-06", periods=24 * 56, freq="h")})
+    hours, days = table["when"].dt.hour, table["when"].dt.day_of_week
+    y = (-np.cos(2.0 * np.pi * (hours - 3) / 24.0) + np.cos(2.0 * np.pi * days / 7.0)).to_numpy()
+    encoder = TableEncoder(time="when").fit(table)
+    X = encoder.transform(table)
+    model = SCNRegressor(max_nodes=20, validation="last", random_state=0).fit(X, y)
+    return open_subject(model, X, y, encoder=encoder)
+
+
+def test_the_time_of_the_rows_has_a_curve_for_each_cycle(series):
+    week, day = sorted(dependences(series, importances(series)), key=lambda found: found.name)
+    assert (day.name, week.name) == ("when: hour of the day", "when: days since Monday")
+    assert day.values[day.responses[:, 0].argmax()] == pytest.approx(15.0, abs=1.5)
+    assert week.values[week.responses[:, 0].argmax()] % 7 == pytest.approx(0.5, abs=0.6)
+    assert day.responses[0] == pytest.approx(day.responses[-1])
+
+
+def test_the_time_of_the_rows_is_described_by_its_cycles(series):
+    (column,) = input_columns(series)
+    assert column.note == "not an input itself, only its place in the week and day"
 
 
 @pytest.fixture(scope="module")

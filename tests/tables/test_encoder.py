@@ -93,9 +93,14 @@ def test_every_way_to_write_a_date(format):
     moments = [dt.datetime(2020, 12, 31, 13, 45), dt.datetime(2021, 2, 28), dt.datetime(2022, 7, 4, 1, 2)]
     texts = [moment.isoformat() if format is None else moment.strftime(format) for moment in moments]
     days = [(moment - dt.datetime(1970, 1, 1)) / dt.timedelta(days=1) for moment in moments]
-    if format and "%H" not in format:
+    if format and "%M" not in format:
         days = [math.floor(day) for day in days]
     np.testing.assert_allclose(encoded(pa.table({"when": texts}))["when"], days, rtol=0, atol=1e-9)
+
+
+def test_a_fraction_of_a_second_does_not_hide_a_date():
+    days = encoded(pa.table({"when": ["31.12.2020 12:00:00.250", "01.01.2021 18:00:00.75"]}))["when"]
+    np.testing.assert_allclose(days, [18627.5, 18628.75], rtol=0, atol=1e-9)
 
 
 def test_a_wrong_date_among_others_is_the_one_that_is_named():

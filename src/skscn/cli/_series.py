@@ -11,7 +11,7 @@ from skscn.tables._columns import Moment, is_number
 from skscn.tables._learning import learn, rises
 
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
-_SHARE_OF_ROWS = 0.95
+_SHARE_OF_ROWS = 0.5
 _FEWEST_MOMENTS = 10
 _SHUFFLED = "rows near each other in time may make the error look small."
 
@@ -62,7 +62,7 @@ def _moments(name: str, values, order: str) -> np.ndarray:
 def _is_clock(moments: np.ndarray) -> bool:
     """Whether moments rise with the rows, or fall, but for a few."""
     known = moments[~np.isnan(moments)]
-    enough = len(known) >= _SHARE_OF_ROWS * len(moments) and len(np.unique(known)) >= _FEWEST_MOMENTS
+    enough = len(known) > _SHARE_OF_ROWS * len(moments) and len(np.unique(known)) >= _FEWEST_MOMENTS
     return enough and (rises(known) or rises(known[::-1]))
 
 

@@ -42,7 +42,7 @@ class Folds:
 
 def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
     """Split the rows in parts, each with its share of every class; no parts for less than 2."""
-    folds = min(folds, len(y))
+    folds = min(folds, len(y) // 2)
     if folds < 2:
         return Folds([], 0, task)
     stratified = task == "classification" and np.unique(y, return_counts=True)[1].min() >= folds
@@ -54,9 +54,9 @@ def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
 def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
     """Parts of rows in order of time, each to be predicted from all rows before it; of those the last half.
 
-    A model of fewer rows than half says little about one of all rows.
+    A model of fewer rows than half says little about one of all rows. There are at least two rows in a part.
     """
-    folds = min(folds, len(y) // 2)
+    folds = min(folds, len(y) // 2 - 1)
     if folds < 2:
         return Folds([], 0, task, ordered=True)
     windows = TimeSeriesSplit(folds).split(y)
@@ -96,7 +96,8 @@ def _part(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task
     else:
         shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
         scores = classification_scores(y, predicted, shares)
-    return Part(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y))
+    n_new = 0 if task == "regression" else int(np.count_nonzero(~np.isin(y, known.y)))
+    return Part(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
 
 
 def _within(estimator: Any, X: np.ndarray, y: np.ndarray) -> float | None:

@@ -30,7 +30,10 @@ _NAMED = 3
 
 @dataclass(frozen=True)
 class Part:
-    """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held."""
+    """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
+
+    n_new is how many of them have a class that training did not have.
+    """
 
     y: np.ndarray
     predicted: np.ndarray
@@ -38,6 +41,7 @@ class Part:
     scores: dict[str, float]
     baseline: dict[str, float]
     within: float | None
+    n_new: int = 0
 
     @property
     def residuals(self) -> np.ndarray:
@@ -167,13 +171,26 @@ class Validated:
 
     def _doubts(self) -> str | None:
         """Why the error may be another one on later rows than on those tested."""
-        if not (self.ordered and self.is_regression):
+        if not self.ordered:
             return None
+        if not self.is_regression:
+            return self._new_classes()
         if np.isnan(self._variance):
-            return "R² is not defined: the target is the same in all rows tested."
+            return "R² is not defined: the target is the same in all rows tested. Go by the RMSE."
         reasons = [reason for reason in (self._offset(), self._uneven(), self._changed_variance()) if reason]
         what = "R²" if self.within is None else "R² and intervals"
         return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+
+    def _new_classes(self) -> str | None:
+        """Rows of classes that had not come up before."""
+        rows = sum(part.n_new for part in self.parts)
+        if not rows:
+            return None
+        return (
+            f"Accuracy and log loss cannot be trusted for later rows: {count(rows, 'row')} of the "
+            f"{len(self._targets):,} tested {'has a class' if rows == 1 else 'have classes'} that no earlier row has, "
+            "which no model can predict."
+        )
 
     def _offset(self) -> str | None:
         """Predictions are off in one direction for long: drift that the inputs do not show."""
@@ -187,17 +204,17 @@ class Validated:
         )
 
     def _uneven(self) -> str | None:
-        """The error differs much over time, by itself or by a few rows that are far off."""
+        """R² differs much over time: between the parts or, perhaps by a few rows far off, between shorter stretches."""
         values = [1.0 - part.scores["rmse"] ** 2 / self._variance for part in self.parts]
         error = self._prediction_error()
-        if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
-            return None
-        parts = (
-            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, " if values[1:] else ""
-        )
-        return (
-            f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
-        )
+        later = f"±{error:.2f} for as many later rows"
+        if max(values) - min(values) > 2 * _UNCERTAIN:
+            parts = listed(f"{value:.2f}" for value in values)
+            return (
+                "the error differs much from one stretch of time to another "
+                f"(R² {parts} from the first part to the last, {later})"
+            )
+        return f"R² depends on the stretch of time in which it is measured ({later})" if error > _UNCERTAIN else None
 
     def _changed_variance(self) -> str | None:
         """The target varies more in some stretches than in others, which changes R² at the same error."""
@@ -246,15 +263,13 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         return None
     largest = far[np.argsort(-distances[far], kind="stable")[:_NAMED]]
     rows = listed(f"{number:,}" for number in sorted(numbers[largest]))
-    have, which = (
-        ("1 row has a residual", "it is row")
-        if len(far) == 1
-        else (
-            f"{count(len(far), 'row')} have residuals",
-            "rows" if len(far) <= _NAMED else "the largest are in rows",
-        )
-    )
+    if len(far) == 1:
+        have, which, check = "1 row has a residual", "row", "Look at it; if its target is wrong, correct it or leave it"
+    else:
+        have = f"{count(len(far), 'row')} have residuals"
+        which = "rows" if len(far) <= _NAMED else "the largest are in rows"
+        check = "Look at them; if their targets are wrong, correct them or leave them"
     return (
         f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
-        "without the header. Look at them; if their targets are wrong, correct them or leave them out and fit again."
+        f"without the header. {check} out and fit again."
     )

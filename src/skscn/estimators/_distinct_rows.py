@@ -34,8 +34,8 @@ def checked_weights(sample_weight, X) -> np.ndarray:
 def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
     """Each distinct row once; numbers are y as numbers. The order of the result does not depend on that of the rows.
 
-    Rows that repeat too often for weights to count them stay as they are: a few distinct rows, each repeated many times,
-    could not be split into training rows and held-out rows.
+    Rows that repeat too often for weights to count them stay as they are: a few distinct rows, each repeated many
+    times, could not be split into training rows and held-out rows.
     """
     columns = numbers.reshape(len(y), -1)
     constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from skscn.plot._importance import permutation_importance
 from skscn.report._subject import SEED, Subject
+from skscn.tables._columns import RowTime, waves
 from skscn.tables._text import arrow
 
 _REPEATS = 5
@@ -16,10 +17,18 @@ _REPEATS = 5
 _SHUFFLES = 500
 _INPUTS_SHOWN = 6
 _GRID = 30
+_CYCLE_GRID = 25
 _FEW_VALUES = 12
 _DEPENDENCE_ROWS = 300
 # In microseconds.
 _DAY = 86400e6
+# A cycle of the time of the rows: what is counted, how many there are, and where the first begins in cycles since 1970,
+# which began on a Thursday.
+_CYCLES = {
+    "day": ("hour of the day", 24, 0.0),
+    "week": ("days since Monday", 7, 4.0 / 7.0),
+    "year": ("months since 1 January", 12, 0.0),
+}
 
 
 @dataclass(frozen=True)
@@ -75,7 +84,9 @@ def dependences(subject: Subject, order: list[Importance]) -> list[Dependence]:
     found: list[Dependence] = []
     for importance in order[:_INPUTS_SHOWN]:
         name = importance.name
-        if name in subject.sources:
+        if isinstance(subject.sources.get(name), RowTime):
+            found += _on_cycles(subject, name)
+        elif name in subject.sources:
             found.append(_OF_KIND[subject.sources[name].kind](subject, name))
         elif subject.is_one_hot(name):
             found.append(_on_category(subject, name))
@@ -116,6 +127,22 @@ def _on_clock(subject: Subject, name: str) -> Dependence:
     return Dependence(
         name, hours.tolist(), np.array([_mean_response(subject, columns, row) for row in encoded]), "number"
     )
+
+
+def _on_cycles(subject: Subject, name: str) -> list[Dependence]:
+    """On each cycle of the time of the rows, which has a sine and a cosine."""
+    columns = iter(subject.inputs[name])
+    pairs = zip(columns, columns, strict=True)
+    cycles = zip(subject.sources[name].cycles, pairs, strict=True)
+    return [_on_cycle(subject, name, cycle, list(pair)) for cycle, pair in cycles]
+
+
+def _on_cycle(subject: Subject, name: str, cycle: str, columns: list[int]) -> Dependence:
+    words, many, start = _CYCLES[cycle]
+    places = np.linspace(0.0, many, _CYCLE_GRID)
+    encoded = np.column_stack(waves(start + places / many))
+    responses = np.array([_mean_response(subject, columns, row) for row in encoded])
+    return Dependence(f"{name}: {words}", places.tolist(), responses, "number")
 
 
 def _on_date(subject: Subject, name: str) -> Dependence:

@@ -12,6 +12,7 @@ from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
 from skscn.report._words import alike, count, listed, number, percent
+from skscn.tables._columns import RowTime
 
 _COLUMNS_SHOWN = 50
 # Errors that differ by less than this share are about the same.
@@ -181,6 +182,8 @@ def _describe_input(subject: Subject, name: str, values: np.ndarray) -> Column:
         if values.shape[1] > 1:
             return Column(name, "numbers", note=count(values.shape[1], "column"))
         return _describe(name, values[:, 0])
+    if isinstance(source, RowTime):
+        return Column(name, source.kind, note=f"not an input itself, only its place in the {listed(source.cycles)}")
     marks = values[:, -1] if source.indicator else np.zeros(len(values))
     missing = int(marks.sum()) if source.indicator else None
     present = values[marks == 0.0, 0]

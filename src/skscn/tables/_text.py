@@ -11,12 +11,19 @@ MISSING = (
     *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "<null>", "NULL", "Null", "null"),
     *("NaN", "nan", "-nan", "-NaN", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
 )
-# How dates are written, apart from ISO 8601. Of two that fit every value, the first is used.
+# How dates are written, apart from ISO 8601. Of two that fit every value, the first is used: a year of two digits would
+# also be one of the first century.
 DATE_FORMATS = tuple(
     f"{date}{time}"
-    for date in ("%d.%m.%Y", "%Y/%m/%d", "%m/%d/%Y", "%d/%m/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d %b %Y", "%d-%b-%Y")
-    for time in ("", " %H:%M", " %H:%M:%S")
+    for year in ("%y", "%Y")
+    for date in (
+        *(f"%d.%m.{year}", f"{year}/%m/%d", f"%m/%d/{year}", f"%d/%m/{year}"),
+        *(f"%d-%m-{year}", f"%m-%d-{year}", f"%d %b {year}", f"%d-%b-{year}"),
+    )
+    if not date.startswith("%y")
+    for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 )
+_FRACTION_OF_A_SECOND = r"(:\d\d:\d\d)[.,]\d+"
 _FEW = 20
 DATE_ORDERS = ("auto", "day-first", "month-first")
 # A number by its decimal sign: digits, perhaps in groups of three, with a currency or a percent sign.
@@ -89,7 +96,8 @@ def dates(texts, format: str | None):
     """The moments that texts say, in a format or, for None, in ISO 8601; null where a text says none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     if format is not None:
-        return pc.strptime(texts, format=format, unit="us", error_is_null=True)
+        whole = pc.replace_substring_regex(texts, _FRACTION_OF_A_SECOND, r"\1")
+        return pc.strptime(whole, format=format, unit="us", error_is_null=True)
     for unit, zone in (("us", None), ("us", "UTC"), ("ns", None), ("ns", "UTC")):
         try:
             return texts.cast(pa.timestamp(unit, zone))
