@@ -87,7 +87,7 @@ def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
     assert sentence in skscn("evaluate", houses_model, data).stderr
     predicted = skscn("predict", houses_model, data).stderr
     assert sentence in predicted
-    assert "is the unit the same?" in predicted
+    assert "Is the unit the same as in training?" in predicted
     assert skscn("predict", houses_model, later).stderr == ""
 
 

@@ -126,18 +126,18 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         assert "--target" in skscn("evaluate", path, tmp_path / "all.csv", code=1).stderr
         assert "network of" in skscn("inspect", path).stdout
     assert len(skscn("predict", tmp_path / "named.scn", tmp_path / "all.csv").stdout.splitlines()) == 443
-    assert "takes 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
+    assert "needs 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["predict", "{iris}", "{houses_csv}"], "lacks the columns 'length', 'width'"),
-        (["predict", "{iris}", "{iris_csv}", "--interval", 0.9], "has no intervals"),
-        (["predict", "{houses}", "{houses_csv}", "--proba"], "have no probabilities"),
+        (["predict", "{iris}", "{iris_csv}", "--interval", 0.9], "provides no intervals"),
+        (["predict", "{houses}", "{houses_csv}", "--proba"], "not class probabilities"),
         (["predict", "{iris}", "{iris_csv}", "-o", "p.xlsx"], "must end in one of .csv"),
         (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
-        (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
+        (["predict", "{iris}x", "{iris_csv}"], "There is no model file .*did you mean .*iris.scn"),
         (["predict", "{iris_csv}", "{iris_csv}"], "is not a scikit-scn model file"),
         (["evaluate", "{iris}", "{iris_csv}", "--target", "width"], "predicts 'kind', not 'width'"),
         (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),

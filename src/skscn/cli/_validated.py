@@ -26,6 +26,8 @@ _FAR = (6.0, 20.0)
 _FEWEST_ROWS_FOR_OUTLIERS = 50
 _LARGEST_SHARE_OF_OUTLIERS = 0.05
 _NAMED = 3
+# What the numbers after ± are.
+_SPREAD = " (± standard deviation over the {part})"
 
 
 @dataclass(frozen=True)
@@ -123,17 +125,21 @@ class Validated:
             baseline = beside(name, self.value(name, baseline=True), self.words)
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.within is not None:
-            lines.append(("Intervals", f"{COVERAGE:.0%} intervals held {self.within:.1%} of these rows"))
+            lines.append(
+                ("Intervals", f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values")
+            )
         return lines
 
     def _how(self) -> str:
         parts = len(self.parts)
         if self.ordered:
             rows = sum(len(part.y) for part in self.parts)
-            each = "predicted from the rows before" if parts == 1 else f"in {parts} parts, each from the rows before it"
-            return f"the last {count(rows, 'row')}, {each}"
-        how = f"one part in {self.folds} held out" if parts == 1 else f"{self.folds}-fold cross-validation"
-        return f"{how}, interrupted after {count(parts, 'part')}" if 1 < parts < self.folds else how
+            each = "from the rows before them" if parts == 1 else f"in {parts} parts, each from the rows before it"
+            return f"predicting the last {count(rows, 'row')} {each}{_SPREAD.format(part='parts') if parts > 1 else ''}"
+        if parts == 1:
+            return f"predicting one of {self.folds} parts from the others"
+        cut = f", interrupted after {count(parts, 'fold')}" if parts < self.folds else ""
+        return f"{self.folds}-fold cross-validation{cut}{_SPREAD.format(part='folds')}"
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""
@@ -152,7 +158,7 @@ class Validated:
         by_chance = np.sqrt(guessed * (1.0 - guessed) / len(self._targets))
         if accuracy > guessed + (0.0 if told else by_chance):
             return None
-        more = "; only its probabilities tell more than the frequencies of the classes" if told else ""
+        more = "; only its probabilities are better than the frequencies of the classes" if told else ""
         return f"The model is no better than {self.words} on rows that it was not trained on{more}."
 
     def _doubts(self) -> str | None:
@@ -161,7 +167,7 @@ class Validated:
             return None
         reasons = [reason for reason in (self._offset(), self._uneven(), self._variance()) if reason]
         what = "R²" if self.within is None else "R² and intervals"
-        return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+        return f"{what} cannot be trusted for later rows. {' '.join(reasons)}" if reasons else None
 
     def _offset(self) -> str | None:
         """Predictions are off in one direction for long: drift that the inputs do not show."""
@@ -170,8 +176,8 @@ class Validated:
         if not without - self.value("r2") > _UNCERTAIN:
             return None
         return (
-            f"predictions are too high or too low for long stretches (without that R² would be {without:.2f}), so "
-            "something drifts that the inputs do not show: fit again often, or add inputs that show it"
+            f"Predictions are too high or too low for long stretches of time (R² would be {without:.2f} without this): "
+            "something drifts that the inputs do not show. Retrain often, or add inputs that show the drift."
         )
 
     def _uneven(self) -> str | None:
@@ -181,10 +187,11 @@ class Validated:
         if not (max(values) - min(values) > 2 * _UNCERTAIN or error > _UNCERTAIN):
             return None
         parts = (
-            f"R² {listed(f'{value:.2f}' for value in values)} from the first part to the last, " if values[1:] else ""
+            f"R² from the first part to the last: {listed(f'{value:.2f}' for value in values)}; " if values[1:] else ""
         )
         return (
-            f"the error differs much from one stretch of time to another ({parts}±{error:.2f} for as many later rows)"
+            f"The error differs strongly from one stretch of time to another ({parts}the uncertainty of R² on as many "
+            f"later rows is ±{error:.2f})."
         )
 
     def _variance(self) -> str | None:
@@ -196,8 +203,8 @@ class Validated:
         if not abs(early - late) > _UNCERTAIN:
             return None
         return (
-            f"the target varies {'less' if late < early else 'more'} in the later half of the rows than in the first "
-            f"(with the same error R² would be {late:.2f} and {early:.2f}): go by the RMSE"
+            f"The target varies {'less' if late < early else 'more'} in the second half of the rows than in the first "
+            f"(with the same error, R² would be {late:.2f} and {early:.2f}, respectively): rely on the RMSE instead."
         )
 
     def _prediction_error(self) -> float:
@@ -214,7 +221,7 @@ class Validated:
         """Intervals hold fewer rows than they promise."""
         if self.within is None or self.within >= _TOO_LOW_COVERAGE:
             return None
-        return f"Intervals are too narrow: those of {COVERAGE:.0%} held {self.within:.0%} of the rows tested."
+        return f"Intervals are too narrow: those for {COVERAGE:.0%} contained {self.within:.0%} of the true values."
 
     def _outliers(self) -> str | None:
         if not self.is_regression:
@@ -243,6 +250,6 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         )
     )
     return (
-        f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
-        "without the header. Look at them; if their targets are wrong, correct them or leave them out and fit again."
+        f"{have} far outside the range of the others (more than {limit:g} robust standard deviations): {which} {rows}, "
+        "not counting the header. Check them; if their targets are wrong, correct or remove them and fit again."
     )
