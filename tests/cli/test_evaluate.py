@@ -83,7 +83,7 @@ def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
         True,
         int(table[table.price > 0]["size"].count()),
     )
-    sentence = "rows above the largest training value 19"
+    sentence = "rows are above the largest training value 19"
     assert sentence in skscn("evaluate", houses_model, data).stderr
     predicted = skscn("predict", houses_model, data).stderr
     assert sentence in predicted

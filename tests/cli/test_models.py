@@ -124,7 +124,7 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         facts = json.loads(skscn("evaluate", path, tmp_path / "all.csv", "--target", "target", "--json").stdout)
         assert facts["r2"] == pytest.approx(model.score(rows_given, y))
         assert "--target" in skscn("evaluate", path, tmp_path / "all.csv", code=1).stderr
-        assert "network of" in skscn("inspect", path).stdout
+        assert "network with" in skscn("inspect", path).stdout
     assert len(skscn("predict", tmp_path / "named.scn", tmp_path / "all.csv").stdout.splitlines()) == 443
     assert "needs 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
 
@@ -175,7 +175,7 @@ def test_an_exported_model_takes_columns_and_predicts_the_same(skscn, request, n
     outputs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, inputs)
     if name == "houses":
         np.testing.assert_allclose(outputs[0][:, 0], model.predict(table), rtol=1e-9)
-        assert "days since 1970-01-01: sold" in done.stderr
+        assert "(days since 1970-01-01): sold" in done.stderr
     else:
         np.testing.assert_array_equal(outputs[0], model.predict(table))
         np.testing.assert_allclose(outputs[1], model.predict_proba(table), atol=1e-9)

@@ -76,7 +76,7 @@ def test_shuffle_makes_dates_attributes_and_says_what_that_may_do(skscn, tmp_pat
     said, _ = fit(skscn, path, "--shuffle", "--cv", "2")
     assert said["time"] is None
     assert not said["tested"]["ordered"]
-    assert "rows near each other in time may make the error look small" in said["warnings"][0]
+    assert "if rows that are close in time are similar, the error looks too small" in said["warnings"][0]
     assert "when" in load_model(path.with_suffix(".scn"))[0].get_feature_names_out()
 
 

@@ -181,7 +181,7 @@ def fit(
 
     Columns can contain numbers, text, dates, booleans and missing values; the notes say how they are encoded.
 
-    If a column of dates increases with the rows, they are treated as a time series (see --time).
+    If the dates in a column increase with the rows, the rows are treated as a time series (see --time).
 
     Ctrl-C saves what has been trained so far (next to MODEL if that file already exists) and exits with code 130.
 
