@@ -491,7 +491,7 @@ def write_markdown(summaries: list[Summary], failed: list[str], splits: int, pat
         lines += ["", f"## {title(summary)}", "", *markdown_table(summary)]
     for task in dict.fromkeys(summary.task for summary in summaries if summary.has_ranks):
         lines += ["", f"## {task.capitalize()}: mean ranks", "", f"![Mean ranks, {task}]({task}_ranks.svg)", ""]
-        lines += [f"Methods that a bar joins do not differ significantly (Nemenyi's test, α = {ALPHA})."]
+        lines += [f"Methods connected by a bar do not differ significantly (Nemenyi's test, α = {ALPHA})."]
     if failed:
         lines += ["", "## Failed", "", *(f"- {line}" for line in failed)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")

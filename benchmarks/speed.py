@@ -285,8 +285,8 @@ def scoring_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             f"Scoring: {case}, float64",
             ["one thread", "median", "times the limit", "two threads: times as fast"],
             rows,
-            "The limit is the product of rows and weights, and tanh in place, in blocks of rows that fit in the cache; "
-            "its own gain from a second thread says how much of a second core there was.",
+            "The limit is the matrix product of rows and weights followed by tanh in place, in blocks of rows that fit "
+            "in the cache; its own gain from a second thread shows how much of a second core was available.",
         )
     ]
 
@@ -380,10 +380,10 @@ def book_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "SC-III against a literal reading of the paper",
             [*header, "RMSE textbook"],
             rows,
-            "Processor time, one thread each; the paper's search, the same seed, pools and scopes; training errors of "
-            "targets in [0, 1]. Where the textbook would take longer than "
-            f"{sizes.book_seconds:.0f} s, only its first nodes were grown; the time of the others is extrapolated, "
-            "a + bL + cL² for node L, and the errors are those after the nodes that both have.",
+            "Processor time, one thread each; both use the paper's search with the same seed, pools and scopes; "
+            "training errors are for targets in [0, 1]. Where the textbook implementation would take longer than "
+            f"{sizes.book_seconds:.0f} s, only its first nodes were grown; the time of the others is extrapolated as "
+            "a + bL + cL² for node L, and the errors are compared after the number of nodes that both have.",
         ),
     ]
 
@@ -418,8 +418,8 @@ def default_table(store: ResultStore, sizes: Sizes) -> Table:
             "times as fast",
         ],
         rows,
-        "The first three columns are for as many nodes as the textbook has, the last three until the training error is "
-        "at most the textbook's, in seconds by the clock.",
+        "The first three columns are for the same number of nodes as the textbook implementation, the last three for "
+        "growth until the training error is at most that of the textbook implementation, in wall-clock time.",
     )
 
 
@@ -515,9 +515,10 @@ def learner_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "Defaults, processor time on one thread",
             ["set: learner", "fit", "times our time", "times our test RMSE", "time to our test RMSE"],
             rows,
-            "The last column is the shortest fit, over the iterations "
+            "The last column is the time of the shortest fit whose test error is not above ours, over these numbers of "
+            "iterations: "
             + "; ".join(f"{name} {', '.join(map(str, counts))}" for name, counts in ITERATIONS.items())
-            + ", whose test error is not above ours. The neural network has inputs and targets standardised.",
+            + ". For the neural network, inputs and targets are standardised.",
         )
     ]
 
@@ -660,11 +661,11 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             )
     header = ["size, search", "fit", "slope, all", "slope, last two", "memory of the fit, MiB", "slope, last two"]
     note = (
-        f"Processor time, one thread; what does not vary is {growth_case(sizes.base)}. Slopes are in double "
-        "logarithmic scales: 1 is growth in proportion. Memory is by how much the fit raised the largest resident "
-        "memory of its process, the rows themselves not counted."
+        f"Processor time, one thread; the sizes that do not vary are {growth_case(sizes.base)}. Slopes are on log-log "
+        "axes: 1 means proportional growth. Memory is the amount by which the fit raised the peak resident memory of "
+        "its process, not counting the rows themselves."
     )
-    missing = "" if find_spec("resource") else " This system does not tell how much memory a process took."
+    missing = "" if find_spec("resource") else " This system does not report the memory of a process."
     return [Table("Growth", header, rows, note + missing)]
 
 
@@ -755,8 +756,8 @@ def thread_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
                 "the bare product: times as fast",
             ],
             rows,
-            "The last column is the gain of the matrix product and tanh alone at that moment: what the machine had to "
-            "give.",
+            "The last column is the speed-up of the matrix product and tanh alone at that moment, which shows what the "
+            "machine could offer.",
         )
     ]
 
@@ -822,8 +823,8 @@ def out_of_core_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             "Rows in scratch files against rows in memory",
             [*header, "same network"],
             rows,
-            "By the clock, one thread. The peak is the resident memory of the whole process; with scratch files a fit "
-            f"was allowed {CORE_LIMIT // 2**20} MB beside the interpreter and 8 bytes a row and target.",
+            "Wall-clock time, one thread. The peak is the resident memory of the whole process; with scratch files, a "
+            f"fit was allowed {CORE_LIMIT // 2**20} MB in addition to the interpreter and 8 bytes per row and target.",
         )
     ]
 
@@ -927,16 +928,16 @@ def prediction_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             f"Prediction: {many}, one thread",
             ["", "speed", "times the limit"],
             rows,
-            "The limit is the product of rows and weights, tanh in place, and the product with the output weights, in "
-            "blocks; it neither scales nor adds the linear part.",
+            "The limit is the matrix product of rows and weights, tanh in place, and the product with the output "
+            "weights, in blocks; it neither scales the inputs nor adds the linear part.",
         ),
         Table(f"Prediction: {one}", ["", "median", "times the limit"], latency),
         Table(
             "Import",
             ["", "processor time", "times sklearn.base", "optional packages that came with it"],
             imports,
-            f"Looked for: {', '.join(OPTIONAL)}. What comes with modules of sklearn, which skscn needs, is not "
-            "skscn's own doing.",
+            f"The optional packages looked for are {', '.join(OPTIONAL)}. Those imported by modules of scikit-learn, "
+            "which skscn needs, are not imported by skscn itself.",
         ),
     ]
 

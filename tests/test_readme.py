@@ -180,6 +180,7 @@ UNNATURAL = (
     "truth values", "so many", "what it goes by", "by heart", "is no model", "to be mended", "One advice", "rooms",
     "beside the paper", "beside other", "beside that of", "beside the code", "beside what", "rows held out", "texts",
     "for nothing", "the named rows", "columns at work", "in the making", "is there twice",
+    "as asked", "both are said", "double logarithmic", "rows to come", "twins among",
 )  # fmt: skip
 
 

@@ -83,11 +83,11 @@ def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
         True,
         int(table[table.price > 0]["size"].count()),
     )
-    sentence = "rows above the largest training value 19"
+    sentence = "rows are above the largest training value 19"
     assert sentence in skscn("evaluate", houses_model, data).stderr
     predicted = skscn("predict", houses_model, data).stderr
     assert sentence in predicted
-    assert "is the unit the same?" in predicted
+    assert "Is the unit the same as in training?" in predicted
     assert skscn("predict", houses_model, later).stderr == ""
     done = json.loads(skscn("predict", houses_model, data, "-o", tmp_path / "out.csv", "--json").stdout)
     assert done["outside"][0]["name"] == "size"

@@ -50,8 +50,8 @@ def test_results_are_on_stdout_and_notes_on_stderr(skscn, iris, tmp_path):
     assert "2-fold cross-validation" in done.stdout
     assert "predicting the most frequent class" in done.stdout
     assert "separated by semicolons, with decimal commas" in done.stderr
-    assert "classification (holds 3 different text values)" in done.stderr
-    assert "SCNEnsembleClassifier: the more accurate choice" in done.stderr
+    assert "classification (the target has 3 different text values)" in done.stderr
+    assert "Training SCNEnsembleClassifier (more accurate; " in done.stderr
 
 
 def test_quiet_leaves_the_result_alone(skscn, iris, tmp_path):
@@ -131,17 +131,17 @@ MANY = "\n".join(f"{i},{i % 7}.5,{'ab'[i % 2]}" for i in range(30))
         ("", ["-t", "y"], "is empty"),
         ("x,y\n", ["-t", "y"], "has 0 rows; training needs at least 10"),
         ("x,y\n1,2\n", ["-t", "y"], "has 1 row; training needs at least 10"),
-        ("y\n" + "1\n" * 20, ["-t", "y"], "no column to learn 'y' from"),
+        ("y\n" + "1\n" * 20, ["-t", "y"], "no column to predict 'y' from"),
         ("x,y\n" + "1,7\n" * 20, ["-t", "y"], "'y' is 7 in all rows"),
         ("x,y\n" + "1,a\n" * 20, ["-t", "y"], "'y' is a in all rows"),
         ("x,x,y\n1,2,3\n", ["-t", "y"], "several columns 'x'"),
-        ("x,y\n" + "1,\n" * 20 + "1,2\n", ["-t", "y"], "'y' has a value in 1 row only"),
+        ("x,y\n" + "1,\n" * 20 + "1,2\n", ["-t", "y"], "'y' has a value in only 1 row"),
         ("x,y\n" + "\n".join(f"{i},name {i}" for i in range(20)), ["-t", "y"], "20 classes in 20 rows"),
         ("x,y,z\n" + MANY, ["-t", "Z "], "no column 'Z '; did you mean 'z'"),
         ("x,y,z\n" + MANY, ["-t", "z", "--drop", "yy"], "no column 'yy'; did you mean 'y'"),
         ("x,y,z\n" + MANY, ["-t", "z", "--drop", "z"], "'z' is the target"),
         ("x,y,z\n" + MANY, ["-t", "z", "--task", "regression"], "holds 'a', which is not a number"),
-        ("x,y,z\n" + MANY, ["-t", "x", "--weight", "z"], "The weights 'z' hold text; they must be numbers"),
+        ("x,y,z\n" + MANY, ["-t", "x", "--weight", "z"], "The weights 'z' are text; they must be numbers"),
         ("x,y,z\n" + MANY, ["-t", "y", "--set", "max_nodes=many"], "'max_nodes' parameter .* must be an int"),
         ("x,y,z\n" + MANY, ["-t", "y", "--estimator", "network", "--set", "n_members=3"], "parameter of ensembles"),
     ],
@@ -185,14 +185,14 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
 
     monkeypatch.setattr("skscn.cli._fit.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
-    assert "m.scn holds the whole model; only its tests were cut short." in done.stderr
+    assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["interrupted"]
 
 
 def test_the_choice_of_a_model_is_explained():
-    assert _choose("auto", 1000) == (True, "the more accurate choice; --estimator network is faster")
+    assert _choose("auto", 1000) == (True, "more accurate; --estimator network is faster")
     assert not _choose("auto", 10**8)[0]
-    assert _choose("network", 1000) == (False, "as asked")
+    assert _choose("network", 1000) == (False, "as requested")
 
 
 def test_values_of_settings():
@@ -206,8 +206,8 @@ if sys.platform != "win32":
     @pytest.mark.parametrize(
         ("options", "said"),
         [
-            (["--estimator", "network", "--set", "tol=0"], "a network of"),
-            (["--estimator", "ensemble", "--set", "n_members=2000"], "networks of"),
+            (["--estimator", "network", "--set", "tol=0"], "a network with"),
+            (["--estimator", "ensemble", "--set", "n_members=2000"], "networks with"),
         ],
     )
     def test_ctrl_c_keeps_what_has_grown(skscn, tmp_path, options, said):
@@ -227,17 +227,17 @@ if sys.platform != "win32":
             env={**os.environ, "PYTHONUNBUFFERED": "1"},
         )
         assert process.stderr is not None
-        while "as asked" not in process.stderr.readline():
+        while "as requested" not in process.stderr.readline():
             assert process.poll() is None
         time.sleep(1.5)
         process.send_signal(signal.SIGINT)
         out, errors = process.communicate(timeout=60)
         assert process.returncode == 130, errors
         assert said in out
-        assert "holds what had grown" in errors
+        assert "contains what had been trained" in errors
         assert "Traceback" not in errors
         assert (tmp_path / "m.scn").read_text() == "finished"
-        assert "m.scn is as it was" in errors
+        assert "m.scn is unchanged" in errors
         assert describe_model(tmp_path / "m.partial.scn")["notes"]["interrupted"]
         assert "Ctrl-C" in skscn("inspect", tmp_path / "m.partial.scn").stdout
         model = load_model(tmp_path / "m.partial.scn")

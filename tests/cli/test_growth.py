@@ -61,7 +61,7 @@ def test_the_first_interrupt_ends_growth_and_the_second_everything(rows):
         assert SCNRegressor(early_stopping=False, random_state=0).fit(*rows).n_nodes_ == 1
         with pytest.raises(KeyboardInterrupt):
             growth.interrupt()
-    assert "what has grown is kept" in console.file.getvalue()
+    assert "what has been trained so far is kept" in console.file.getvalue()
 
 
 @pytest.mark.parametrize("kind", ["regression", "classification"])
@@ -156,6 +156,6 @@ main()
             text=True,
         )
         assert done.returncode == 130, done.stderr
-        assert f"Interrupted: {model} holds what had grown." in done.stderr
+        assert f"Interrupted: {model} contains what had been trained." in done.stderr
         assert "Traceback" not in done.stderr
         assert 3 <= len(describe_model(model)["nodes"]) < 40

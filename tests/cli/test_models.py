@@ -127,20 +127,20 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         facts = json.loads(skscn("evaluate", path, tmp_path / "all.csv", "--target", "target", "--json").stdout)
         assert facts["r2"] == pytest.approx(model.score(rows_given, y))
         assert "--target" in skscn("evaluate", path, tmp_path / "all.csv", code=1).stderr
-        assert "network of" in skscn("inspect", path).stdout
+        assert "network with" in skscn("inspect", path).stdout
     assert len(skscn("predict", tmp_path / "named.scn", tmp_path / "all.csv").stdout.splitlines()) == 443
-    assert "takes 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
+    assert "needs 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
 
 
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
         (["predict", "{iris}", "{houses_csv}"], "lacks the columns 'length', 'width'"),
-        (["predict", "{iris}", "{iris_csv}", "--interval", 0.9], "has no intervals"),
-        (["predict", "{houses}", "{houses_csv}", "--proba"], "have no probabilities"),
+        (["predict", "{iris}", "{iris_csv}", "--interval", 0.9], "provides no intervals"),
+        (["predict", "{houses}", "{houses_csv}", "--proba"], "not class probabilities"),
         (["predict", "{iris}", "{iris_csv}", "-o", "p.xlsx"], "must end in one of .csv"),
         (["predict", "{iris}", "{iris_csv}", "--keep", "lenght"], "did you mean 'length'"),
-        (["predict", "{iris}x", "{iris_csv}"], "There is no model .*did you mean .*iris.scn"),
+        (["predict", "{iris}x", "{iris_csv}"], "There is no model file .*did you mean .*iris.scn"),
         (["predict", "{iris_csv}", "{iris_csv}"], "is not a scikit-scn model file"),
         (["evaluate", "{iris}", "{iris_csv}", "--target", "width"], "predicts 'kind', not 'width'"),
         (["evaluate", "{houses}", "{iris_csv}"], "no column 'price'"),
@@ -188,7 +188,7 @@ def test_an_exported_model_takes_columns_and_predicts_the_same(skscn, request, n
     outputs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, inputs)
     if name == "houses":
         np.testing.assert_allclose(outputs[0][:, 0], model.predict(table), rtol=1e-9)
-        assert "days since 1970-01-01: sold" in done.stderr
+        assert "(days since 1970-01-01): sold" in done.stderr
     else:
         np.testing.assert_array_equal(outputs[0], model.predict(table))
         np.testing.assert_allclose(outputs[1], model.predict_proba(table), atol=1e-9)

@@ -50,7 +50,7 @@ def contents(folder):
 def test_what_is_read_is_not_written_over(skscn, here, command):
     before = contents(here)
     done = skscn(*command.format(folder=here.name).split(), code=1)
-    assert re.search(r"is what is read; writing to it would destroy it", done.stderr)
+    assert re.search(r"is one of the input files; writing to it would destroy it", done.stderr)
     assert done.stderr.count("\n") == 1
     assert contents(here) == before
 

@@ -102,4 +102,4 @@ if sys.platform != "win32":
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         assert process.returncode == 130
-        assert "the same command goes on from there" in " ".join(errors.split())
+        assert "the same command continues from there" in " ".join(errors.split())

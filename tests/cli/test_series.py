@@ -63,7 +63,7 @@ def test_dates_that_rise_with_the_rows_make_them_a_series(skscn, tmp_path):
     assert said["time"] == "when"
     assert said["tested"]["ordered"]
     assert said["tested"]["r2"]["mean"] > 0.8
-    assert "Rows are a series in order of when" in notes
+    assert "The rows are a time series ordered by when" in notes
     assert "not an input" in notes
     model = load_model(path.with_suffix(".scn"))
     assert model[-1].validation == "last"
@@ -76,7 +76,7 @@ def test_shuffle_makes_dates_attributes_and_says_what_that_may_do(skscn, tmp_pat
     said, _ = fit(skscn, path, "--shuffle", "--cv", "2")
     assert said["time"] is None
     assert not said["tested"]["ordered"]
-    assert "rows near each other in time may make the error look small" in said["warnings"][0]
+    assert "if rows that are close in time are similar, the error looks too small" in said["warnings"][0]
     assert "when" in load_model(path.with_suffix(".scn"))[0].get_feature_names_out()
 
 
@@ -102,7 +102,7 @@ def test_tables_with_dates_as_attributes_are_no_series(fitted):
 def test_what_cannot_be_a_time_is_a_sentence(skscn, tmp_path):
     path = write(tmp_path / "plant.csv", plant(30))
     for options, code, sentence in (
-        (["--time", "flow"], 1, "does not hold dates"),
+        (["--time", "flow"], 1, "does not contain different dates"),
         (["--time", "purity"], 1, "cannot be the time of the rows and something else"),
         (["--time", "then"], 1, "then"),
         (["--time", "when", "--shuffle"], 2, "cannot be combined with --time"),
@@ -169,7 +169,7 @@ def test_rows_on_disk_have_to_be_in_order(skscn, tmp_path, monkeypatch):
     monkeypatch.setattr("skscn.cli._fit._SHARE_OF_TABLE", 0.0)
     path = write(tmp_path / "plant.csv", plant())
     done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", "--set", "max_nodes=3")
-    assert "Rows are a series in order of when" in done.stderr
+    assert "The rows are a time series ordered by when" in done.stderr
     model = load_model(tmp_path / "m.scn")
     np.testing.assert_array_equal(model[-1].held_out_, np.arange(270, 300))
     backwards = write(tmp_path / "backwards.csv", plant()[::-1])
@@ -255,10 +255,10 @@ def test_good_tests_are_not_doubted():
     ("tests", "sentence"),
     [
         (validated([noise(0.3) + 0.6, noise(0.3) - 0.6]), "too high or too low for long stretches"),
-        (validated([noise(0.2), noise(0.3), noise(0.9)]), "differs much from one stretch of time to another"),
+        (validated([noise(0.2), noise(0.3), noise(0.9)]), "differs strongly from one stretch of time to another"),
         (validated([np.r_[noise(0.2, 390), noise(3.0, 10)]]), "R² depends on the stretch of time"),
-        (validated([noise(0.4)], early_variance=0.3), "varies more in the later half"),
-        (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those of 90% held 60%"),
+        (validated([noise(0.4)], early_variance=0.3), "varies more in the second half"),
+        (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those for 90% contained 60%"),
         (validated([noise(1.2)]), "no better than predicting the mean"),
     ],
 )
@@ -285,9 +285,9 @@ def test_targets_far_outside_are_counted_and_named(skscn, tmp_path):
     path = write(tmp_path / "plant.csv", rows)
     said, _ = fit(skscn, path, "--shuffle", "--cv", "2")
     (warning,) = [text for text in said["warnings"] if "residuals far outside" in text]
-    assert "rows 18, 204, 251, counted without the header" in warning
+    assert "rows 18, 204, 251, not counting the header" in warning
     without_tests, _ = fit(skscn, path, "--shuffle", "--cv", "0", *ENSEMBLE)
-    assert any("far outside the others" in text for text in without_tests["warnings"])
+    assert any("far outside the range of the others" in text for text in without_tests["warnings"])
 
 
 def test_what_is_an_outlier():

@@ -122,7 +122,7 @@ def test_a_column_to_keep_that_is_called_like_a_prediction(skscn, iris_model, ir
     parquet.write_table(table, tmp_path / "a.parquet")
     keep = ["--keep", "prediction", "--keep", "probability of setosa", "--keep", "prediction", "--keep", "kind"]
     done = skscn("predict", iris_model, tmp_path / "a.parquet", "--proba", "-o", tmp_path / "p.parquet", *keep)
-    assert "'prediction' of the table is written as 'prediction (kept)'" in done.stderr
+    assert "The column 'prediction' is written as 'prediction (kept)'" in done.stderr
     written = parquet.read_table(tmp_path / "p.parquet")
     classes = ["setosa", "versicolor", "virginica"]
     assert written.column_names == [

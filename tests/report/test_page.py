@@ -222,10 +222,10 @@ def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
     page = report(network, X, y)
     last = history[kept][-1]
     assert f"to {number(last['train_rmse'])} with {network.n_nodes_} nodes" in page.text
-    assert f"On held-out rows it is {number(last['validation_rmse'])} at that point." in page.text
+    assert f"The error on held-out rows is then {number(last['validation_rmse'])}." in page.text
     low, high = history["scope"][kept].min(), history["scope"][kept].max()
-    assert f"scopes from {number(low)} to {number(high)};" in page.text
-    assert page.text.count("tried and not kept.") == 2
+    assert f"range from {number(low)} to {number(high)};" in page.text
+    assert page.text.count("tried but not kept.") == 2
     assert f"Nodes tried and not kept {len(history) - network.n_nodes_} " in page.text
 
 
@@ -283,8 +283,8 @@ def test_a_model_that_is_no_better_than_the_mean(report):
     model = SCNRegressor(max_nodes=3, early_stopping=False, random_state=0)
     model.fit(rng.normal(size=(50, 2)), rng.normal(size=50))
     text = report(model, rng.normal(size=(50, 2)), rng.normal(size=50)).text
-    assert "the model is worse than that, its error is" in text
-    assert "a value below 0 means larger squared errors" in text
+    assert "the model is worse than that; its error is" in text
+    assert "a value below 0 means that squared errors are larger" in text
     assert "no better" not in text
     assert "of the variance." not in text
 
@@ -293,7 +293,7 @@ def test_classes_that_are_predicted_worse_than_by_the_most_frequent_one(blobs, r
     X, y = blobs
     model = SCNClassifier(max_nodes=3, random_state=0).fit(X, y)
     text = report(model, X, (y + 1) % 3).text
-    assert "would be right for 33 %: the model is worse than that." in text.replace("\N{NO-BREAK SPACE}", " ")
+    assert "would be correct in 33 % of cases: the model is worse than that." in text.replace("\N{NO-BREAK SPACE}", " ")
 
 
 @pytest.fixture(scope="module")
@@ -321,12 +321,12 @@ def drifting_page(drifting, report):
 
 def test_an_estimate_from_training_that_is_not_confirmed_is_remarked_upon(drifting_page):
     assert "The estimate from training is not confirmed: R² was" in drifting_page.text
-    assert "out of bag in training and is −" in drifting_page.text
+    assert "(out of bag) in training, but is −" in drifting_page.text
     assert "The model was not trained on these rows. The out-of-bag estimate" in drifting_page.text
 
 
 def test_inputs_outside_the_training_range_are_shown(drifting_page):
-    assert "where the model extrapolates: level (" in drifting_page.text
+    assert "so the model extrapolates: level (" in drifting_page.text
     assert "level Is the unit the same?" in drifting_page.text
     assert {"href": "#ranges"} in drifting_page.all("a")
     assert [h3 for h3 in drifting_page.all("h3") if h3.get("id") == "ranges"]
@@ -364,7 +364,7 @@ def test_rows_without_any_time_are_not_shown_over_time(network, diabetes, report
 def test_rows_of_training(network, diabetes, report, seen, words):
     text = report(network, *diabetes, seen=seen).text
     assert words in text
-    assert "On the rows held out in training its RMSE was" in text
+    assert "In training, its RMSE on held-out rows was" in text
     assert "not confirmed" not in text
 
 

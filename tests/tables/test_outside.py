@@ -41,7 +41,8 @@ def test_another_unit_is_asked_for(encoder, training):
     (column,) = encoder.outside(later)
     assert (column.rows, column.below, column.above, column.unit) == (N, 0, N - 10, True)
     assert str(column) == (
-        "PI_301 bar: 2,990 of 3,000 rows above the largest training value 2.3 (up to 2,300); is the unit the same?"
+        "PI_301 bar: 2,990 of 3,000 rows are above the largest training value 2.3 (up to 2,300). "
+        "Is the unit the same as in training?"
     )
     assert column.training == (pytest.approx(1.2, abs=0.01), 2.3)
 
@@ -60,7 +61,7 @@ def test_a_shift_is_not_taken_for_another_unit(encoder, training, change, unit):
     (column,) = encoder.outside(training.assign(TI_1=change(training["TI_1"])))
     assert column.notable
     assert column.unit == unit
-    assert str(column).endswith("is the unit the same?" if unit else ").")
+    assert str(column).endswith("Is the unit the same as in training?" if unit else ").")
 
 
 def test_a_few_rows_slightly_outside_share_a_line(encoder, training):
@@ -76,7 +77,7 @@ def test_many_columns_are_not_a_flood():
     X = np.random.default_rng(0).normal(size=(50, 100))
     said = outside_sentences(TableEncoder().fit(X).outside(100.0 * X))
     assert len(said) == 11
-    assert said[-1].startswith("Outside the training range too: ")
+    assert said[-1].startswith("Also outside the training range: ")
     assert "and 70 more" in said[-1]
 
 
@@ -84,7 +85,7 @@ def test_dates_and_categories_are_named(encoder, training):
     later = training.assign(day=training["day"] + pd.Timedelta("30D"), town="Paris")
     said = list(map(str, encoder.outside(later)))
     assert "town: 3,000 rows have categories not seen in training, for example 'Paris'." in said
-    assert "day: 300 of 3,000 rows above the largest training value 2025-10-27 (up to 2025-11-26)." in said
+    assert "day: 300 of 3,000 rows are above the largest training value 2025-10-27 (up to 2025-11-26)." in said
 
 
 def test_missing_values_are_not_outside(training):

@@ -34,7 +34,7 @@ def test_the_task_is_what_the_values_are(values, task, kind):
     target, reason = learn_target("y", column, task)
     assert target.kind == kind
     assert target.task == ("regression" if kind == "number" else "classification")
-    assert reason == "as asked" if task != "auto" else reason.startswith("holds ")
+    assert reason == "as requested" if task != "auto" else reason.startswith("the target ")
     y, present = target.values(column)
     np.testing.assert_array_equal(present, [value is not None for value in column.to_pylist()])
     assert len(y) == present.sum()
@@ -135,6 +135,6 @@ def test_whole_numbers_are_read_exactly_from_text():
 
 
 def test_labels_that_arrays_would_change_or_that_are_no_labels_are_refused():
-    for label, sentence in (("a\0", "NUL character"), ("x" * 5000, "a text of 5,000 characters")):
+    for label, sentence in (("a\0", "NUL character"), ("x" * 5000, "text of 5,000 characters")):
         with pytest.raises(ValueError, match=sentence):
             Target("y", "text").values(pa.chunked_array([["a", label]]))

@@ -68,22 +68,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_TARGETS = "table1 … table5, figure1 … figure4, all, sensitivity, activations"
+_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
 
 Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
 Data = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="A table: .csv, .tsv, .txt (also .gz), .parquet, .arrow, .feather or .dat, a folder of such files, or - "
-        "for standard input.",
+        help="A table: a .csv, .tsv, .txt (each also as .gz), .parquet, .arrow, .feather or .dat file, a folder of "
+        "such files, or - for standard input.",
     ),
 ]
 TargetName = Annotated[
-    str | None, typer.Option("--target", "-t", help="The target column, if the model file does not name it.")
+    str | None,
+    typer.Option("--target", "-t", help="The target column, needed only if the model file does not name it."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show neither notes nor progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide notes and progress.")]
 
 
 def _version(asked: bool) -> None:
@@ -111,56 +112,66 @@ def fit(
     model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write, for example houses.scn.")],
     task: Annotated[
         Task,
-        typer.Option(help="auto: text, booleans, and up to 10 different whole numbers are classes."),
+        typer.Option(
+            help="Whether the target is a number or a class. auto: text, booleans, and whole numbers with up to 10 "
+            "different values are classes."
+        ),
     ] = Task.AUTO,
     estimator: Annotated[
         Kind,
         typer.Option(
-            help="ensemble: more accurate, with intervals; network: faster; auto: depends on the size of the data."
+            help="The kind of model. ensemble: more accurate, and provides prediction intervals; network: faster; "
+            "auto: chosen by the size of the data."
         ),
     ] = Kind.AUTO,
     settings: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Set a parameter, for example max_nodes=200; may be repeated."
+            "--set",
+            metavar="NAME=VALUE",
+            help="Set a parameter of the model, for example max_nodes=200; can be repeated.",
         ),
     ] = None,
     cv: Annotated[
         int | None,
         typer.Option(
             min=0,
-            help="Number of cross-validation folds; 0 to skip the test. By default 5, of which large tables use one.",
+            help="Number of cross-validation folds; 0 skips the tests. By default 5; for large tables, only one of the "
+            "5 folds is tested.",
         ),
     ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; may be repeated.")] = None,
-    weight: Annotated[str | None, typer.Option(help="A column that holds the weights of the rows.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; can be repeated.")] = None,
+    weight: Annotated[str | None, typer.Option(help="The column with the sample weights.")] = None,
     time: Annotated[
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="The column with the time of each row. The model is tested on later rows than it was trained on. "
-            "By default a column of dates that rises with the rows.",
+            help="The column with the time of each row. Rows are sorted by it, and the model is tested on later rows "
+            "than those it was trained on. By default, a column of dates that increase with the rows, if there is one.",
         ),
     ] = None,
     shuffle: Annotated[
         bool,
-        typer.Option(
-            "--shuffle", help="The order of the rows does not matter, and dates are inputs like other columns."
-        ),
+        typer.Option("--shuffle", help="Ignore the order of the rows, and use dates as inputs like other columns."),
     ] = False,
     dates: Annotated[
-        Dates, typer.Option(help="How to read dates such as 03/04/2024 where the column does not settle it.")
+        Dates,
+        typer.Option(help="How to read dates such as 03/04/2024 if the other dates of the column do not settle it."),
     ] = Dates.AUTO,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the random numbers.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
     jobs: Annotated[
-        int, typer.Option("--jobs", "-j", help="Number of processors to use; -1 for all. It does not change the model.")
+        int,
+        typer.Option(
+            "--jobs", "-j", help="Number of processors to use; -1 means all. The model does not depend on it."
+        ),
     ] = -1,
     memory_limit: Annotated[
         int | None,
         typer.Option(
             min=1,
             metavar="MB",
-            help="Memory to use; larger files are read from disk in chunks. By default a quarter of all memory.",
+            help="Memory that training may use; files that are too large for it are read from disk in chunks. By "
+            "default, a quarter of all memory.",
         ),
     ] = None,
     as_json: Json = False,
@@ -168,10 +179,11 @@ def fit(
 ) -> None:
     """Train a model that predicts one column of a table from the others, and write it to a file.
 
-    Columns may hold numbers, text, dates, booleans and missing values; notes say how they are used. Where a column of
-    dates rises with the rows, they are a series: the model is tested on later rows than it was trained on.
+    Columns can contain numbers, text, dates, booleans and missing values; the notes say how they are encoded.
 
-    Ctrl-C saves what has been trained so far, next to MODEL if that file exists already, and exits with code 130.
+    If the dates in a column increase with the rows, the rows are treated as a time series (see --time).
+
+    Ctrl-C saves what has been trained so far (next to MODEL if that file already exists) and exits with code 130.
 
     Example: skscn fit houses.csv --target price --model houses.scn
     """
@@ -218,17 +230,19 @@ def predict(
     interval: Annotated[
         float | None,
         typer.Option(
-            metavar="COVERAGE", help="Add an interval that covers this share of the targets, for example 0.9."
+            metavar="COVERAGE", help="Add a prediction interval that covers this share of the targets, for example 0.9."
         ),
     ] = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    keep: Annotated[list[str] | None, typer.Option(help="A column of DATA to copy; may be repeated.")] = None,
+    keep: Annotated[
+        list[str] | None, typer.Option(help="A column of DATA to copy to the output; can be repeated.")
+    ] = None,
     spreadsheet: Annotated[
         bool,
         typer.Option(
             "--spreadsheet",
-            help="In CSV and TSV, put an apostrophe before text that a spreadsheet would run as a formula: text that "
-            "begins with =, +, - or @ and is not a number.",
+            help="In CSV and TSV output, put an apostrophe before text that a spreadsheet program would execute as a "
+            "formula: text that begins with =, +, - or @ and is not a number.",
         ),
     ] = False,
     as_json: Annotated[
@@ -236,9 +250,9 @@ def predict(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the target of every row of a table. The table is read in batches and need not fit in memory.
+    """Predict the target of every row of a table. The table is read in batches and does not have to fit in memory.
 
-    A column copied with --keep that has the name of a column of predictions gets " (kept)" added to its name.
+    If a column copied with --keep has the name of a column of predictions, " (kept)" is added to its name.
 
     Example: skscn predict houses.scn new.csv -o predicted.csv --interval 0.9
     """
@@ -254,7 +268,9 @@ def predict(
 
 @app.command()
 def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Measure how good a model is on a table that has the target, against predicting the mean or most frequent class.
+    """Measure how accurate a model is on a table that contains the target, compared with a simple baseline.
+
+    The baseline predicts the mean or, in classification, the most frequent class.
 
     Example: skscn evaluate houses.scn sold.csv
     """
@@ -285,7 +301,7 @@ def report(
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Write an HTML report on a model and its predictions for a table: a single file that can be read offline.
+    """Write an HTML report about a model and its predictions for a table: a single file that can be read offline.
 
     Example: skscn report houses.scn sold.csv -o report.html
     """
@@ -301,7 +317,7 @@ def export(
     out: Annotated[Path, typer.Argument(metavar="FILE.onnx", help="The ONNX file to write.")],
     quiet: Quiet = False,
 ) -> None:
-    """Export a model to ONNX, for use in other programs and languages; each column of the table is an input.
+    """Export a model to ONNX, for use in other programs and languages. Each column of the table becomes an input.
 
     Example: skscn export houses.scn houses.onnx
     """
@@ -313,8 +329,8 @@ def export(
 
 @app.command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The picture to write.")] = Path("demo.png"),
-    seed: Annotated[int, typer.Option(help="Seed of the data and of the networks.")] = 0,
+    out: Annotated[Path, typer.Option(help="The image file to write.")] = Path("demo.png"),
+    seed: Annotated[int, typer.Option(help="Random seed of the data and the networks.")] = 0,
 ) -> None:
     """Fit six networks to the paper's first data set, print their errors and plot their curves.
 
@@ -328,18 +344,20 @@ def demo(
 @app.command()
 def reproduce(
     targets: Annotated[list[str], typer.Argument(help=_TARGETS, metavar="TARGET...")],
-    trials: Annotated[int, typer.Option(min=1, help="Number of networks for each cell of a table.")] = 100,
-    jobs: Annotated[int, typer.Option(help="Number of processes; -1 for one on each processor.")] = 2,
+    trials: Annotated[int, typer.Option(min=1, help="Number of networks per table cell.")] = 100,
+    jobs: Annotated[int, typer.Option(help="Number of processes; -1 means one per processor.")] = 2,
     out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Seed of the data and of their split.")] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of the data and their split.")] = 0,
     method: Annotated[
         str | None,
-        typer.Option(help="Only this method (MQ, IRVFL, SC-I, SC-II or SC-III); its cells are written as a CSV file."),
+        typer.Option(
+            help="Run only this method (MQ, IRVFL, SC-I, SC-II or SC-III) and write its table cells to a CSV file."
+        ),
     ] = None,
 ) -> None:
-    """Repeat the experiments of the paper and compare each number with the paper's.
+    """Reproduce the experiments of the paper and compare each number with the paper's.
 
-    Every trial is saved when it is done; an interrupted run continues where it stopped.
+    Each trial is saved when it is done. If a run is interrupted, the same command continues where it stopped.
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """

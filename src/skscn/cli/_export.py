@@ -37,6 +37,6 @@ def _inputs(encoder: TableEncoder) -> list[str]:
     }
     texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
     kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in words}
-    lines = [f"Inputs as float64, {words[kind]}: {listed(names)}." for kind, names in kinds.items() if names]
-    lines += [f"Inputs as strings: {listed(texts)}."] if texts else []
-    return [*lines, 'Each has the shape (rows, 1); a missing value is NaN, or "" for strings.']
+    lines = [f"Inputs of type float64 ({words[kind]}): {listed(names)}." for kind, names in kinds.items() if names]
+    lines += [f"Inputs of type string: {listed(texts)}."] if texts else []
+    return [*lines, 'Each input has the shape (rows, 1); missing values are NaN, or "" for strings.']

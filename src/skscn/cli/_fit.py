@@ -32,7 +32,7 @@ from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables._columns import Number, describe_type, is_number
 from skscn.words import listed, quoted, shortened
 
-# Up to so many numbers an ensemble is grown, and the model tested on all parts of a cross-validation, unless the user
+# Tables of up to this many numbers get an ensemble, and are tested on all parts of a cross-validation, unless the user
 # says otherwise: a few minutes on one processor.
 _ENSEMBLE_NUMBERS = 500_000
 _CROSS_VALIDATED_NUMBERS = 200_000
@@ -103,13 +103,13 @@ def run_fit(request: Request, voice: Voice) -> None:
     try:
         _save(fitted, request)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{fitted.path} holds the model, without its tests") from None
+        raise KeyboardInterrupt(f"{fitted.path} contains the model, without the results of its tests") from None
     voice.result(*_summary(fitted, time.perf_counter() - started))
     voice.notes(_limited(fitted.estimator))
     if fitted.interrupted or fitted.tests_interrupted:
-        holds = "what had grown" if fitted.interrupted else "the whole model; only its tests were cut short"
-        kept = f"; {request.model} is as it was" if fitted.path != request.model else ""
-        voice.note(f"Interrupted: {fitted.path} holds {holds}{kept}.")
+        holds = "what had been trained" if fitted.interrupted else "the whole model; only its tests were cut short"
+        kept = f"; {request.model} is unchanged" if fitted.path != request.model else ""
+        voice.note(f"Interrupted: {fitted.path} contains {holds}{kept}.")
         raise typer.Exit(130)
 
 
@@ -129,13 +129,17 @@ def _inputs(file: TableFile, request: Request) -> list[str]:
     for name in [*apart, *([] if request.time is None else [request.time])]:
         file.find(name)
     if request.time in apart:
-        raise ValueError(f"{request.time!r} cannot be the time of the rows and something else; name another column.")
+        raise ValueError(
+            f"{request.time!r} cannot be the time of the rows if it is the target, the weights or a dropped column; "
+            "name another column."
+        )
     if request.target in apart[1:]:
-        raise ValueError(f"{quoted(request.target)} is the target; it cannot be dropped or hold the weights too.")
+        raise ValueError(f"{quoted(request.target)} is the target; it cannot also be dropped or contain the weights.")
     inputs = [name for name in file.names if name not in set(apart)]
     if not inputs:
         raise ValueError(
-            f"{file.label} has no column to learn {quoted(request.target)} from; its columns are {listed(file.names)}."
+            f"{file.label} has no column to predict {quoted(request.target)} from; its columns are "
+            f"{listed(file.names)}."
         )
     return inputs
 
@@ -159,7 +163,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     X = encoder.transform(rows.table)
     ensemble, why = _choose(request.estimator, X.size)
     estimator = _estimator(target.task, ensemble, settings, series, request)
-    voice.note(f"{type(estimator).__name__}: {why}.")
+    voice.note(f"Training {type(estimator).__name__} ({why}).")
     # The processes are for members; a network has threads.
     with growing(voice.errors, request.jobs if ensemble else 1) as growth:
         growth.begin("Growing", estimator)
@@ -228,7 +232,7 @@ def _complete(table, inputs: list[str], target: Target, series: Series, request:
         voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
     if len(y) < _FEWEST_ROWS:
         raise ValueError(
-            f"{quoted(target.name)} has a value in {count(len(y), 'row')} only; training needs at least {_FEWEST_ROWS}."
+            f"{quoted(target.name)} has a value in only {count(len(y), 'row')}; training needs at least {_FEWEST_ROWS}."
         )
     _check_varies(y, target)
     return Rows(table.filter(present).select(inputs), y, weight, order[np.asarray(present)] + 1)
@@ -250,10 +254,10 @@ def _check_varies(y: np.ndarray, target: Target) -> None:
 def _weights(name: str, table) -> np.ndarray:
     column = table.column(name)
     if not is_number(column.type):
-        raise ValueError(f"The weights {quoted(name)} hold {describe_type(column.type)}; they must be numbers.")
+        raise ValueError(f"The weights {quoted(name)} are {describe_type(column.type)}; they must be numbers.")
     weights = Number(name, 0.0, False).floats(column)
     if np.isnan(weights).any() or (weights < 0).any():
-        raise ValueError(f"The weights {quoted(name)} must be numbers of at least 0 in every row.")
+        raise ValueError(f"The weights {quoted(name)} must be numbers that are not negative, in every row.")
     return weights
 
 
@@ -270,15 +274,15 @@ def _settings(request: Request) -> Settings:
 
 def _described(encoder: TableEncoder) -> str:
     used, encoded = len(encoder.columns_), len(encoder.get_feature_names_out())
-    return f"{count(used, 'column')}" + (f" encoded as {encoded}" if encoded != used else "")
+    return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")
 
 
 def _choose(asked: str, numbers: int) -> tuple[bool, str]:
     """Whether to grow an ensemble, and why."""
     if asked != "auto":
-        return asked == "ensemble", "as asked"
+        return asked == "ensemble", "as requested"
     if numbers <= _ENSEMBLE_NUMBERS:
-        return True, "the more accurate choice; --estimator network is faster"
+        return True, "more accurate; --estimator network is faster"
     return False, "faster on a table of this size; --estimator ensemble is more accurate"
 
 
@@ -307,7 +311,9 @@ def _fit_from_disk(
             "use --estimator network, or raise --memory-limit."
         )
     head = file.head([*inputs, *_apart(request)], exact=[request.target])
-    voice.note(f"{file.label} ({size(file.size)}) is read from disk; columns are learnt from its first rows.")
+    voice.note(
+        f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
+    )
     target, reason = learn_target(request.target, head.column(request.target), request.task)
     series = find_series(head, inputs, request.time, request.shuffle, settings.encoder.get("dates", "auto"))
     _check_in_order(series, file)
@@ -327,7 +333,7 @@ def _fit_from_disk(
         sketch = max(passes, key=lambda one: one.rows)
         fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path, sketch=sketch)
         _save(fitted, request)
-    voice.note("Not tested: keep some rows in another file, and see how good the model is with skscn evaluate.")
+    voice.note("The model was not tested; keep some rows in another file and use skscn evaluate to test it on them.")
     return fitted
 
 
@@ -355,7 +361,9 @@ def _chunks(
 def _check_in_order(series: Series, file: TableFile) -> None:
     """Rows on disk are read in their order; those of a series must be in order of time."""
     if series.order is not None:
-        raise ValueError(f"{file.path.name} is read from disk and not sorted: {_SORT_FIRST.format(time=series.time)}")
+        raise ValueError(
+            f"{file.path.name} is read from disk and is not sorted: {_SORT_FIRST.format(time=series.time)}"
+        )
 
 
 def _check_later(encoder: TableEncoder, table, latest: np.datetime64) -> np.datetime64:
@@ -367,7 +375,8 @@ def _check_later(encoder: TableEncoder, table, latest: np.datetime64) -> np.date
     # A clock that was put back may be an hour or so behind.
     if len(times) and times[0] < latest - np.timedelta64(1, "D"):
         raise ValueError(
-            f"Rows of {encoder.time_} = {times[0]} come after {latest}: {_SORT_FIRST.format(time=encoder.time_)}"
+            f"Rows with {encoder.time_} = {times[0]} come after rows with {latest}: "
+            f"{_SORT_FIRST.format(time=encoder.time_)}"
         )
     return np.fmax(latest, times.max()) if len(times) else latest
 
@@ -400,8 +409,8 @@ def describe_networks(estimator) -> str:
     """How many networks and nodes a model has, in words."""
     nodes = [network.n_nodes_ for network in networks(estimator)]
     if len(nodes) == 1:
-        return f"a network of {count(nodes[0], 'node')}"
-    return f"{len(nodes)} networks of {min(nodes)} to {max(nodes)} nodes"
+        return f"a network with {count(nodes[0], 'node')}"
+    return f"{len(nodes)} networks with {min(nodes)} to {max(nodes)} nodes each"
 
 
 def _limited(estimator) -> list[str]:
@@ -438,7 +447,7 @@ def _summary(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple
         "notes": fitted.encoder.notes_,
         "seconds": round(seconds, 3),
     }
-    time_taken = f"{seconds:.1f} s{' with tests' if validated else ''}"
+    time_taken = f"in {seconds:.1f} s{' including tests' if validated else ''}"
     lines = [
         ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
         ("Trained on", f"{count(fitted.n_rows, 'row')}, {_described(fitted.encoder)}, {time_taken}"),

@@ -84,7 +84,7 @@ class Growth(Listener):
         # On a full disk members in other processes grow to their end.
         with suppress(OSError):
             self._stop.path.touch()
-        self._console.print("Stopping; what has grown is kept. Press Ctrl-C again to stop at once.")
+        self._console.print("Stopping; what has been trained so far is kept. Press Ctrl-C again to stop at once.")
 
 
 def _state(nodes: int, train_rmse: float, validation_rmse: float) -> str:

@@ -55,7 +55,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
     lines = [
         ("File", f"{model.path} ({size(description['bytes'])})"),
         ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),
-        ("Stopped by", listed(sorted(reasons))),
+        ("Growth ended by", listed(sorted(reasons))),
     ]
     if len(scopes):
         lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
@@ -69,7 +69,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
         lines.append(("Trained on", f"{notes['data']}, {count(notes['rows'], 'row')}, {notes['fitted']}"))
     lines += [(TITLES[name], f"{short(value['mean'])} when tested") for name, value in _tested(notes)]
     lines.append(
-        ("Parameters", listed(f"{name}={value}" for name, value in _chosen(model).items()) or "all by default")
+        ("Parameters", listed(f"{name}={value}" for name, value in _chosen(model).items()) or "all at their defaults")
     )
     lines.append(("Versions", listed(f"{name} {version}" for name, version in description["versions"].items())))
     return lines

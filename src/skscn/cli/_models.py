@@ -50,7 +50,7 @@ class NumericColumns:
         incomplete = np.isnan(X).any(axis=0)
         if incomplete.any():
             name = quoted(self.names[incomplete.argmax()])
-            raise ValueError(f"Column {name} holds missing values, which the model cannot handle; fill them in.")
+            raise ValueError(f"Column {name} has missing values, which the model cannot handle; fill them in.")
         return X
 
 
@@ -106,7 +106,7 @@ class Model:
         names = [name for name in file.names if name not in without]
         if len(names) != self.estimator.n_features_in_:
             raise ValueError(
-                f"{self.path.name} takes {self.estimator.n_features_in_} columns and does not say which; "
+                f"{self.path.name} needs {self.estimator.n_features_in_} columns but does not say which; "
                 f"{file.label} has {len(names)}: {listed(names)}."
             )
         return NumericColumns(names)
@@ -116,7 +116,7 @@ class Model:
         if self.target is not None and name in (None, self.target.name):
             target = self.target
         elif name is None:
-            raise ValueError(f"{self.path.name} does not say what it predicts; name the target's column with --target.")
+            raise ValueError(f"{self.path.name} does not say what it predicts; name the target column with --target.")
         elif self.target is not None:
             raise ValueError(
                 f"{self.path.name} predicts {quoted(self.target.name)}, not {quoted(name)}; leave --target out."
@@ -135,7 +135,7 @@ class Model:
 def open_model(path: Path) -> Model:
     """Open a model file."""
     if not path.exists():
-        raise ModelFileError(f"There is no model {path}{near_file(path)}")
+        raise ModelFileError(f"There is no model file {path}{near_file(path)}")
     notes, model = describe_model(path)["notes"], load_model(path)
     target = Target.from_json(notes["target"]) if "target" in notes else None
     if isinstance(model, Pipeline) and isinstance(model[0], TableEncoder):

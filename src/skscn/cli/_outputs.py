@@ -26,7 +26,7 @@ def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ())
     check_writable(out)
     for path in inputs:
         if out.exists() and any(out.samefile(file) for file in _files(path)):
-            raise ValueError(f"{out} is what is read; writing to it would destroy it. Give another name.")
+            raise ValueError(f"{out} is one of the input files; writing to it would destroy it. Choose another name.")
 
 
 def _files(path: Path) -> list[Path]:

@@ -77,7 +77,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     notes = [*_renamed(names), *outside_sentences(found)]
     voice.notes(notes)
     if out is not None:
-        voice.note(f"{count(n_rows, 'prediction')} in {out}.")
+        voice.note(f"Wrote {count(n_rows, 'prediction')} to {out}.")
     if voice.as_json:
         about = {"model": str(model_path), "data": str(data), "out": str(out), "rows": n_rows}
         voice.result({**about, "outside": [column.to_json() for column in found], "notes": notes}, [])
@@ -98,7 +98,7 @@ def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:
 
 def _renamed(names: dict[str, str]) -> list[str]:
     return [
-        f"{quoted(name)} of the table is written as {quoted(new)}: the predictions have a column of that name."
+        f"The column {quoted(name)} is written as {quoted(new)}, because the output has its own column of that name."
         for name, new in names.items()
         if new != name
     ]
@@ -107,11 +107,11 @@ def _renamed(names: dict[str, str]) -> list[str]:
 def _check_options(model: Model, wanted: Wanted) -> None:
     if wanted.coverage is not None and not hasattr(model.estimator, "predict_interval"):
         raise ValueError(
-            f"{model.path.name} has no intervals; regression models fitted with --estimator ensemble have them, and "
-            "classifiers have probabilities (--proba)."
+            f"{model.path.name} provides no intervals; regression models fitted with --estimator ensemble do, and "
+            "classifiers provide probabilities (--proba)."
         )
     if wanted.proba and not model.is_classifier:
-        raise ValueError(f"{model.path.name} predicts numbers, which have no probabilities; see --interval.")
+        raise ValueError(f"{model.path.name} predicts numbers, not class probabilities; see --interval.")
 
 
 def _output_names(model: Model, wanted: Wanted) -> list[str]:

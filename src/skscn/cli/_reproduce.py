@@ -17,7 +17,7 @@ def run_reproduce(targets: list[str], trials: int, jobs: int, out: Path, seed: i
         _run_missing(reproduction, jobs)
         written = reproduction.write()
     except KeyboardInterrupt as interrupt:
-        console.print(f"Interrupted. The trials so far are in {out}; the same command goes on from there.")
+        console.print(f"Interrupted. The trials completed so far are in {out}; the same command continues from there.")
         raise typer.Exit(130) from interrupt
     for path in written:
         typer.echo(path)

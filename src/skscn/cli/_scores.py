@@ -1,4 +1,4 @@
-"""How good predictions are, beside those of somebody who knows nothing but the target."""
+"""How good predictions are, compared with a baseline that knows nothing but the target."""
 
 from __future__ import annotations
 
@@ -68,5 +68,5 @@ def true_class_shares(y: np.ndarray, classes: np.ndarray, probabilities: np.ndar
 
 
 def beside(name: str, baseline: float, words: str) -> str:
-    """The score of a baseline, to stand beside another; R² is that by itself."""
-    return "" if name == "r2" else f"  ({words}: {short(baseline)})"
+    """The score of a baseline, to be printed after the model's; R² is a comparison with it by itself."""
+    return "" if name == "r2" else f"  (baseline {words}: {short(baseline)})"

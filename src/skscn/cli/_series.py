@@ -13,7 +13,7 @@ from skscn.tables._learning import learn, rises
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.5
 _FEWEST_MOMENTS = 10
-_SHUFFLED = "rows near each other in time may make the error look small."
+_SHUFFLED = "if rows that are close in time are similar, the error looks too small."
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ def find_series(table, inputs: list[str], time: str | None, shuffle: bool, dates
         return Series()
     name = max(rising, key=lambda name: len(np.unique(rising[name])))
     if shuffle:
-        return Series(warnings=[f"Rows are shuffled for tests although {name} rises with them: {_SHUFFLED}"])
+        return Series(warnings=[f"Rows are shuffled for the tests although {name} increases with them: {_SHUFFLED}"])
     return _ordered(name, rising[name])
 
 
@@ -54,7 +54,7 @@ def _moments(name: str, values, order: str) -> np.ndarray:
     moments = _dates(name, values, order)
     if moments is None:
         raise ValueError(
-            f"--time {name}: the column does not hold dates that differ; name one with the date and time of each row."
+            f"--time {name}: the column does not contain different dates; name one with the date and time of each row."
         )
     return moments
 
@@ -73,16 +73,17 @@ def _ordered(name: str, moments: np.ndarray) -> Series:
     order = places[np.argsort(_filled(moments[places]), kind="stable")]
     missing = int(np.count_nonzero(np.isnan(moments)))
     notes = [
-        f"Rows are a series in order of {name}: the model is tested on later rows than it was trained on, and early "
-        "stopping and intervals use the last rows.",
-        f"The time itself is not an input (its cycles may be). If {name} is just an attribute, use --shuffle.",
+        f"The rows are a time series ordered by {name}: the model is tested on later rows than those it was trained "
+        "on, and early stopping and intervals use the last rows.",
+        "The time itself is not an input, but its cycles, such as the hour of the day, may be. If "
+        f"{name} is an attribute like any other, use --shuffle.",
     ]
     moved = int(np.count_nonzero(order != np.arange(len(order))))
     if moved:
         how = "the newest rows came first" if backwards else f"{count(moved, 'row')} moved"
         notes.append(f"Sorted by {name}: {how}.")
     if missing:
-        notes.append(f"No value of {name} in {count(missing, 'row')}; they stay behind the row before them.")
+        notes.append(f"{name} is missing in {count(missing, 'row')}, which stay after the row before them.")
     return Series(name, order if moved else None, notes)
 
 

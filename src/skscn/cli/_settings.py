@@ -14,9 +14,9 @@ from skscn.words import not_found
 _ELSEWHERE = {
     "random_state": "use --seed",
     "n_jobs": "use --jobs",
-    "verbose": "use --quiet for less",
+    "verbose": "use --quiet to hide progress",
     "estimator": "use --estimator",
-    "warm_start": "a model is grown anew",
+    "warm_start": "fit always trains a new model",
 }
 _WORDS = {"true": True, "false": False, "none": None}
 

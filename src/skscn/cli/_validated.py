@@ -26,6 +26,8 @@ _FAR = (6.0, 20.0)
 _FEWEST_ROWS_FOR_OUTLIERS = 50
 _LARGEST_SHARE_OF_OUTLIERS = 0.05
 _NAMED = 3
+# What the numbers after ± are.
+_SPREAD = " (± standard deviation over the {part})"
 
 
 @dataclass(frozen=True)
@@ -137,17 +139,21 @@ class Validated:
             baseline = beside(name, self.value(name, baseline=True), self.words)
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.within is not None:
-            lines.append(("Intervals", f"{COVERAGE:.0%} intervals held {self.within:.1%} of these rows"))
+            lines.append(
+                ("Intervals", f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values")
+            )
         return lines
 
     def _how(self) -> str:
         parts = len(self.parts)
         if self.ordered:
             rows = sum(len(part.y) for part in self.parts)
-            each = "predicted from the rows before" if parts == 1 else f"in {parts} parts, each from the rows before it"
-            return f"the last {count(rows, 'row')}, {each}"
-        how = f"one part in {self.folds} held out" if parts == 1 else f"{self.folds}-fold cross-validation"
-        return f"{how}, interrupted after {count(parts, 'part')}" if 1 < parts < self.folds else how
+            each = "from the rows before them" if parts == 1 else f"in {parts} parts, each from the rows before it"
+            return f"predicting the last {count(rows, 'row')} {each}{_SPREAD.format(part='parts') if parts > 1 else ''}"
+        if parts == 1:
+            return f"predicting one of {self.folds} parts from the others"
+        cut = f", interrupted after {count(parts, 'fold')}" if parts < self.folds else ""
+        return f"{self.folds}-fold cross-validation{cut}{_SPREAD.format(part='folds')}"
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""
@@ -166,7 +172,7 @@ class Validated:
         by_chance = np.sqrt(guessed * (1.0 - guessed) / len(self._targets))
         if accuracy > guessed + (0.0 if told else by_chance):
             return None
-        more = "; only its probabilities tell more than the frequencies of the classes" if told else ""
+        more = "; only its probabilities are better than the frequencies of the classes" if told else ""
         return f"The model is no better than {self.words} on rows that it was not trained on{more}."
 
     def _doubts(self) -> str | None:
@@ -176,10 +182,10 @@ class Validated:
         if not self.is_regression:
             return self._new_classes()
         if np.isnan(self._variance):
-            return "R² is not defined: the target is the same in all rows tested. Go by the RMSE."
+            return "R² is not defined: the target is the same in all test rows. Look at the RMSE instead."
         reasons = [reason for reason in (self._offset(), self._uneven(), self._changed_variance()) if reason]
         what = "R²" if self.within is None else "R² and intervals"
-        return f"{what} cannot be trusted for later rows: {'; '.join(reasons)}." if reasons else None
+        return f"{what} cannot be trusted for later rows. {' '.join(reasons)}" if reasons else None
 
     def _new_classes(self) -> str | None:
         """Rows of classes that had not come up before."""
@@ -199,22 +205,22 @@ class Validated:
         if not without - self.value("r2") > _UNCERTAIN:
             return None
         return (
-            f"predictions are too high or too low for long stretches (without that R² would be {without:.2f}), so "
-            "something drifts that the inputs do not show: fit again often, or add inputs that show it"
+            f"Predictions are too high or too low for long stretches of time (R² would be {without:.2f} without this): "
+            "something drifts that the inputs do not show. Retrain often, or add inputs that show the drift."
         )
 
     def _uneven(self) -> str | None:
         """R² differs much over time: between the parts or, perhaps by a few rows far off, between shorter stretches."""
         values = [1.0 - part.scores["rmse"] ** 2 / self._variance for part in self.parts]
         error = self._prediction_error()
-        later = f"±{error:.2f} for as many later rows"
+        later = f"the uncertainty of R² on as many later rows is ±{error:.2f}"
         if max(values) - min(values) > 2 * _UNCERTAIN:
             parts = listed(f"{value:.2f}" for value in values)
             return (
-                "the error differs much from one stretch of time to another "
-                f"(R² {parts} from the first part to the last, {later})"
+                "The error differs strongly from one stretch of time to another "
+                f"(R² from the first part to the last: {parts}; {later})."
             )
-        return f"R² depends on the stretch of time in which it is measured ({later})" if error > _UNCERTAIN else None
+        return f"R² depends on the stretch of time in which it is measured ({later})." if error > _UNCERTAIN else None
 
     def _changed_variance(self) -> str | None:
         """The target varies more in some stretches than in others, which changes R² at the same error."""
@@ -225,8 +231,8 @@ class Validated:
         if not abs(early - late) > _UNCERTAIN:
             return None
         return (
-            f"the target varies {'less' if late < early else 'more'} in the later half of the rows than in the first "
-            f"(with the same error R² would be {late:.2f} and {early:.2f}): go by the RMSE"
+            f"The target varies {'less' if late < early else 'more'} in the second half of the rows than in the first "
+            f"(with the same error, R² would be {late:.2f} and {early:.2f}, respectively): rely on the RMSE instead."
         )
 
     def _prediction_error(self) -> float:
@@ -243,7 +249,7 @@ class Validated:
         """Intervals hold fewer rows than they promise."""
         if self.within is None or self.within >= _TOO_LOW_COVERAGE:
             return None
-        return f"Intervals are too narrow: those of {COVERAGE:.0%} held {self.within:.0%} of the rows tested."
+        return f"Intervals are too narrow: those for {COVERAGE:.0%} contained {self.within:.0%} of the true values."
 
     def _outliers(self) -> str | None:
         if not self.is_regression:
@@ -264,12 +270,12 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
     largest = far[np.argsort(-distances[far], kind="stable")[:_NAMED]]
     rows = listed(f"{number:,}" for number in sorted(numbers[largest]))
     if len(far) == 1:
-        have, which, check = "1 row has a residual", "row", "Look at it; if its target is wrong, correct it or leave it"
+        have, which, check = "1 row has a residual", "row", "Check it; if its target is wrong, correct or remove it"
     else:
         have = f"{count(len(far), 'row')} have residuals"
         which = "rows" if len(far) <= _NAMED else "the largest are in rows"
-        check = "Look at them; if their targets are wrong, correct them or leave them"
+        check = "Check them; if their targets are wrong, correct or remove them"
     return (
-        f"{have} far outside the others (more than {limit:g} robust standard deviations): {which} {rows}, counted "
-        f"without the header. {check} out and fit again."
+        f"{have} far outside the range of the others (more than {limit:g} robust standard deviations): {which} {rows}, "
+        f"not counting the header. {check} and fit again."
     )

@@ -62,10 +62,10 @@ def _then(tested: Any, name: str) -> tuple[float, float] | None:
 
 def unconfirmed_sentence(name: str, then: float, now: float, outside: bool) -> str:
     """What to say where an estimate was not confirmed, and what may be the reason."""
-    reasons = "these rows are later than those of training, or come from other conditions"
+    reasons = "these rows are later than the training rows, or come from different conditions"
     if outside:
         reasons += "; some inputs are outside the training range"
     return (
-        f"Not confirmed: when the model was fitted, its tests gave {TITLES[name]} {short(then)}, and these rows give "
-        f"{short(now)}. Likely reasons: {reasons}."
+        f"Not confirmed: when the model was fitted, its tests gave {TITLES[name]} {short(then)}, but on these rows it "
+        f"is {short(now)}. Likely reasons: {reasons}."
     )

@@ -32,7 +32,7 @@ def expectation(subject: Subject) -> str:
 
 def _estimated(name: str, then: float) -> str:
     if name == "RMSE":
-        return f"On the rows held out in training its RMSE was {number(then)}."
+        return f"In training, its RMSE on held-out rows was {number(then)}."
     score = percent(then) if name == "accuracy" else number(then)
     return f"The out-of-bag estimate, from training rows that its members had not seen, is an {name} of {score}."
 
@@ -69,11 +69,12 @@ def _not_confirmed(subject: Subject, measures: dict[str, list[Measure]]) -> Iter
     now = float(np.mean([_now(output, name) for output in measures.values()]))
     if now > _LARGER * then if name == "RMSE" else now < then - _FALL[name]:
         written = percent if name == "accuracy" else number
-        where = "on the rows held out in training" if name == "RMSE" else "out of bag in training"
+        where = "on held-out rows" if name == "RMSE" else "(out of bag)"
         yield (
-            f"The estimate from training is not confirmed: {name} was {written(then)} {where} and is {written(now)} on "
-            "these rows. Likely reasons: these rows are later than the training rows or come from other conditions; or "
-            "neighbouring training rows are alike, as in a time series, which makes estimates from training too good."
+            f"The estimate from training is not confirmed: {name} was {written(then)} {where} in training, but is "
+            f"{written(now)} on these rows. Likely reasons: these rows are later than the training rows or come from "
+            "different conditions; or neighbouring training rows are similar, as in a time series, which makes "
+            "estimates from training too optimistic."
         )
 
 
@@ -89,4 +90,4 @@ def _unusual_inputs(subject: Subject) -> Iterable[str]:
         named = listed([*names, *([count(more, "other column")] if more else [])])
         changed = [column.name for column in notable if column.unit]
         unit = f" Is the unit of {changed[0]} the same as in training?" if changed else ""
-        yield f"Some inputs are outside the range seen in training, where the model extrapolates: {named}.{unit}"
+        yield f"Some inputs are outside the training range, so the model extrapolates: {named}.{unit}"

@@ -56,10 +56,10 @@ def regression_measures(y: np.ndarray, predictions: np.ndarray) -> list[Measure]
         Measure(
             "Mean absolute error", "how far off predictions are, on average", mae, low[0], high[0], abs(centred).mean()
         ),
-        Measure("RMSE", "root mean squared error; large errors weigh more", rmse, low[1], high[1], y.std()),
+        Measure("RMSE", "root mean squared error; gives more weight to large errors", rmse, low[1], high[1], y.std()),
         Measure(
             "R²",
-            "share of the variance that the model explains; below 0 is worse than predicting the mean",
+            "share of the variance that the model explains; a value below 0 is worse than predicting the mean",
             r2,
             low[2],
             high[2],
@@ -91,7 +91,7 @@ def classification_measures(subject: Subject) -> list[Measure]:
         ),
         Measure(
             "Log loss",
-            "grows as the true classes get lower probabilities; 0 is perfect",
+            "larger if the true classes are given lower probabilities; 0 is perfect",
             loss,
             low[1],
             high[1],

@@ -21,8 +21,8 @@ _STOPS = {
     "tol": "the training error reached tol",
     "max_nodes": "max_nodes was reached",
     "no candidate": "no further candidate passed the supervisory inequality",
-    "early stopping": "the error on held-out rows, or its estimate, stopped falling",
-    "callback": "a callback ended it",
+    "early stopping": "the error on held-out rows, or its estimate, stopped decreasing",
+    "callback": "a callback stopped it",
 }
 
 
@@ -45,7 +45,7 @@ def facts(subject: Subject) -> dict[str, str]:
         "Weights and biases": f"{numbers:,}",
         "Candidates tried": f"{sum(int(history['candidates'].sum()) for history in histories):,}",
         "Training time": f"{number(sum(history['seconds'].sum() for history in histories))} s",
-        "Growth ended because": "; ".join(sorted({_STOPS[grown.stop_reason_] for grown in networks})),
+        "Reason for stopping": "; ".join(sorted({_STOPS[grown.stop_reason_] for grown in networks})),
     }
 
 
@@ -138,7 +138,7 @@ def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
         "from skscn.tables import open_table",
         "",
         f"model = load_model({model_path!r})",
-        "# or a DataFrame of pandas or Polars:",
+        "# This can also be a pandas or Polars DataFrame:",
         f"table = open_table({data_name!r}).read()",
         "predictions = model.predict(table)",
     ]

@@ -20,7 +20,7 @@ from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
 from skscn.report._words import alike, count, listed, number, percent
 
-_UNDONE = "Paler: later nodes, which were tried and not kept."
+_UNDONE = "Paler colours show later nodes, which were tried but not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _INK, _LINE = "#010203", "#040506"
@@ -124,28 +124,29 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
     undone = _UNDONE if display.undone_lines_ else ""
     if not histories:
         if undone:
-            return f"No node was kept (0 nodes): the linear part alone does best on held-out rows. {undone}"
-        return "No node was needed (0 nodes): the linear part alone reaches the requested error."
+            return f"No nodes were kept: the linear part alone does best on held-out rows. {undone}"
+        return "No nodes were needed: the linear part alone reaches the requested error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
     nodes = [history["nodes"][-1] for history in histories]
     whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} members"
     text = (
-        f"The training error falls from {number(first)} to {number(last)} with {number(np.mean(nodes))} nodes{whose}."
+        f"The training error decreases from {number(first)} after the first step to {number(last)} with "
+        f"{number(np.mean(nodes))} node{'' if np.mean(nodes) == 1 else 's'}{whose}."
     )
     if display.validation_lines_:
         held_out = np.mean([history["validation_rmse"][-1] for history in histories])
-        text += f" On held-out rows it is {number(held_out)} at that point."
+        text += f" The error on held-out rows is then {number(held_out)}."
     return f"{text} {undone}".rstrip()
 
 
 def _describe_scopes(display: ScopeDisplay) -> str:
     undone = "" if display.kept.all() else _UNDONE
     if not display.kept.any():
-        return f"There are 0 nodes, hence no scopes. {undone}".rstrip()
+        return f"The network has no nodes, so there are no scopes. {undone}".rstrip()
     low, middle, high = np.quantile(display.scopes[display.kept], (0.0, 0.5, 1.0))
     if low == high:
-        return f"All nodes were accepted in the scope λ = {number(low)}. {undone}".rstrip()
-    text = f"Nodes were accepted in scopes from {number(low)} to {number(high)}; the median is {number(middle)}."
+        return f"All nodes have the scope λ = {number(low)}. {undone}".rstrip()
+    text = f"The scopes of the nodes range from {number(low)} to {number(high)}; their median is {number(middle)}."
     return f"{text} {undone}".rstrip()
 
 
@@ -198,7 +199,10 @@ def _describe_predictions(display: PredictionErrorDisplay, *, correlation: float
     if coverage is None:
         return text
     if display.interval_band_ is None:
-        return f"{text} Vertical lines are {percent(coverage)} prediction intervals, orange where they miss."
+        return (
+            f"{text} Vertical lines are {percent(coverage)} prediction intervals; they are orange where they do not "
+            "contain the true value."
+        )
     return (
         f"{text} The band is the mean {percent(coverage)} prediction interval of rows with similar predictions; rows "
         "outside their own interval are orange."
@@ -254,7 +258,7 @@ def _describe_series(display: SeriesDisplay, *, coverage: float | None) -> str:
 def _describe_residuals(display: ResidualDisplay) -> str:
     low, middle, high = map(number, display.quantiles)
     return (
-        f"{percent(0.9)} of the residuals lie between {low} and {high}; their median is {middle}. The curve is a "
+        f"{percent(0.9)} of the residuals are between {low} and {high}; their median is {middle}. The curve is a "
         "normal distribution with the same mean and standard deviation."
     )
 
@@ -283,9 +287,9 @@ def _draw_reliability(happened: np.ndarray, probabilities: np.ndarray, ax) -> Ca
 def _describe_reliability(display: CalibrationDisplay) -> str:
     gap = np.abs(display.prob_true - display.prob_pred)
     return (
-        f"Rows are sorted into {len(gap)} groups by predicted probability. The observed share differs from the "
+        f"Rows are divided into {len(gap)} groups by predicted probability. The observed share differs from the "
         f"predicted probability by {percent(gap.mean())} on average and by {percent(gap.max())} at most; on the dotted "
-        "line they are equal."
+        "line, the two are equal."
     )
 
 
@@ -326,6 +330,6 @@ def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str
     low, high = np.argmin(responses), np.argmax(responses)
     written = str if dependence.kind == "date" else number
     return (
-        f"{unit.capitalize()} of {name}: lowest, {number(responses[low])}, at {written(dependence.values[low])}; "
-        f"highest, {number(responses[high])}, at {written(dependence.values[high])}."
+        f"The {unit} of {name} is lowest ({number(responses[low])}) at {written(dependence.values[low])} and highest "
+        f"({number(responses[high])}) at {written(dependence.values[high])}."
     )

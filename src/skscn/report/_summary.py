@@ -61,8 +61,8 @@ def _about_target(name: str, measures: list[Measure], source: str) -> list[str]:
         said.append(f"The model explains {percent(explained.value)} of the variance.")
     elif explained.value < 0.0:
         said.append(
-            f"R² is {number(explained.value)}; a value below 0 means larger squared errors than always predicting the "
-            "mean. Do not rely on the model for rows like these."
+            f"R² is {number(explained.value)}; a value below 0 means that squared errors are larger than if the mean "
+            "were always predicted. Do not rely on the model for rows like these."
         )
     return said
 
@@ -75,7 +75,7 @@ def _against(baseline: str, would: str, error: Measure) -> str:
     if abs(ratio - 1.0) <= _SAME:
         return f"{reference}: the model is no better than that."
     if ratio > 1.0:
-        return f"{reference}: the model is worse than that, its error is {_larger(ratio)}."
+        return f"{reference}: the model is worse than that; its error is {_larger(ratio)}."
     return f"{reference}: the model's error is {percent(1.0 - ratio)} smaller."
 
 
@@ -97,10 +97,10 @@ def _about_classes(subject: Subject, measures: list[Measure], source: str) -> li
     accuracy = measures[0]
     classes, counts = np.unique(subject.y, return_counts=True)
     interval = f"{percent(0.95)} confidence: {percent(accuracy.low)} to {percent(accuracy.high)}"
-    said = [f"{source}, the model predicts the right class for {percent(accuracy.value)} of them ({interval})."]
+    said = [f"{source}, the model predicts the correct class in {percent(accuracy.value)} of cases ({interval})."]
     reference = (
         f"Always predicting {classes[counts.argmax()]}, the most frequent of {count(len(classes), 'class', 'classes')},"
-        f" would be right for {percent(accuracy.baseline)}"
+        f" would be correct in {percent(accuracy.baseline)} of cases"
     )
     if accuracy.value == accuracy.baseline:
         return [*said, f"{reference}: the model is no better than that."]
@@ -112,7 +112,7 @@ def _about_classes(subject: Subject, measures: list[Measure], source: str) -> li
 
 def _about_intervals(coverages: list[Coverage]) -> str:
     coverage = next(c for c in coverages if c.asked == PICTURED_COVERAGE)
-    too_few = ", fewer than they should," if coverage.high < coverage.asked else ""
+    too_few = ", which is too few," if coverage.high < coverage.asked else ""
     return (
         f"Its {percent(coverage.asked)} prediction intervals contain {percent(coverage.held)} of the true values"
         f"{too_few} and are {number(coverage.width)} wide on average."
@@ -126,7 +126,7 @@ def cards(subject: Subject, measures: dict[str, list[Measure]]) -> list[Card]:
     if subject.classifies:
         return [
             Card("accuracy", percent(first[0].value), f"{percent(first[0].low)} to {percent(first[0].high)}"),
-            Card("baseline", percent(first[0].baseline), "always the most frequent class"),
+            Card("baseline", percent(first[0].baseline), "always predicting the most frequent class"),
             rows,
         ]
     if len(measures) > 1:

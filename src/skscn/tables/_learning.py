@@ -44,20 +44,20 @@ _SERIES_SPAN = {"year": 1100.0, "week": 28.0, "day": 4.0}
 # A column rises with the rows if no more than this share of its steps fall.
 _FALLING_STEPS = 0.01
 
-EMPTY = "Left out, without a value in any row"
-CONSTANT = "Left out, with the same value in all rows"
-IDENTIFIER = "Left out, with a different text in nearly every row, like an identifier"
-UNSUITABLE = "Left out, with values that are neither numbers nor text nor dates"
+EMPTY = "Left out because no row has a value"
+CONSTANT = "Left out because all rows have the same value"
+IDENTIFIER = "Left out because nearly every row has a different text, like an identifier"
+UNSUITABLE = "Left out because the values are neither numbers nor text nor dates"
 FILLED = "Missing values replaced by the median and marked in an extra column"
-OWN_CATEGORY = "Missing values treated as a category"
-POOLED = "Rare categories grouped as others"
+OWN_CATEGORY = "Missing values treated as a separate category"
+POOLED = "Rare categories grouped into one"
 AS_NUMBERS = "Text read as numbers"
 AS_DATES = "Text read as dates"
 EITHER_ORDER = "Dates that could be read day first or month first (choose with --dates, or dates= in Python)"
 PLACEHOLDER = "Text treated as missing values"
 INFINITE = "Infinite values treated as missing"
-RISING = "Left out, rising with the rows as their time does"
-ROW_NUMBERS = "Counts the rows; drop it if it is just a row number"
+RISING = "Left out because it increases with the rows, as their time does"
+ROW_NUMBERS = "Looks like a row number; drop it if it is one"
 
 
 @dataclass

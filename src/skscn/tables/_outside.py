@@ -82,14 +82,15 @@ class OutsideColumn:
             *([f"{self._of(self.below)} below the smallest training value {low}"] if self.below else []),
             *([f"{self._of(self.above)} above the largest training value {high}"] if self.above else []),
         ]
-        return f"{self._label}: {' and '.join(sides)}{self._how_far()}{'; is the unit the same?' if self.unit else '.'}"
+        unit = " Is the unit the same as in training?" if self.unit else ""
+        return f"{self._label}: {' and '.join(sides)}{self._how_far()}.{unit}"
 
     @property
     def _label(self) -> str:
         return shortened(self.name)
 
     def _of(self, rows: int) -> str:
-        return f"{rows:,} of {_count(self.rows)}"
+        return f"{rows:,} of {_count(self.rows)} {'is' if rows == 1 else 'are'}"
 
     def _how_far(self) -> str:
         ends = [
@@ -194,7 +195,7 @@ def outside_sentences(found: list[OutsideColumn]) -> list[str]:
     slight = [column for column in found if not column.notable]
     said = [str(column) for column in notable[:_MOST_SENTENCES]]
     if notable[_MOST_SENTENCES:]:
-        said.append(f"Outside the training range too: {listed(_named(notable[_MOST_SENTENCES:]))}.")
+        said.append(f"Also outside the training range: {listed(_named(notable[_MOST_SENTENCES:]))}.")
     if slight:
         said.append(f"Slightly outside the training range: {listed(_named(slight))}.")
     return said

@@ -112,7 +112,7 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
         return _learn_text(name, _texts(name, column), task)
     if types.is_boolean(type):
         target = Target(name, "number" if task == "regression" else "boolean")
-        return target, _reason(task, "holds true and false")
+        return target, _reason(task, "the target is boolean")
     if is_number(type):
         return _learn_number(name, column, task)
     raise ValueError(
@@ -121,7 +121,7 @@ def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
 
 
 def _reason(task: str, holds: str) -> str:
-    return holds if task == "auto" else "as asked"
+    return holds if task == "auto" else "as requested"
 
 
 def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
@@ -136,10 +136,11 @@ def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
             "numbers, classification can use text."
         )
     if are_numbers and task != "classification" and len(distinct) > _MOST_WHOLE_CLASSES:
-        return Target(name, "number", decimal, unit), _reason(task, "holds numbers" + (f" in {unit}" if unit else ""))
+        found = f"the target is numeric{f', in {unit}' if unit else ''}"
+        return Target(name, "number", decimal, unit), _reason(task, found)
     if task == "regression":
-        return Target(name, "number", decimal, unit), "as asked"
-    return Target(name, "text"), _reason(task, f"holds {len(distinct)} different text values")
+        return Target(name, "number", decimal, unit), "as requested"
+    return Target(name, "text"), _reason(task, f"the target has {len(distinct)} different text values")
 
 
 def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
@@ -158,8 +159,8 @@ def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
                 "classes; choose regression."
             )
         kind = "whole" if _fits(distinct) else "text"
-        return Target(name, kind), _reason(task, f"holds {len(distinct)} different whole numbers")
-    return Target(name, "number"), _reason(task, "holds numbers")
+        return Target(name, kind), _reason(task, f"the target has {len(distinct)} different whole numbers")
+    return Target(name, "number"), _reason(task, "the target is numeric")
 
 
 def _fits(whole) -> bool:
@@ -190,7 +191,7 @@ def _labels(name: str, texts) -> tuple[np.ndarray, np.ndarray]:
     longest = pc.max(pc.utf8_length(texts)).as_py() or 0
     if longest > _LONGEST_LABEL:
         raise ValueError(
-            f"The target {quoted(name)} holds a text of {longest:,} characters; classes may have at most "
+            f"The target {quoted(name)} contains text of {longest:,} characters; classes may have at most "
             f"{_LONGEST_LABEL:,}. Is a quote missing in the file?"
         )
     # NumPy takes such characters at the end of a text for padding.
