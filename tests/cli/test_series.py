@@ -229,6 +229,11 @@ def noise(size, n_rows=400, seed=9):
     return size * np.random.default_rng(seed).normal(size=n_rows)
 
 
+def test_what_is_not_tested_is_not_said_to_be(skscn, tmp_path):
+    _, notes = fit(skscn, write(tmp_path / "plant.csv", plant()), "--cv", "0")
+    assert "Rows are a series in order of when: early stopping" in notes
+
+
 def test_a_target_that_stays_the_same_has_no_r2(skscn, tmp_path):
     rows = [(*row[:3], row[3] if place < 100 else 1.5) for place, row in enumerate(plant())]
     facts, notes = fit(skscn, write(tmp_path / "still.csv", rows))

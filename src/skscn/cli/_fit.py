@@ -144,6 +144,11 @@ def _inputs(file: TableFile, request: Request) -> list[str]:
     return inputs
 
 
+def _series(table, inputs: list[str], settings: Settings, request: Request, tested: bool) -> Series:
+    dates = settings.encoder.get("dates", "auto")
+    return find_series(table, inputs, request.time, request.shuffle, dates=dates, tested=tested)
+
+
 # ---- in memory
 
 
@@ -152,7 +157,7 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     if len(table) < _FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
     target, reason = learn_target(request.target, table.column(request.target), request.task)
-    series = find_series(table, inputs, request.time, request.shuffle, settings.encoder.get("dates", "auto"))
+    series = _series(table, inputs, settings, request, tested=request.cv is None or request.cv > 1)
     rows = _complete(table, inputs, target, series, request, voice)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
     voice.notes(series.notes)
@@ -315,7 +320,7 @@ def _fit_from_disk(
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
     target, reason = learn_target(request.target, head.column(request.target), request.task)
-    series = find_series(head, inputs, request.time, request.shuffle, settings.encoder.get("dates", "auto"))
+    series = _series(head, inputs, settings, request, tested=False)
     _check_in_order(series, file)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(head.select(inputs))
     voice.notes(series.notes)

@@ -26,13 +26,16 @@ class Series:
     warnings: list[str] = field(default_factory=list)
 
 
-def find_series(table, inputs: list[str], time: str | None, shuffle: bool, dates: str = "auto") -> Series:
+def find_series(
+    table, inputs: list[str], time: str | None, shuffle: bool, *, dates: str = "auto", tested: bool = True
+) -> Series:
     """Find out whether rows are in order of time; of a column that was named, put them in order.
 
-    ``dates`` is how those are read that can be read day first or month first, as in TableEncoder.
+    ``dates`` is how those are read that can be read day first or month first, as in TableEncoder; ``tested`` whether
+    there will be tests to speak of.
     """
     if time is not None:
-        return _ordered(time, _moments(time, table.column(time), dates))
+        return _ordered(time, _moments(time, table.column(time), dates), tested)
     rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name), dates)) is not None}
     rising = {name: moments for name, moments in rising.items() if _is_clock(moments)}
     if not rising:
@@ -40,7 +43,7 @@ def find_series(table, inputs: list[str], time: str | None, shuffle: bool, dates
     name = max(rising, key=lambda name: len(np.unique(rising[name])))
     if shuffle:
         return Series(warnings=[f"Rows are shuffled for the tests although {name} increases with them: {_SHUFFLED}"])
-    return _ordered(name, rising[name])
+    return _ordered(name, rising[name], tested)
 
 
 def _dates(name: str, values, order: str) -> np.ndarray | None:
@@ -66,15 +69,15 @@ def _is_clock(moments: np.ndarray) -> bool:
     return enough and (rises(known) or rises(known[::-1]))
 
 
-def _ordered(name: str, moments: np.ndarray) -> Series:
+def _ordered(name: str, moments: np.ndarray, tested: bool) -> Series:
     """The series by these moments; a row without one stays where it is, behind the row before it."""
     backwards = not rises(moments) and rises(moments[::-1])
     places = np.arange(len(moments))[:: -1 if backwards else 1]
     order = places[np.argsort(_filled(moments[places]), kind="stable")]
     missing = int(np.count_nonzero(np.isnan(moments)))
+    tests = "the model is tested on later rows than those it was trained on, and " if tested else ""
     notes = [
-        f"The rows are a time series ordered by {name}: the model is tested on later rows than those it was trained "
-        "on, and early stopping and intervals use the last rows.",
+        f"The rows are a time series ordered by {name}: {tests}early stopping and intervals use the last rows.",
         "The time itself is not an input, but its cycles, such as the hour of the day, may be. If "
         f"{name} is an attribute like any other, use --shuffle.",
     ]
