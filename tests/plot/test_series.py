@@ -37,6 +37,16 @@ def test_many_rows_become_means_within_their_range(ax):
     assert band.max() == pytest.approx(shown.max() + 2.0)
 
 
+def test_a_few_values_far_from_all_others_do_not_set_the_scale(ax):
+    times, _ = series(1000)
+    y = np.sin(np.arange(1000) / 50.0)
+    assert SeriesDisplay.from_predictions(y, y, times=times, ax=ax).n_outside_ == 0
+    ax.clear()
+    y[[10, 500]] = -80.0, 300.0
+    assert SeriesDisplay.from_predictions(y, np.zeros(1000), times=times, ax=ax).n_outside_ == 2
+    assert ax.get_ylim() == pytest.approx((-1.1, 1.1), abs=0.01)
+
+
 def test_a_line_does_not_cross_a_gap(ax):
     times, y = series(100)
     times[60:] += np.timedelta64(30, "D")

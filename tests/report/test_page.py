@@ -325,6 +325,18 @@ def test_an_estimate_from_training_that_is_not_confirmed_is_remarked_upon(drifti
     assert "The model was not trained on these rows. The out-of-bag estimate" in drifting_page.text
 
 
+def test_an_estimate_from_later_rows_is_not_blamed_on_neighbours(drifting, drifting_page, report):
+    table, y, times = drifting
+    X, y = table[["flow"]].to_numpy(), np.where(np.arange(600) == 599, 100.0, y)
+    member = SCNRegressor(max_nodes=10)
+    model = SCNEnsembleRegressor(member, n_members=2, validation="last", random_state=0).fit(X[:400], y[:400])
+    text = report(model, X[400:], y[400:], times=times[400:], seen=0.0).text
+    assert "the process has changed since training" in text
+    assert "neighbouring training rows are alike" not in text
+    assert "neighbouring training rows are alike" in drifting_page.text
+    assert "1 true value far from all others is outside the plot" in text
+
+
 def test_inputs_outside_the_training_range_are_shown(drifting_page):
     assert "so the model extrapolates: level (" in drifting_page.text
     assert "level Is the unit the same?" in drifting_page.text

@@ -9,13 +9,17 @@ from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
 
 # A step between rows that is longer than _GAP times the median step is a gap, which no line crosses.
 _GAP = 10.0
+# True values are outside the picture where they are further from the range of all but 5 % of them than it is wide: six
+# standard deviations from the mean of a normal distribution.
+_CENTRAL = (0.025, 0.975)
 
 
 class SeriesDisplay:
     """True and predicted values over time, with the prediction intervals as a band.
 
     Rows are sorted by time. If there are too many to tell apart, each point of the lines is the mean over a period of
-    time, and the range of the true values in it is shaded.
+    time, and the range of the true values in it is shaded. A few true values that are far from all others do not set
+    the scale of the plot: they are outside it.
 
     Parameters
     ----------
@@ -35,6 +39,8 @@ class SeriesDisplay:
         The intervals.
     envelope_ : matplotlib artist or None
         From the smallest to the largest true value of each period, if there is more than one value in them.
+    n_outside_ : int
+        The number of true values outside the plot.
 
     Examples
     --------
@@ -101,7 +107,19 @@ class SeriesDisplay:
             times, stretches.means(self.y_pred), color=ORANGE, linewidth=1.1, label="predicted", **few
         )
         self._describe()
+        self._limit()
         return self
+
+    def _limit(self) -> None:
+        """Leave true values that are far from all others out of the picture."""
+        low, high = np.quantile(self.y_true, _CENTRAL)
+        outside = np.abs(self.y_true - (low + high) / 2) > 1.5 * (high - low)
+        self.n_outside_ = int(np.count_nonzero(outside)) if high > low else 0
+        if self.n_outside_:
+            shown = [self.y_true[~outside], self.y_pred, *(self.interval or ())]
+            lowest, highest = min(map(np.min, shown)), max(map(np.max, shown))
+            margin = 0.05 * (highest - lowest)
+            self.ax_.set_ylim(lowest - margin, highest + margin)
 
     def _describe(self) -> None:
         self.ax_.set(xlabel="time", ylabel="value")

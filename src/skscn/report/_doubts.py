@@ -72,10 +72,17 @@ def _not_confirmed(subject: Subject, measures: dict[str, list[Measure]]) -> Iter
         where = "on held-out rows" if name == "RMSE" else "(out of bag)"
         yield (
             f"The estimate from training is not confirmed: {name} was {written(then)} {where} in training, but is "
-            f"{written(now)} on these rows. Likely reasons: these rows are later than the training rows or come from "
-            "different conditions; or neighbouring training rows are similar, as in a time series, which makes "
-            "estimates from training too optimistic."
+            f"{written(now)} on these rows. {_reasons(subject)}"
         )
+
+
+def _reasons(subject: Subject) -> str:
+    if getattr(subject.estimator, "validation", "random") == "last":
+        return "The likely reason: the process has changed since training, or these rows come from other conditions."
+    return (
+        "Likely reasons: these rows are later than the training rows or come from other conditions; or neighbouring "
+        "training rows are alike, as in a time series, which makes estimates from training too good."
+    )
 
 
 def _now(measures: list[Measure], name: str) -> float:

@@ -247,6 +247,10 @@ def _describe_series(display: SeriesDisplay, *, coverage: float | None) -> str:
     text += " third of the rows." if len(display.times) >= 3 else " rows."
     if display.envelope_ is not None:
         text += " Lines are means over short stretches of time; grey shading is the range of the true values in them."
+    if display.n_outside_:
+        low, high = map(number, (display.y_true.min(), display.y_true.max()))
+        values, are = count(display.n_outside_, "true value"), "is" if display.n_outside_ == 1 else "are"
+        text += f" {values} far from all others {are} outside the plot; all true values range from {low} to {high}."
     if display.interval is None or coverage is None:
         return text
     lower, upper = display.interval
