@@ -62,7 +62,7 @@ def outcome(said: str, code: int, table: Path, model: Path) -> tuple[bool, str]:
         return "Interrupted: n" in said and "written" in said, said.strip().splitlines()[-1]
     predictions = load_model(model).predict(open_table(table).read())
     nodes = describe_model(model)["nodes"]
-    told = code == 0 or f"Interrupted: {model} holds" in said
+    told = code == 0 or f"Interrupted: {model} contains" in said
     return told and bool(np.isfinite(predictions).all()), f"{len(nodes)} network(s), {sum(nodes)} nodes"
 
 

@@ -103,7 +103,7 @@ def test_what_cannot_be_a_time_is_a_sentence(skscn, tmp_path):
     path = write(tmp_path / "plant.csv", plant(30))
     for options, code, sentence in (
         (["--time", "flow"], 1, "does not contain different dates"),
-        (["--time", "purity"], 1, "cannot be the time of the rows and something else"),
+        (["--time", "purity"], 1, "cannot be the time of the rows if it is the target"),
         (["--time", "then"], 1, "then"),
         (["--time", "when", "--shuffle"], 2, "cannot be combined with --time"),
     ):
