@@ -143,7 +143,7 @@ def test_lazy_predictions_are_those_of_the_model_as_it_was(here):
     expected, lazy = model.predict(X), model.predict(cut(X))
     model.fit(X, 100 + Y)
     np.testing.assert_allclose(lazy.compute(), expected, atol=1e-9)
-    with pytest.raises(ValueError, match="takes rows of 4 inputs"):
+    with pytest.raises(ValueError, match="the model expects 4 features"):
         model.predict(cut(X)[:, :2])
 
 
@@ -218,15 +218,15 @@ def missing():
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        (text, "Columns town hold other than numbers; encode them"),
+        (text, "Columns town are not numeric; encode them"),
         (missing, "column 2 holds NaN in some rows"),
         (lambda: (cut(X), Y), "y is ndarray; make it one with the same partitions"),
-        (lambda: (cut(X), cut(Y[:-1], (N - 1,))), "X has 5000 rows and y 4999"),
+        (lambda: (cut(X), cut(Y[:-1], (N - 1,))), "X has 5000 rows and y has 4999"),
         (lambda: (cut(X), "price"), "There is no column 'price' in X; a Dask array has none"),
         (lambda: (cut(X)[:0], cut(Y)[:0]), "There are no rows"),
         (lambda: (cut(X)[:, 0], cut(Y)), "X must have 2 dimensions"),
         (lambda: (doubled(), cut(Y)), "The columns of X must have different names"),
-        (lambda: (cut(X), cut(LABELS)), "The target holds values of type <U6, not numbers; use a classifier"),
+        (lambda: (cut(X), cut(LABELS)), "The target has values of type <U6, not numbers; use a classifier"),
     ],
     ids=["text", "missing", "mixed", "lengths", "name", "empty", "vector", "doubled", "labels"],
 )

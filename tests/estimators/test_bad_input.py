@@ -74,7 +74,7 @@ def test_one_row_is_learnt():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="at least two classes; y has only one: 1."):
+    with pytest.raises(ValueError, match="at least two classes; y has only one class: 1."):
         SCNClassifier().fit(X, np.ones(40, dtype=int))
 
 
@@ -200,8 +200,8 @@ def replaced(value):
         (list(replaced(7)), "different types, number, str; convert them to one type"),
         (replaced(True), "different types, bool, str"),
         (np.array([1, True] * 20, dtype=object), "different types, bool, number"),
-        (pd.Series(replaced(None), dtype="string"), "y holds None or NaN in 1 of 40 rows; leave out"),
-        (pd.Series([1, None] * 20, dtype="Int64"), "y holds None or NaN in 20 of 40 rows; leave out"),
+        (pd.Series(replaced(None), dtype="string"), "y has None or NaN in 1 of 40 rows; drop these rows"),
+        (pd.Series([1, None] * 20, dtype="Int64"), "y has None or NaN in 20 of 40 rows; drop these rows"),
         ([10**19, 10**19 + 1, -1, 0] * 10, "cannot tell apart, such as 10000000000000000001; make them strings"),
         ([10**30, 10**30 + 1] * 20, "cannot tell apart, such as 1000000000000000000000000000001; make them strings"),
         ([2**53 + 1, 2.0] * 20, "cannot tell apart, such as 9007199254740993; make them strings"),

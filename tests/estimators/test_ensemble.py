@@ -348,7 +348,7 @@ def test_a_class_of_weight_0_is_none():
 
 
 def test_one_class_is_refused():
-    with pytest.raises(ValueError, match="at least two classes; y has only one: 1"):
+    with pytest.raises(ValueError, match="at least two classes; y has only one class: 1"):
         classifier().fit(iris, np.ones(150, dtype=int))
 
 

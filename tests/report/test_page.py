@@ -332,8 +332,8 @@ def test_an_estimate_from_later_rows_is_not_blamed_on_neighbours(drifting, drift
     model = SCNEnsembleRegressor(member, n_members=2, validation="last", random_state=0).fit(X[:400], y[:400])
     text = report(model, X[400:], y[400:], times=times[400:], seen=0.0).text
     assert "the process has changed since training" in text
-    assert "neighbouring training rows are alike" not in text
-    assert "neighbouring training rows are alike" in drifting_page.text
+    assert "neighbouring training rows are similar" not in text
+    assert "neighbouring training rows are similar" in drifting_page.text
     assert "1 true value far from all others is outside the plot" in text
 
 

@@ -51,7 +51,7 @@ def test_numbers_written_as_text():
 
 def test_numbers_with_a_unit():
     target, reason = learn_target("y", pa.chunked_array([[f"{value / 4} °C" for value in MANY]]))
-    assert (target.task, reason) == ("regression", "holds numbers in °C")
+    assert (target.task, reason) == ("regression", "the target is numeric, in °C")
     y, _ = target.values(pa.chunked_array([["84.4 °C", None, "12"]]))
     assert y.tolist() == [84.4, 12.0]
     assert Target.from_json(target.to_json()) == target

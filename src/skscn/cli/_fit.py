@@ -47,7 +47,7 @@ _ENSEMBLES = {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleC
 
 @dataclass(frozen=True)
 class Request:
-    """What was asked for on the command line."""
+    """The arguments and options of the command line."""
 
     data: Path
     target: str

@@ -22,7 +22,7 @@ _WORDS = {"true": True, "false": False, "none": None}
 
 
 def parse_settings(texts: Iterable[str], known: Iterable[str]) -> dict[str, Any]:
-    """The values of "name=value" texts, by name; wrong usage for names that are not known."""
+    """The values of "name=value" arguments, by name; unknown names are wrong usage."""
     names = sorted(set(known) - set(_ELSEWHERE))
     settings = {}
     for text in texts:

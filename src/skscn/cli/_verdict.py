@@ -9,7 +9,7 @@ from skscn.cli._voice import short
 
 # Errors that differ by less than this share are about the same.
 _SAME = 0.01
-# How far a score may be from the tested one: its fall, or so many standard deviations between the parts of the test.
+# By how much a score may fall below that of the tests, also in standard deviations over the parts of the tests.
 _FALL = {"r2": 0.15, "accuracy": 0.05}
 _DEVIATIONS = 3.0
 # How much larger than the tested one an error may be.

@@ -66,7 +66,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     def _check_classes(self, classes: np.ndarray | None) -> None:
         assert classes is not None
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y has only one: {classes[0]}.")
+            raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
         if self._is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 

@@ -559,7 +559,7 @@ class SCNEnsembleClassifier(ClassifierMixin, _BaseEnsemble):
         # A class with only rows of weight 0 is ignored.
         classes = np.unique(y[sample_weight > 0])
         if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y has only one: {classes[0]}.")
+            raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
         _, numbers = np.unique(y, return_inverse=True)
         data = self._rows(X, y, numbers, sample_weight)
         indicators = data.y[:, np.newaxis] == classes

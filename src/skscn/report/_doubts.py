@@ -38,7 +38,7 @@ def _estimated(name: str, then: float) -> str:
 
 
 def _estimate(subject: Subject) -> tuple[str, float] | None:
-    """What training promised: the out-of-bag score, or the error on rows held out."""
+    """What training promised: the out-of-bag score, or the error on held-out rows."""
     score = getattr(subject.estimator, "oob_score_", np.nan)
     if np.isfinite(score):
         return "accuracy" if subject.classifies else "R²", float(score)
@@ -78,10 +78,13 @@ def _not_confirmed(subject: Subject, measures: dict[str, list[Measure]]) -> Iter
 
 def _reasons(subject: Subject) -> str:
     if getattr(subject.estimator, "validation", "random") == "last":
-        return "The likely reason: the process has changed since training, or these rows come from other conditions."
+        return (
+            "The likely reason: the process has changed since training, or these rows come from different conditions."
+        )
     return (
-        "Likely reasons: these rows are later than the training rows or come from other conditions; or neighbouring "
-        "training rows are alike, as in a time series, which makes estimates from training too good."
+        "Likely reasons: these rows are later than the training rows or come from different conditions; or "
+        "neighbouring training rows are similar, as in a time series, which makes estimates from training too "
+        "optimistic."
     )
 
 

@@ -229,8 +229,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         >>> import pyarrow as pa
         >>> from skscn.tables import TableEncoder
         >>> encoder = TableEncoder().fit(pa.table({"pressure bar": [1.8, 2.1, 2.3]}))
-        >>> print(*encoder.outside(pa.table({"pressure bar": [1900.0, 2050.0, 2.2]})))
-        pressure bar: 2 of 3 rows above the largest training value 2.3 (up to 2,050); is the unit the same?
+        >>> (found,) = encoder.outside(pa.table({"pressure bar": [1900.0, 2050.0, 2.2]}))
+        >>> found.above, found.largest, found.training, found.unit
+        (2, 2050.0, (1.8, 2.3), True)
         """
         table = as_table(X)
         looking = self.looking_outside()

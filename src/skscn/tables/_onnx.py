@@ -79,7 +79,7 @@ def _input(column: Column) -> Any:
 
 
 class _Table:
-    """Operators and constants in the making; each call gives the name of what an operator puts out."""
+    """Collects operators and constants; each call returns the name of the output of an operator."""
 
     def __init__(self) -> None:
         self.nodes: list[Any] = []

@@ -1,4 +1,4 @@
-"""What a text says: a number, a date, or that a value is missing."""
+"""Text read as numbers, dates or missing values."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _NUMBER = {
 _NUMBER_WITH_UNIT = (
     r"^[-+]?\d[\d.,' ]*(?:[eE][-+]?\d+)?\s*(?P<unit>[^\d\s.,'+\-:%$€£][^\s\d:]{0,9}(?:[ /^·*]*[^\s:]{1,9})?)$"
 )
-# Texts that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
+# Values that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
 _DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
 
 
@@ -52,13 +52,13 @@ def stripped(texts):
 
 
 def decimal_sign(texts) -> str:
-    """Which sign the numbers in these texts have before their fraction."""
+    """The decimal sign of the numbers in a text column."""
     pc = arrow("pyarrow.compute")
     return "," if pc.any(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py() else "."
 
 
 def numbers(texts, decimal: str, unit: str | None = None):
-    """The numbers that texts say, each perhaps with a unit after it; null where a text says none."""
+    """The numbers in a text column, each possibly followed by a unit; null where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     texts = without_unit(texts, unit)
     texts = pc.replace_substring(texts, "\u00a0", " ")
@@ -70,14 +70,14 @@ def numbers(texts, decimal: str, unit: str | None = None):
 
 
 def common_unit(texts) -> str | None:
-    """The unit that follows numbers in these texts, if there is one and no other: "°C" in "84.4 °C"."""
+    """The unit that follows the numbers in a text column, if there is exactly one: "°C" in "84.4 °C"."""
     pc = arrow("pyarrow.compute")
     found = pc.unique(pc.struct_field(pc.extract_regex(texts, _NUMBER_WITH_UNIT), "unit")).drop_null()
     return found[0].as_py() if len(found) == 1 else None
 
 
 def number_format(texts) -> tuple[str, str | None]:
-    """The decimal sign of the numbers in these texts, and the unit that follows them where they have one in common."""
+    """The decimal sign of the numbers in a text column, and their unit if they all have the same."""
     pc = arrow("pyarrow.compute")
     decimal = decimal_sign(texts)
     unit = common_unit(texts.filter(pc.is_null(numbers(texts, decimal))))
@@ -85,7 +85,7 @@ def number_format(texts) -> tuple[str, str | None]:
 
 
 def without_unit(texts, unit: str | None):
-    """Texts without the unit at their end."""
+    """The values without the unit at their end."""
     if unit is None:
         return texts
     literally = "".join(f"\\x{{{ord(character):x}}}" for character in unit)
@@ -93,7 +93,7 @@ def without_unit(texts, unit: str | None):
 
 
 def dates(texts, format: str | None):
-    """The moments that texts say, in a format or, for None, in ISO 8601; null where a text says none."""
+    """The dates in a text column, in a format or, for None, in ISO 8601; null where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     if format is not None:
         whole = pc.replace_substring_regex(texts, _FRACTION_OF_A_SECOND, r"\1")
@@ -107,27 +107,27 @@ def dates(texts, format: str | None):
 
 
 def clock_times(texts):
-    """The times of the day that texts say; ArrowInvalid where one says none."""
+    """The times of the day in a text column; ArrowInvalid where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     # Arrow reads moments, but no times of the day.
     return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us")).cast(pa.time64("us"))
 
 
-def date_formats(texts, order: str = "auto") -> list[str | None]:
-    """The formats in which all these texts are dates, the one to use first; None stands for ISO 8601.
+def date_formats(values, order: str = "auto") -> list[str | None]:
+    """The formats in which all values are dates, the one to use first; None stands for ISO 8601.
 
     Parameters
     ----------
-    texts : pyarrow array
+    values : pyarrow array of strings
     order : {"auto", "day-first", "month-first"}
         Which formats to prefer among those with a day and a month that may be exchanged.
     """
     # A few tell at once that most formats do not fit.
-    few = texts[:_FEW]
+    few = values[:_FEW]
     fitting: list[str | None] = [
         format
         for format in (None, *DATE_FORMATS)
-        if all(dates(some, format).null_count == some.null_count for some in (few, texts))
+        if all(dates(some, format).null_count == some.null_count for some in (few, values))
     ]
     return sorted(fitting, key=lambda format: format is not None and order != "auto" and date_order(format) != order)
 
