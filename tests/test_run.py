@@ -16,8 +16,8 @@ sys.exit(runpy.run_path({str(RUN)!r})["call"]([sys.executable, "-c", sys.argv[1]
 """
 COMMAND = """
 import sys
-print("ready", flush=True)
 try:
+    print("ready", flush=True)
     sys.stdin.readline()
 except KeyboardInterrupt:
     print("saving", flush=True)
