@@ -25,7 +25,7 @@ from skscn.tables import open_table
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAMS = {"skscn": [sys.executable, "-m", "skscn.cli"], "./run skscn": [sys.executable, str(ROOT / "run"), "skscn"]}
 KINDS = {
-    "ensemble": ["--estimator", "ensemble"],
+    "ensemble": ["--estimator", "ensemble", "--set", "n_members=60"],
     "network": ["--estimator", "network", "--set", "configuration=ladder", "--set", "max_candidates=20000"],
 }
 JOBS = {"one job": ["--jobs", "1"], "all jobs": ["--jobs", "-1"]}
