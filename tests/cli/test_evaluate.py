@@ -160,3 +160,12 @@ def test_what_counts_as_not_confirmed():
     assert unconfirmed({"r2": -0.3, "rmse": 1.2}, {**tested, "r2": {"mean": 0.85, "std": 0.5}}) is None
     for unknown in (None, {}, {"r2": 0.9}, [1]):
         assert unconfirmed({"r2": -0.3, "rmse": 5.0}, unknown) is None
+
+
+def test_probabilities_that_are_worse_than_frequencies_are_said():
+    baseline = {"accuracy": 0.6, "log_loss": 0.67}
+    better, sentence = compared({"accuracy": 0.7, "log_loss": 0.9}, baseline)
+    assert better
+    assert sentence.endswith("Its probabilities are worse than the class frequencies: the log loss is larger.")
+    assert "probabilities" not in compared({"accuracy": 0.7, "log_loss": 0.5}, baseline)[1]
+    assert "probabilities" not in compared({"rmse": 1.0}, {"rmse": 2.0})[1]

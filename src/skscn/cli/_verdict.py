@@ -31,7 +31,14 @@ def compared(scores: dict[str, float], baseline: dict[str, float]) -> tuple[bool
         return False, f"Worse than {always}: {more}."
     if ratio >= 1.0 - _SAME:
         return False, f"No better than {always}."
-    return True, f"Better than {always}: {less}."
+    return True, f"Better than {always}: {less}.{_overconfident(scores, baseline)}"
+
+
+def _overconfident(scores: dict[str, float], baseline: dict[str, float]) -> str:
+    """A further sentence if the classes are right more often, but the probabilities are not."""
+    if not scores.get("log_loss", 0.0) > (1.0 + _SAME) * baseline.get("log_loss", 0.0):
+        return ""
+    return " Its probabilities are worse than the class frequencies: the log loss is larger."
 
 
 def _percent(share: float) -> str:
