@@ -56,3 +56,12 @@ def test_imports_point_down(path):
             assert imported == module or level(imported) < level(module) or level(module) == len(LAYERS), name
         if at_import and module not in ("cli", "experiments"):
             assert name.split(".")[0] not in OPTIONAL, f"{name} is optional and is imported where it is used"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_private_modules_are_imported_within_their_package_only(path):
+    package = path.relative_to(SOURCE).parts[0]
+    for name, _ in imports(path):
+        parts = name.split(".")
+        if parts[0] == "skscn" and package not in parts[1:2]:
+            assert not any(part.startswith("_") and part != "__version__" for part in parts[1:]), name

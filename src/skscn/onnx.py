@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted
 from skscn import __version__, estimators
 from skscn.activations import ACTIVATIONS
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
-from skscn.estimators._base import GrowingNetwork
-from skscn.estimators._calibration import Calibration
+from skscn.estimators.calibration import Calibration
+from skscn.estimators.growing import GrowingNetwork
 from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.network import Network
@@ -311,7 +311,7 @@ def _class_outputs(graph: _Graph, x: str, model: SCNClassifier) -> str:
 
 
 def _probabilities(graph: _Graph, outputs: str, model: SCNClassifier) -> str:
-    """Probabilities, computed as in :class:`~skscn.estimators._calibration.Calibration`."""
+    """Probabilities, computed as in :class:`~skscn.estimators.calibration.Calibration`."""
     calibration, count = model.calibration_, len(model.classes_)
     powers = graph("Mul", _log_floored(graph, outputs, calibration), graph.constant(calibration.exponent))
     own = graph("Mul", graph("Softmax", powers, axis=1), graph.constant(1.0 - calibration.equal_share))

@@ -162,7 +162,7 @@ def test_a_sample_is_as_good_as_all_rows(monkeypatch):
 
 
 def test_many_rows_are_not_copied_and_not_linked(monkeypatch):
-    monkeypatch.setattr("skscn.estimators._base.MANY_ROWS", 200)
+    monkeypatch.setattr("skscn.estimators.growing.MANY_ROWS", 200)
     monkeypatch.setattr("skscn.estimators._scn.MANY_ROWS", 200)
     y = np.sin(6 * X[:, 0])
     model = SCNRegressor(max_nodes=5, random_state=0).fit(X, y)

@@ -25,9 +25,9 @@ from skscn.layers import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import _cluster
 from skscn.rows._cluster import paused_workers, wait_for
-from skscn.rows._parts import Part
 from skscn.rows.dask import Request, Settings, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
+from skscn.rows.parts import Part
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # One cluster for all of them.

@@ -9,7 +9,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
 from skscn.plot import ImportanceDisplay
-from skscn.plot._importance import permutation_importance
+from skscn.plot.importance import permutation_importance
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ import pytest
 from matplotlib.colors import to_rgb
 
 from skscn.plot import PredictionErrorDisplay
-from skscn.plot._style import ORANGE
+from skscn.plot.style import ORANGE
 
 
 def test_it_is_scikit_learns_display(diabetes, network, ax):

@@ -14,8 +14,8 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from skscn.tables import TableEncoder
-from skscn.tables._columns import KINDS
-from skscn.tables._text import DATE_FORMATS
+from skscn.tables.columns import KINDS
+from skscn.tables.text import DATE_FORMATS
 
 DAYS = [dt.date(2019, 1, 1) + dt.timedelta(days=100 * i) for i in range(8)]
 

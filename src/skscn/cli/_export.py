@@ -11,7 +11,7 @@ from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
 from skscn.onnx import to_onnx
 from skscn.tables import TableEncoder
-from skscn.tables._columns import Category
+from skscn.tables.columns import Category
 from skscn.words import listed
 
 

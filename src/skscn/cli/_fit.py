@@ -29,7 +29,7 @@ from skscn.persistence import save_model
 from skscn.rows import Chunks
 from skscn.rows.sources import default_memory_limit
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
-from skscn.tables._columns import Number, describe_type, is_number
+from skscn.tables.columns import Number, describe_type, is_number
 from skscn.words import listed, quoted, shortened
 
 # Tables of up to this many numbers get an ensemble, and are tested on all parts of a cross-validation, unless the user

@@ -14,8 +14,8 @@ from sklearn.pipeline import Pipeline
 
 from skscn.persistence import ModelFileError, describe_model, load_model
 from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
-from skscn.tables._columns import Number
-from skscn.tables._outside import Outside
+from skscn.tables.columns import Number
+from skscn.tables.outside import Outside
 from skscn.words import listed, nearest, quoted
 
 STANDARD_INPUT = "standard input"

@@ -17,8 +17,8 @@ from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, count, write_bytes
 from skscn.files import replacing
 from skscn.tables import outside_sentences
-from skscn.tables._columns import is_text
-from skscn.tables._text import arrow
+from skscn.tables.columns import is_text
+from skscn.tables.text import arrow
 from skscn.words import quoted
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.datasets import fetch_openml, get_data_home
 from sklearn.utils import Bunch
 
-from skscn.datasets._keel import DataFileError, read_keel
+from skscn.datasets.keel import DataFileError, read_keel
 from skscn.files import replacing_text
 
 

@@ -2,7 +2,7 @@
 
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._ensemble import SCNEnsembleClassifier, SCNEnsembleRegressor
-from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 
 __all__ = [
     "IRVFLRegressor",

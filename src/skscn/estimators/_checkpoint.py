@@ -20,8 +20,8 @@ import numpy as np
 from skscn.activations import Activation
 from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.configuration import Configuration
-from skscn.estimators._data import TrainingData
-from skscn.estimators._training import Training, history_columns, history_of
+from skscn.estimators.data import TrainingData
+from skscn.estimators.training import Training, history_columns, history_of
 from skscn.files import check_writable
 from skscn.locks import locked
 

@@ -3,13 +3,13 @@
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 
-from skscn.estimators._calibration import ENOUGH_ROWS, calibrate
-from skscn.estimators._data import labels_of
 from skscn.estimators._docs import document
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._scn import BaseSCN
-from skscn.estimators._training import Training
+from skscn.estimators.calibration import ENOUGH_ROWS, calibrate
+from skscn.estimators.data import labels_of
+from skscn.estimators.training import Training
 
 
 @document(

@@ -8,8 +8,8 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.estimators._base import MANY_ROWS
-from skscn.estimators._data import (
+from skscn.estimators._labels import check_labels
+from skscn.estimators.data import (
     ArrayData,
     TrainingData,
     WeightCount,
@@ -19,11 +19,11 @@ from skscn.estimators._data import (
     labels_of,
     largest_weight,
 )
-from skscn.estimators._labels import check_labels
+from skscn.estimators.growing import MANY_ROWS
 from skscn.layers import Layer
-from skscn.rows._collections import Collections
-from skscn.rows._parts import Part, Parts
+from skscn.rows.collections import Collections
 from skscn.rows.dask import DaskRows
+from skscn.rows.parts import Part, Parts
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators._data import LARGEST_MEAN_COUNT, finalised
+from skscn.estimators.data import LARGEST_MEAN_COUNT, finalised
 
 
 @dataclass(frozen=True)

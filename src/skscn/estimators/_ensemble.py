@@ -29,19 +29,19 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from skscn.estimators._calibration import averaged
 from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators._early_stopping import HELD_OUT
 from skscn.estimators._inputs import naming_encoder
-from skscn.estimators._intervals import Conformal, choose_scale, learn_size
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
-from skscn.estimators._out_of_bag import OutOfBag, nonnegative_weights, positive
-from skscn.estimators._regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.estimators.calibration import averaged
+from skscn.estimators.intervals import Conformal, choose_scale, learn_size
+from skscn.estimators.out_of_bag import OutOfBag, nonnegative_weights, positive
+from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.progress import Listener, current_listener, listening
 from skscn.rows import Chunks, is_dask
-from skscn.rows._masked import refuse_masked
+from skscn.rows.masked import refuse_masked
 
 _DTYPES = (np.float64, np.float32)
 _GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows import is_dask
-from skscn.rows._collections import mapped
+from skscn.rows.collections import mapped
 
 
 def lazily(method: Callable) -> Callable:

@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
-from skscn.estimators._base import MANY_ROWS, GrowingNetwork
 from skscn.estimators._early_stopping import CRITERIA
+from skscn.estimators.growing import MANY_ROWS, GrowingNetwork
 from skscn.layers import IDENTITY, Nodes
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.scaling import SCALINGS

@@ -9,13 +9,13 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skscn.estimators import IRVFLRegressor, SCNRegressor
-from skscn.estimators._regressor import NetworkRegressor
+from skscn.estimators.regressor import NetworkRegressor
 from skscn.experiments.paper import METHODS
 from skscn.experiments.tables import NODES, Results, curve_unit
 from skscn.experiments.trials import SCOPES, Trial, Unit
 from skscn.files import replacing
 from skscn.plot import FitDisplay
-from skscn.plot._style import logarithmic_axis
+from skscn.plot.style import logarithmic_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -13,7 +13,7 @@ from skscn.activations import ACTIVATIONS
 from skscn.experiments.tables import Results
 from skscn.experiments.trials import ALL_SCOPES, Unit
 from skscn.files import replacing_text
-from skscn.plot._style import logarithmic_axis
+from skscn.plot.style import logarithmic_axis
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

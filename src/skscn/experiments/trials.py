@@ -15,7 +15,7 @@ from sklearn.model_selection import train_test_split
 
 from skscn.datasets import load_compactiv, load_concrete, load_stock, make_db1
 from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.estimators._regressor import NetworkRegressor
+from skscn.estimators.regressor import NetworkRegressor
 from skscn.experiments.paper import TOLERANCE
 
 ALL_SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)

@@ -24,10 +24,10 @@ from skscn.estimators import (
     SCNEnsembleRegressor,
     SCNRegressor,
 )
-from skscn.estimators._base import GrowingNetwork
-from skscn.estimators._calibration import Calibration
-from skscn.estimators._intervals import Conformal, LocalScale
-from skscn.estimators._training import HISTORY, history_columns, history_of
+from skscn.estimators.calibration import Calibration
+from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.intervals import Conformal, LocalScale
+from skscn.estimators.training import HISTORY, history_columns, history_of
 from skscn.network import LinearColumns, Network
 from skscn.persistence._fields import (
     Activations,

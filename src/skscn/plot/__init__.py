@@ -2,11 +2,11 @@
 
 from skscn.plot._convergence import ConvergenceDisplay
 from skscn.plot._fit import FitDisplay
-from skscn.plot._importance import ImportanceDisplay
 from skscn.plot._prediction_error import PredictionErrorDisplay
 from skscn.plot._residuals import ResidualDisplay
 from skscn.plot._scopes import ScopeDisplay
 from skscn.plot._series import SeriesDisplay
+from skscn.plot.importance import ImportanceDisplay
 
 __all__ = [
     "ConvergenceDisplay",

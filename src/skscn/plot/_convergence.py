@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skscn.plot._networks import grown_networks
-from skscn.plot._style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
+from skscn.plot.networks import grown_networks
+from skscn.plot.style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
 
 
 class ConvergenceDisplay:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.network import Network
-from skscn.plot._networks import grown_networks
-from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+from skscn.plot.networks import grown_networks
+from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
 
 class FitDisplay:

@@ -7,7 +7,7 @@ from sklearn.metrics import PredictionErrorDisplay as _PredictionErrorDisplay
 from sklearn.utils import check_random_state
 
 from skscn.extras import optional
-from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
 # More intervals than _MOST_INTERVALS hide each other: a band is drawn instead, with a point for each _ROWS_PER_POINT.
 _MOST_INTERVALS = 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.stats import norm
 
-from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
 _SHARES = (0.05, 0.5, 0.95)
 

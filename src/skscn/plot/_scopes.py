@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skscn.plot._networks import grown_networks
-from skscn.plot._style import axes_for, logarithmic, opacities, scope_colours
+from skscn.plot.networks import grown_networks
+from skscn.plot.style import axes_for, logarithmic, opacities, scope_colours
 
 
 class ScopeDisplay:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.extras import optional
-from skscn.plot._style import BLUE, GREY, ORANGE, axes_for
+from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
 # A step between rows that is longer than _GAP times the median step is a gap, which no line crosses.
 _GAP = 10.0

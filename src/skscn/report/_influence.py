@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.plot._importance import permutation_importance
+from skscn.plot.importance import permutation_importance
 from skscn.report._subject import SEED, Subject
-from skscn.tables._columns import RowTime, waves
-from skscn.tables._text import arrow
+from skscn.tables.columns import RowTime, waves
+from skscn.tables.text import arrow
 
 _REPEATS = 5
 # Shuffles in all; with very many inputs each is shuffled once.

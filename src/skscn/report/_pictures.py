@@ -15,7 +15,7 @@ from sklearn.calibration import CalibrationDisplay
 
 from skscn.extras import optional
 from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay, SeriesDisplay
-from skscn.plot._style import BLUE, GREEN, GREY, ORANGE, PURPLE
+from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
 from skscn.report._words import alike, count, listed, number, percent

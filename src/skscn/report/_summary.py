@@ -12,7 +12,7 @@ from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
 from skscn.report._words import alike, count, listed, number, percent
-from skscn.tables._columns import RowTime
+from skscn.tables.columns import RowTime
 
 _COLUMNS_SHOWN = 50
 # Errors that differ by less than this share are about the same.

@@ -25,12 +25,12 @@ from threadpoolctl import threadpool_limits
 
 from skscn.layers import Layer, Nodes
 from skscn.rows._base import Sample
-from skscn.rows._parts import Part, Parts, at_home, computed, in_order, reduced, task
 from skscn.rows._shard import Shard
 from skscn.rows._stretched import StretchedRows
 from skscn.rows._stretches import Subtrees, added, stretch_length
 from skscn.rows.memory import memory_storage
 from skscn.rows.operations import Gather, Operation, ScoreSample, Selection
+from skscn.rows.parts import Part, Parts, at_home, computed, in_order, reduced, task
 from skscn.scaling import InputScaling, Scaling
 from skscn.supervision import SampledSums
 

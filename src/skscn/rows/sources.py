@@ -19,7 +19,7 @@ import numpy as np
 from scipy import sparse
 
 from skscn.extras import optional
-from skscn.rows._masked import refuse_masked
+from skscn.rows.masked import refuse_masked
 from skscn.words import listed, not_found, refuse_twins
 
 _SMALLEST_MEMORY_LIMIT = 256 * 2**20

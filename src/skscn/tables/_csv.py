@@ -13,7 +13,7 @@ from typing import IO, Any, cast
 from skscn.datasets import DataFileError
 from skscn.tables._dialect import Row, find_dialect, open_quote, scan
 from skscn.tables._table_file import Readable, TableFile
-from skscn.tables._text import MISSING, arrow
+from skscn.tables.text import MISSING, arrow
 from skscn.words import quoted
 
 # Bytes of a file that are looked at to find out how it is written: more where lines are long.

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from skscn.datasets import DataFileError
-from skscn.datasets._keel import read_keel_header
-from skscn.tables._text import MISSING, arrow
+from skscn.datasets.keel import read_keel_header
+from skscn.tables.text import MISSING, arrow
 from skscn.words import listed
 
 _SAMPLE_ROWS = 200

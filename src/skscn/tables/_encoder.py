@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.rows.sources import ROW_LABELS
-from skscn.tables._columns import Column, Measured, RowTime, column_from_json
-from skscn.tables._learning import Learnt, learn, learn_time, relearn, without_trend
-from skscn.tables._outside import Outside, OutsideColumn
-from skscn.tables._text import DATE_ORDERS, arrow
+from skscn.tables.columns import Column, Measured, RowTime, column_from_json
+from skscn.tables.learning import Learnt, learn, learn_time, relearn, without_trend
+from skscn.tables.outside import Outside, OutsideColumn
+from skscn.tables.text import DATE_ORDERS, arrow
 from skscn.words import listed, quoted, refuse_twins, shortened
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}

@@ -15,7 +15,7 @@ from skscn.datasets import DataFileError
 from skscn.rows.sources import ROW_LABELS, read_parquet
 from skscn.tables._csv import TextFile
 from skscn.tables._table_file import Readable, TableFile
-from skscn.tables._text import arrow
+from skscn.tables.text import arrow
 from skscn.words import listed
 
 _TEXT_FILES = (".csv", ".tsv", ".txt", ".dat", ".data")

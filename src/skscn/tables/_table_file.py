@@ -12,7 +12,7 @@ from typing import Any
 
 from skscn.datasets import DataFileError
 from skscn.tables._dialect import Row
-from skscn.tables._text import arrow
+from skscn.tables.text import arrow
 from skscn.words import not_found, quoted, refuse_twins
 
 # What a value of a type of Arrow is, in words.

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from skscn.estimators._out_of_bag import positive
-from skscn.estimators._regressor import SCNRegressor
+from skscn.estimators.out_of_bag import positive
+from skscn.estimators.regressor import SCNRegressor
 
 # Terms of the local scale in addition to the learnt size: shares of the spread, and constants in units of the mean
 # residual. The last constant makes the width of the interval practically constant.

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array, check_random_state
 
-from skscn.plot._style import BLUE, GREY, axes_for
+from skscn.plot.style import BLUE, GREY, axes_for
 
 
 class ImportanceDisplay:

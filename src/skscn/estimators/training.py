@@ -9,8 +9,8 @@ from itertools import pairwise
 import numpy as np
 
 from skscn.configuration import Configuration
-from skscn.estimators._data import TrainingData
 from skscn.estimators._early_stopping import Watch
+from skscn.estimators.data import TrainingData
 from skscn.growth import Step, grow
 from skscn.layers import Dense, Nodes
 from skscn.network import LinearColumns, Network

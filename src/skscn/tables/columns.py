@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.tables._text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.tables.text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
 from skscn.words import quoted
 
 _DAY = 86400e6

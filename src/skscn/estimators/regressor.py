@@ -6,10 +6,10 @@ from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from skscn.configuration import Configuration, Free, Quickprop
-from skscn.estimators._base import GrowingNetwork
 from skscn.estimators._docs import document
 from skscn.estimators._lazily import lazily
 from skscn.estimators._scn import BaseSCN
+from skscn.estimators.growing import GrowingNetwork
 from skscn.output_weights import Constructive, LeastSquares, OutputWeights
 
 

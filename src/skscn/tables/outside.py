@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.tables._columns import Category, Column, Measured
+from skscn.tables.columns import Category, Column, Measured
 from skscn.words import listed, quoted, shortened
 
 # A column has a sentence of its own from this share of the rows on, or from this distance, in widths of its range.

@@ -20,7 +20,6 @@ from skscn.activations import ACTIVATIONS, Activation, check_activation, resolve
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
-from skscn.estimators._data import ArrayData, TrainingData
 from skscn.estimators._early_stopping import (
     CRITERIA,
     HELD_OUT,
@@ -32,14 +31,15 @@ from skscn.estimators._early_stopping import (
 )
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
-from skscn.estimators._training import Parts, Training
+from skscn.estimators.data import ArrayData, TrainingData
+from skscn.estimators.training import Parts, Training
 from skscn.growth import Step
 from skscn.layers import IDENTITY, Dense, Nodes
 from skscn.output_weights import OutputWeights
 from skscn.progress import Progress, current_listener
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
-from skscn.rows._collections import Collections, read_collections
-from skscn.rows._masked import refuse_masked
+from skscn.rows.collections import Collections, read_collections
+from skscn.rows.masked import refuse_masked
 from skscn.scaling import SCALINGS
 
 # Fewer rows are not split for early stopping unless the user asks for it.

@@ -10,7 +10,7 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
-from skscn.rows._parts import Parts, is_dask, task
+from skscn.rows.parts import Parts, is_dask, task
 from skscn.rows.sources import as_block
 
 

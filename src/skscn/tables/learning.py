@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from skscn.tables._columns import (
+from skscn.tables.columns import (
     CYCLES,
     Category,
     Clock,
@@ -19,7 +19,7 @@ from skscn.tables._columns import (
     is_number,
     is_text,
 )
-from skscn.tables._text import (
+from skscn.tables.text import (
     arrow,
     date_formats,
     date_order,
