@@ -218,8 +218,8 @@ def sniffed(path: Path) -> dict:
 
 def helped(path: Path) -> dict:
     """As DuckDB reads with what scikit-scn knows about encodings, missing values, long lines and decimal commas."""
-    from skscn.tables._dialect import decoded
-    from skscn.tables.text import MISSING
+    from skscn.readers.encodings import decoded
+    from skscn.readers.missing import MISSING
 
     with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
         encoding = decoded(file.read(2**18))[0]

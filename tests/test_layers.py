@@ -13,6 +13,7 @@ SOURCE = Path(skscn.__file__).parent
 LAYERS = [
     {"extras", "files", "locks", "words"},
     {"archive", "datasets"},
+    {"readers"},
     {"activations", "scaling"},
     {"layers", "supervision"},
     {"kernels"},

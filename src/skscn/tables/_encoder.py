@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.rows.sources import ROW_LABELS
+from skscn.readers.arrow import arrow
+from skscn.readers.table_file import ROW_LABELS
 from skscn.tables.columns import Column, Measured, RowTime, column_from_json
 from skscn.tables.learning import Learnt, learn, learn_time, relearn, without_trend
 from skscn.tables.outside import Outside, OutsideColumn
-from skscn.tables.text import DATE_ORDERS, arrow
+from skscn.tables.text import DATE_ORDERS
 from skscn.words import listed, quoted, refuse_twins, shortened
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}

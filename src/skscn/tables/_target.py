@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from skscn.readers.arrow import arrow
 from skscn.tables.columns import Flag, Number, column_from_json, describe_type, is_number, is_text
-from skscn.tables.text import arrow, decimal_sign, number_format, numbers, stripped
+from skscn.tables.text import decimal_sign, number_format, numbers, stripped
 from skscn.words import quoted
 
 # At most this many different whole numbers are classes, if there are this many rows for each of them.

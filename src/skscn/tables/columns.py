@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.tables.text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.readers.arrow import arrow
+from skscn.tables.text import DATE_FORMATS, clock_times, dates, numbers, stripped
 from skscn.words import quoted
 
 _DAY = 86400e6

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from skscn.readers.arrow import arrow
 from skscn.tables.columns import (
     CYCLES,
     Category,
@@ -20,7 +21,6 @@ from skscn.tables.columns import (
     is_text,
 )
 from skscn.tables.text import (
-    arrow,
     date_formats,
     date_order,
     dates,

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from skscn.readers.arrow import arrow
+from skscn.readers.missing import MISSING
 
-from skscn.extras import optional
-
-# What stands for a missing value, in files and in columns.
-MISSING = (
-    *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "<null>", "NULL", "Null", "null"),
-    *("NaN", "nan", "-nan", "-NaN", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
 # How dates are written, apart from ISO 8601. Of two that fit every value, the first is used: a year of two digits would
 # also be one of the first century.
 DATE_FORMATS = tuple(
@@ -37,11 +31,6 @@ _NUMBER_WITH_UNIT = (
 )
 # Values that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
 _DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
-
-
-def arrow(module: str = "pyarrow") -> Any:
-    """pyarrow, or one of its modules."""
-    return optional(module, "Working on tables")
 
 
 def stripped(texts):

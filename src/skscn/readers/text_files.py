@@ -1,20 +1,27 @@
-"""Text files of tables: CSV in its many dialects, and KEEL's format."""
+"""Text files of tables: CSV in its many dialects, and KEEL's format, read as a whole or block by block."""
 
 from __future__ import annotations
 
 import gzip
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, TYPE_CHECKING, Any, cast
 
 from skscn.datasets import DataFileError
-from skscn.tables._dialect import Row, find_dialect, open_quote, scan
-from skscn.tables._table_file import Readable, TableFile
-from skscn.tables.text import MISSING, arrow
+from skscn.readers.arrow import arrow
+from skscn.readers.dialect import find_dialect, open_quote
+from skscn.readers.errors import Readable
+from skscn.readers.missing import MISSING
+from skscn.readers.table_file import TableFile
+from skscn.readers.text_rows import Row, scan
 from skscn.words import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # Bytes of a file that are looked at to find out how it is written: more where lines are long.
 _SAMPLE, _LARGEST_SAMPLE = 2**18, 2**26
@@ -42,11 +49,7 @@ class TextFile(TableFile):
         self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _BLOCKS[1])]
         super().__init__(path, self._dialect.names, place)
         self.notes += [f"{self.label} {note}." for note in self._dialect.notes]
-        quotes = self._count_quotes()
-        # Within quotes a line may end, which makes reading slower.
-        self._multiline = quotes > 0
-        if quotes % 2:
-            self._refuse_open_quote()
+        self._quotes_match = False
 
     def _sample(self, path: Path) -> bytes:
         """The first bytes, with at least two rows under the names."""
@@ -72,21 +75,42 @@ class TextFile(TableFile):
         skipped = self._dialect.skip_lines
         return scan(islice(self._lines(), skipped, None), self._dialect.delimiter, first=skipped + 1)
 
+    @contextmanager
+    def _stream(self) -> Iterator[pa.NativeFile]:
+        """The file for Arrow, which would read on to its end where a quote is never closed: that is refused."""
+        pa = arrow()
+        file = _QuoteCounter(pa.input_stream(str(self.path), compression="gzip" if self._compressed else None))
+        try:
+            yield pa.PythonFile(file, mode="r")
+        except pa.ArrowInvalid:
+            self._refuse_open_quote(self._count_quotes())
+            raise
+        finally:
+            file.close()
+        if file.ended:
+            self._refuse_open_quote(file.quotes)
+
     def _count_quotes(self) -> int:
-        with Readable(self.place, []), self._bytes(self.path) as file:
+        with self._bytes(self.path) as file:
             return sum(block.count(b'"') for block in iter(partial(file.read, _BLOCKS[0]), b""))
 
-    def _refuse_open_quote(self) -> None:
-        """Raise DataFileError where the file ends within quotes: Arrow would take all that follows for one value."""
+    def _refuse_open_quote(self, quotes: int) -> None:
+        """Raise DataFileError where a file with this number of quotes ends within some."""
+        if quotes % 2 == 0 or self._quotes_match:
+            return
         for row in self._rows():
             if not row.closed:
                 raise DataFileError(open_quote(self.place, row.line))
+        self._quotes_match = True
 
     @property
     def size(self) -> int:
         return self.path.stat().st_size * (_COMPRESSION if self._compressed else 1)
 
-    def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()):
+    def schema(self) -> pa.Schema:
+        return self._first_block(self.names, self._dialect.types, self._blocks).schema
+
+    def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()) -> pa.Table:
         table = self._read(columns, self._dialect.types)
         binary = [item.name for item in table.schema if arrow().types.is_binary(item.type)]
         if binary:
@@ -95,29 +119,46 @@ class TextFile(TableFile):
             )
         return _with_exact(table, exact, lambda name: self._read([name], {name: arrow().string()}))
 
-    def _read(self, columns: list[str] | None, types: dict):
-        read = arrow("pyarrow.csv").read_csv
-        with self._readable():
-            return self._in_blocks(lambda block: read(self._stream(), **self._options(columns, types, block)))
+    def _read(self, columns: list[str] | None, types: Mapping[str, pa.DataType]) -> pa.Table:
+        def read(block: int) -> pa.Table:
+            with self._stream() as file:
+                return arrow("pyarrow.csv").read_csv(file, **self._options(columns, types, block))
 
-    def _in_blocks(self, read: Callable[[int], Any]) -> Any:
+        return self._in_blocks(self._blocks, read)
+
+    def head(self, columns: list[str], exact: Sequence[str] = ()) -> pa.Table:
+        blocks = [block for block in self._blocks if block >= _HEAD]
+        table = self._first_block(columns, self._dialect.types, blocks)
+        return _with_exact(table, exact, lambda name: self._first_block([name], {name: arrow().string()}, blocks))
+
+    def _first_block(self, columns: list[str], types: Mapping[str, pa.DataType], blocks: list[int]) -> pa.Table:
+        def read(block: int) -> pa.Table:
+            options = self._options(columns, types, block)
+            with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
+                return arrow().Table.from_batches([reader.read_next_batch()])
+
+        return self._in_blocks(blocks, read)
+
+    def _in_blocks(self, blocks: list[int], read: Callable[[int], pa.Table]) -> pa.Table:
         """Read with blocks of some bytes; with larger ones where a row does not fit."""
-        for block in self._blocks[:-1]:
-            try:
-                return read(block)
-            except arrow().ArrowInvalid as error:
-                if not _is_too_long(error):
-                    raise
-        return read(self._blocks[-1])
+        *smaller, largest = blocks
+        with self._readable():
+            for block in smaller:
+                try:
+                    return read(block)
+                except arrow().ArrowInvalid as error:
+                    if not _is_too_long(error):
+                        raise
+            return read(largest)
 
-    def batches(self, types: Mapping[str, Any]) -> Iterator:
+    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
         done = 0
         with self._readable():
             for block in self._blocks:
                 try:
                     for table in self._batches(types, block, skip=done):
                         done += len(table)
-                        yield table
+                        yield from _parts(table, max_rows)
                     return
                 except arrow().ArrowInvalid as error:
                     if _is_too_long(error) and block < self._blocks[-1]:
@@ -127,46 +168,71 @@ class TextFile(TableFile):
                         pass
                     raise
 
-    def _batches(self, types: Mapping[str, Any], block: int, use_threads: bool = True, skip: int = 0) -> Iterator:
-        options = self._options(list(types), dict(types), block)
+    def _batches(
+        self, types: Mapping[str, pa.DataType | None], block: int, use_threads: bool = True, skip: int = 0
+    ) -> Iterator[pa.Table]:
+        options = self._options(list(types), types, block)
         options["read_options"].use_threads = use_threads
-        with arrow("pyarrow.csv").open_csv(self._stream(), **options) as reader:
+        with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
             for batch in reader:
                 table = arrow().Table.from_batches([batch]).slice(skip)
                 skip = max(0, skip - len(batch))
                 if len(table) or not len(batch):
                     yield table
 
-    def head(self, columns: list[str], exact: Sequence[str] = ()):
-        table = self._head(columns, self._dialect.types)
-        return _with_exact(table, exact, lambda name: self._head([name], {name: arrow().string()}))
-
-    def _head(self, columns: list[str], types: dict):
-        options = self._options(columns, types, _HEAD)
-        with self._readable(), arrow("pyarrow.csv").open_csv(self._stream(), **options) as reader:
-            return arrow().Table.from_batches([reader.read_next_batch()])
-
-    def _stream(self):
-        return arrow().input_stream(str(self.path), compression="gzip" if self._compressed else None)
-
-    def _options(self, columns: list[str] | None, types: dict, block: int) -> dict:
+    def _options(
+        self, columns: list[str] | None, types: Mapping[str, pa.DataType | None], block: int
+    ) -> dict[str, Any]:
         module, dialect = arrow("pyarrow.csv"), self._dialect
         return {
             "read_options": module.ReadOptions(
                 column_names=dialect.names, skip_rows=dialect.skip_lines, encoding=dialect.encoding, block_size=block
             ),
-            "parse_options": module.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=self._multiline),
+            "parse_options": module.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
             "convert_options": module.ConvertOptions(
                 null_values=list(MISSING),
                 strings_can_be_null=True,
                 decimal_point=dialect.decimal,
                 include_columns=columns,
-                column_types=types,
+                column_types=dict(types),
             ),
         }
 
     def _readable(self) -> Readable:
         return Readable(self.place, self.names, self._rows, self._dialect.skip_lines)
+
+
+class _QuoteCounter:
+    """A file that counts the quotes in it as it is read.
+
+    Attributes
+    ----------
+    quotes : int
+        Counted so far.
+    ended : bool
+        Whether the end has been read.
+    """
+
+    def __init__(self, file: IO[bytes]):
+        self._file, self.quotes, self.ended, self.closed = file, 0, False, False
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.quotes += data.count(b'"')
+        self.ended = self.ended or not data
+        return data
+
+    def close(self) -> None:
+        self.closed = True
+        self._file.close()
+
+
+def _parts(table: pa.Table, max_rows: int | None) -> Iterator[pa.Table]:
+    if max_rows is None:
+        yield table
+        return
+    for start in range(0, len(table), max_rows):
+        yield table.slice(start, max_rows)
 
 
 def _few_lines(sample: bytes) -> bool:
@@ -178,7 +244,7 @@ def _is_too_long(error: Exception) -> bool:
     return "straddl" in str(error)
 
 
-def _with_exact(table, names: Sequence[str], read_text: Callable[[str], Any]):
+def _with_exact(table: pa.Table, names: Sequence[str], read_text: Callable[[str], pa.Table]) -> pa.Table:
     """The table with columns of whole numbers that floats cannot tell apart as text."""
     for name in names:
         if _is_rounded(table.column(name)):
@@ -186,7 +252,7 @@ def _with_exact(table, names: Sequence[str], read_text: Callable[[str], Any]):
     return table
 
 
-def _is_rounded(column) -> bool:
+def _is_rounded(column: pa.ChunkedArray) -> bool:
     pa, pc = arrow(), arrow("pyarrow.compute")
     if not pa.types.is_floating(column.type):
         return False
