@@ -27,7 +27,7 @@ from skscn.cli._voice import Voice, count, size
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.persistence import save_model
 from skscn.rows import Chunks
-from skscn.rows.sources import default_memory_limit
+from skscn.rows.memory_limit import default_memory_limit
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables.columns import Number, describe_type, is_number
 from skscn.words import listed, quoted, shortened

@@ -21,10 +21,10 @@ from skscn.estimators.data import (
 )
 from skscn.estimators.growing import MANY_ROWS
 from skscn.layers import Layer
+from skscn.rows.blocks import Block
 from skscn.rows.collections import Collections
 from skscn.rows.dask import DaskRows
 from skscn.rows.parts import Part, Parts
-from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.

@@ -76,8 +76,7 @@ def _open_folder(path: Path) -> TableFile:
     files = sorted(file for file in path.iterdir() if file.is_file() and not file.name.startswith((".", "_")))
     if not files:
         raise DataFileError(
-            f"The folder {path} contains no files; name one with "
-            f"{', '.join((*_TEXT_FILES, *_OTHER_FILES))} files, not in subfolders."
+            f"The folder {path} contains no files; name one with {', '.join((*_TEXT_FILES, *_OTHER_FILES))} files."
         )
     return Folder(path, [open_table(file) for file in files])
 

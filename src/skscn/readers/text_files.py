@@ -135,7 +135,7 @@ class TextFile(TableFile):
         def read(block: int) -> pa.Table:
             options = self._options(columns, types, block)
             with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
-                return arrow().Table.from_batches([reader.read_next_batch()])
+                return arrow().Table.from_batches(list(islice(reader, 1)), reader.schema)
 
         return self._in_blocks(blocks, read)
 

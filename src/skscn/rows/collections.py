@@ -10,12 +10,12 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
+from skscn.rows.array_chunks import as_block
 from skscn.rows.parts import Parts, is_dask, task
-from skscn.rows.sources import as_block
 
 
 class Collections(NamedTuple):
-    """Training rows of Dask collections: parts of :class:`~skscn.rows.sources.Block`, and the names of the inputs."""
+    """Training rows of Dask collections: parts of :class:`~skscn.rows.blocks.Block`, and the names of the inputs."""
 
     blocks: Parts
     n_features: int
