@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 # Bytes of a file that are looked at to find out how it is written: more where lines are long.
 _SAMPLE, _LARGEST_SAMPLE = 2**18, 2**26
 _FEWEST_LINES = 3
-# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit.
-_BLOCKS = (2**21, 2**25, 2**29)
-_ROWS_OF_BLOCK = 64
+# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit. Arrow reads 32 blocks ahead.
+_BLOCKS = tuple(2**power for power in range(21, 30, 2))
+_ROWS_OF_BLOCK, _LARGEST_OF_ROWS = 64, 2**25
 # Bytes from which the columns of a file that does not fit in memory are learnt.
 _HEAD = 2**25
 # How much larger a compressed file is when it is read.
@@ -46,7 +46,7 @@ class TextFile(TableFile):
             sample = self._sample(path)
             self._dialect = find_dialect(place, ending, sample)
         longest = max(map(len, sample.splitlines()))
-        self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _BLOCKS[1])]
+        self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _LARGEST_OF_ROWS)]
         super().__init__(path, self._dialect.names, place)
         self.notes += [f"{self.label} {note}." for note in self._dialect.notes]
         self._quotes_match = False
@@ -76,10 +76,10 @@ class TextFile(TableFile):
         return scan(islice(self._lines(), skipped, None), self._dialect.delimiter, first=skipped + 1)
 
     @contextmanager
-    def _stream(self) -> Iterator[pa.NativeFile]:
-        """The file for Arrow, which would read on to its end where a quote is never closed: that is refused."""
+    def _stream(self, limit: int | None = None) -> Iterator[pa.NativeFile]:
+        """The file, or its first bytes, for Arrow; a quote that is never closed is refused once Arrow met the end."""
         pa = arrow()
-        file = _QuoteCounter(pa.input_stream(str(self.path), compression="gzip" if self._compressed else None))
+        file = _QuoteCounter(pa.input_stream(str(self.path), compression="gzip" if self._compressed else None), limit)
         try:
             yield pa.PythonFile(file, mode="r")
         except pa.ArrowInvalid:
@@ -134,7 +134,8 @@ class TextFile(TableFile):
     def _first_block(self, columns: list[str], types: Mapping[str, pa.DataType], blocks: list[int]) -> pa.Table:
         def read(block: int) -> pa.Table:
             options = self._options(columns, types, block)
-            with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
+            # One more block, in which the last row of the first one may end.
+            with self._stream(limit=2 * block) as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
                 return arrow().Table.from_batches(list(islice(reader, 1)), reader.schema)
 
         return self._in_blocks(blocks, read)
@@ -203,23 +204,28 @@ class TextFile(TableFile):
 
 
 class _QuoteCounter:
-    """A file that counts the quotes in it as it is read.
+    """A file, or its first bytes, that counts the quotes in it as it is read.
 
     Attributes
     ----------
     quotes : int
         Counted so far.
     ended : bool
-        Whether the end has been read.
+        Whether the end of the file has been read.
     """
 
-    def __init__(self, file: IO[bytes]):
-        self._file, self.quotes, self.ended, self.closed = file, 0, False, False
+    def __init__(self, file: IO[bytes], limit: int | None = None):
+        self._file, self._left = file, limit
+        self.quotes, self.ended, self.closed = 0, False, False
 
-    def read(self, size: int = -1) -> bytes:
-        data = self._file.read(size)
+    def read(self, size: int) -> bytes:
+        if self._left == 0:
+            return b""
+        data = self._file.read(size if self._left is None else min(size, self._left))
         self.quotes += data.count(b'"')
-        self.ended = self.ended or not data
+        self.ended = not data
+        if self._left is not None:
+            self._left -= len(data)
         return data
 
     def close(self) -> None:

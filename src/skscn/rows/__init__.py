@@ -9,10 +9,12 @@ from skscn.rows._local import LocalRows
 from skscn.rows._shard import Gathered, Storage
 from skscn.rows._stretched import StretchedRows
 from skscn.rows.blocks import Block
-from skscn.rows.chunks import ChunkRows, ScratchInputs, opened
+from skscn.rows.chunks import ChunkRows
 from skscn.rows.memory import MemoryRows
 from skscn.rows.operations import Operation, Selection
 from skscn.rows.parts import is_dask
+from skscn.rows.reading import opened
+from skscn.rows.scratch_inputs import ScratchInputs
 from skscn.rows.sources import Chunks
 
 ROWS: dict[str, Callable[..., StretchedRows]] = {"memory": MemoryRows, "chunks": ChunkRows}

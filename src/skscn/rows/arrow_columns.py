@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    Batches = Callable[[list[str], int], Iterable[pa.RecordBatch | pa.Table]]
+    Batches: TypeAlias = Callable[[list[str], int], Iterable[pa.RecordBatch | pa.Table]]
 
 
 def open_path(path: Path, target: str | Sequence[str] | None, sample_weight: str | None) -> Source:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.dataset as pads
 
-    ChunkData = (
+    ChunkData: TypeAlias = (
         str | Path | pads.Dataset | pa.Table | np.ndarray | Sequence[ArrayChunk] | Callable[[], Iterable[ArrayChunk]]
     )
 
