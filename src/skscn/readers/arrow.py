@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skscn.extras import optional
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    # The values of a column.
+    ArrowValues: TypeAlias = pa.Array | pa.ChunkedArray
 
 
 def arrow(module: str = "pyarrow") -> Any:

@@ -71,7 +71,7 @@ def _scan(dataset: pads.Dataset, columns: list[str], max_rows: int) -> Iterator[
 
 
 def _slice(table: pa.Table, columns: list[str], max_rows: int) -> list[pa.RecordBatch]:
-    return table.select(columns).to_batches(max_chunksize=max_rows)
+    return list(table.select(columns).to_batches(max_chunksize=max_rows))
 
 
 class ArrowSource(Source):

@@ -78,7 +78,7 @@ class ScratchInputs:
         places, columns = self._columns
         if place == places[-1]:
             self._columns = (range(0), np.zeros((0, 0)))
-        return columns[place - places.start]
+        return np.asarray(columns[place - places.start])
 
     def _gathered(self, rows: np.ndarray) -> np.ndarray:
         values = np.empty((len(rows), self.shape[1]), self.dtype)
