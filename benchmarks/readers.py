@@ -56,7 +56,7 @@ def case(what: str, text: str | bytes, meaning: dict | str = ROWS, name: str = "
 
 
 def cases() -> list[Case]:
-    return [*dialects(), *headers(), *values(), *dates_and_sizes(), *damaged()]
+    return [*dialects(), *headers(), *values(), *dates_and_sizes(), *damaged(), *rare()]
 
 
 def dialects() -> list[Case]:
@@ -197,6 +197,19 @@ def damaged() -> list[Case]:
     ]
 
 
+def rare() -> list[Case]:
+    """Dialects that scikit-scn does not claim to know."""
+    numbers = {"a": [1, 3, 5], "b": [2.5, 4.5, 6.5]}
+    return [
+        case("apostrophes as quotes", "a,b\n1,'x, y'\n2,'u, v'\n", {"a": [1, 2], "b": ["x, y", "u, v"]}),
+        case("backslashes before quotes", 'a,b\n1,"5\\" pipe"\n2,"x"\n', {"a": [1, 2], "b": ['5" pipe', "x"]}),
+        case("columns separated by spaces", "a b\n1 2.5\n3 4.5\n5 6.5\n", numbers),
+        case("columns separated by colons", "a:b\n1:2.5\n3:4.5\n5:6.5\n", numbers),
+        case("lines with # between rows", "a,b\n1,2.5\n# pause\n3,4.5\n5,6.5\n", numbers),
+        case("a title above the names", "Report of May\na,b\n1,2.5\n3,4.5\n5,6.5\n", numbers),
+    ]
+
+
 # ---- readers
 
 
@@ -286,11 +299,11 @@ def plain(value):
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def compare(names: list[str]) -> None:
-    width = max(len(case.what) for case in cases())
+def compare(names: list[str], cases: list[Case]) -> None:
+    width = max(len(case.what) for case in cases)
     print("file".ljust(width), *(name.ljust(14) for name in names))
     right, seconds = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
-    for one in cases():
+    for one in cases:
         outcomes = []
         for name in names:
             with tempfile.TemporaryDirectory() as folder:
@@ -299,7 +312,7 @@ def compare(names: list[str]) -> None:
                 seconds[name] += perf_counter() - start
             right[name] += outcomes[-1] == "right"
         print(one.what.ljust(width), *(found.ljust(14) for found in outcomes), flush=True)
-    print("right".ljust(width), *(f"{right[name]} of {len(cases())}".ljust(14) for name in names))
+    print("right".ljust(width), *(f"{right[name]} of {len(cases)}".ljust(14) for name in names))
     print("seconds".ljust(width), *(f"{seconds[name]:.1f}".ljust(14) for name in names))
 
 
@@ -370,7 +383,7 @@ def main() -> None:
     names = [name for name in READERS if name == "scikit-scn" or find_spec("duckdb")]
     if len(names) == 1:
         print("DuckDB is not installed, so scikit-scn's reader is tried alone; pip install duckdb to compare them.")
-    compare(names)
+    compare(names, cases())
     if arguments.megabytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / "large.csv"

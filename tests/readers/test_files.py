@@ -172,6 +172,12 @@ def test_bytes_that_are_not_utf8_far_down(tmp_path):
         open_table(path).read()
 
 
+@pytest.mark.parametrize(("sign", "other"), [(",", "."), (".", ",")])
+def test_fractions_below_many_whole_numbers_tell_the_decimal_sign(tmp_path, sign, other):
+    text = "a;b\n" + "0;1\n" * 1000 + f"0{sign}5;1{other}5x\n"
+    assert open_table(write(tmp_path / "a.csv", text)).read()["a"].to_pylist() == [0.0] * 1000 + [0.5]
+
+
 def test_names_that_are_not_there_get_one(tmp_path):
     assert open_table(write(tmp_path / "a.csv", ",a\n0,1\n")).names == ["column 1", "a"]
 

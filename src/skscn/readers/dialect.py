@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -84,7 +86,7 @@ def find_dialect(place: str, ending: str, sample: bytes) -> Dialect:
     rows = _first_rows(body, delimiter)
     if not rows[0].closed:
         raise DataFileError(open_quote(place, comments.stop + rows[0].line))
-    decimal = _find_decimal([row.values for row in rows[1:]], delimiter)
+    decimal = _find_decimal(scan(body[rows[0].end :], delimiter), delimiter)
     notes = _how_written(encoding, delimiter, decimal, ending)
     dialect = Dialect(encoding, delimiter, decimal, comments.stop + rows[0].end, rows[0].values, notes=notes)
     dialect = _with_comments(dialect, [lines[place] for place in comments], rows)
@@ -142,12 +144,17 @@ def _find_delimiter(lines: list[str], ending: str) -> str:
     return best
 
 
-def _find_decimal(rows: list[list[str]], delimiter: str) -> str:
+def _find_decimal(rows: Iterator[Row], delimiter: str) -> str:
     """A comma where another sign separates columns and fractions are written with it."""
     if delimiter == ",":
         return "."
-    fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for row in rows for value in row) for sign in ".,"}
-    return "," if fractions[","] > fractions["."] else "."
+    # Usually the first rows tell; the others are looked at one by one until one holds a fraction.
+    for some in chain([list(islice(rows, _SAMPLE_ROWS))], ([row] for row in rows)):
+        values = [value for row in some for value in row.values]
+        fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for value in values) for sign in ".,"}
+        if any(fractions.values()):
+            return "," if fractions[","] > fractions["."] else "."
+    return "."
 
 
 # ---- lines above the rows
