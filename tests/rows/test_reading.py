@@ -1,6 +1,7 @@
 """Sources are read once, into memory or into temporary files."""
 
 import pickle
+import tracemalloc
 from collections import Counter
 
 import numpy as np
@@ -106,6 +107,19 @@ def test_the_last_chunk_may_be_the_one_that_does_not_fit():
         with opened(Chunks(counted, memory_limit=limit), columns=10) as rows:
             assert isinstance(rows.X, ScratchInputs) == in_files
             np.testing.assert_array_equal(rows.X[0:N], X)
+
+
+@pytest.mark.parametrize(("limit", "most"), [(MUCH, 1.3), (LITTLE, 0.3)])
+def test_rows_are_in_memory_once_or_not_at_all(limit, most):
+    rows, width = 1000, 20
+    chunk = np.ones((rows, width)), np.ones(rows)
+    chunks = Chunks(lambda: (chunk for _ in range(60)), memory_limit=limit)
+    tracemalloc.start()
+    with opened(chunks, columns=10) as read:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert read.X.shape == (60 * rows, width)
+    assert peak < most * 60 * rows * width * 8
 
 
 def test_chunks_that_were_begun_can_be_pickled_and_read_again():

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
@@ -13,6 +12,9 @@ from skscn.rows._scratch import ScratchArray, check_space, scratch_folder
 from skscn.rows.blocks import Block
 from skscn.rows.scratch_inputs import LARGEST_BLOCK, PART, Scratch, ScratchInputs
 from skscn.rows.sources import Chunks
+
+# By how much an array of rows grows when it is full.
+_GROWTH = 1.125
 
 
 class Opened(NamedTuple):
@@ -26,10 +28,9 @@ class Opened(NamedTuple):
 @contextmanager
 def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
     """Read all rows once: into memory if they fit there with ``columns`` more columns, else into scratch files."""
-    max_rows = max(1, min(LARGEST_BLOCK, chunks.memory_limit // (PART * 8 * max(chunks.n_features, 1))))
     with ExitStack() as resources:
         rows = _RowsRead(chunks, columns, resources)
-        for block in chunks.blocks(max_rows):
+        for block in chunks.blocks(_rows_at_a_time(chunks.memory_limit, chunks.n_features)):
             rows.add(block)
         yield rows.opened()
 
@@ -40,8 +41,7 @@ class _RowsRead:
     def __init__(self, chunks: Chunks, columns: int, resources: ExitStack):
         self._chunks, self._columns, self._resources = chunks, columns, resources
         self._n_rows = 0
-        self._blocks: deque[np.ndarray] = deque()
-        self._file: _InputFile | None = None
+        self._inputs: _InputArray | _InputFile = _InputArray()
         self._targets: list[np.ndarray] = []
         self._weights: list[np.ndarray] = []
 
@@ -51,19 +51,20 @@ class _RowsRead:
         self._targets.append(np.array(block.y))
         if block.sample_weight is not None:
             self._weights.append(np.array(block.sample_weight))
-        if self._file is None and self._n_rows * 8 * (self._chunks.n_features + self._columns) <= self._limit:
-            self._blocks.append(np.array(block.X))
-        else:
-            self._add_to_file(block.X)
+        if isinstance(self._inputs, _InputArray) and not self._fit_in_memory:
+            self._inputs = self._moved(self._inputs)
+        if isinstance(self._inputs, _InputFile):
+            check_space(self._inputs.scratch.folder, self._needed - self._inputs.size)
+        self._inputs.add(block.X)
 
     def opened(self) -> Opened:
         """All rows."""
-        X = _joined(self._blocks) if self._file is None else self._file.inputs()
-        return Opened(X, np.concatenate(self._targets), np.concatenate(self._weights) if self._weights else None)
+        weights = np.concatenate(self._weights) if self._weights else None
+        return Opened(self._inputs.all(), np.concatenate(self._targets), weights)
 
     @property
-    def _limit(self) -> int:
-        return self._chunks.memory_limit
+    def _fit_in_memory(self) -> bool:
+        return self._n_rows * 8 * (self._chunks.n_features + self._columns) <= self._chunks.memory_limit
 
     @property
     def _needed(self) -> int:
@@ -71,15 +72,41 @@ class _RowsRead:
         n_rows = max(self._n_rows, self._chunks.n_rows or 0)
         return n_rows * 8 * (self._chunks.n_features + self._columns + 2)
 
-    def _add_to_file(self, X: np.ndarray) -> None:
-        if self._file is None:
-            folder = self._resources.enter_context(scratch_folder(self._needed))
-            scratch = Scratch(folder, self._limit, self._resources)
-            self._file = _InputFile(scratch, self._chunks.n_features)
-            while self._blocks:
-                self._file.add(self._blocks.popleft())
-        check_space(self._file.scratch.folder, self._needed - self._file.size)
-        self._file.add(X)
+    def _moved(self, inputs: _InputArray) -> _InputFile:
+        folder = self._resources.enter_context(scratch_folder(self._needed))
+        file = _InputFile(Scratch(folder, self._chunks.memory_limit, self._resources), self._chunks.n_features)
+        if inputs.n_rows:
+            file.add(inputs.all())
+        return file
+
+
+class _InputArray:
+    """Inputs in an array that grows in place, where the system can do that, so that they are in memory once."""
+
+    def __init__(self) -> None:
+        self._values, self.n_rows = np.empty((0, 0)), 0
+
+    def add(self, X: np.ndarray) -> None:
+        """Add rows at the end."""
+        first, self.n_rows = self.n_rows, self.n_rows + len(X)
+        if first == 0:
+            self._values = np.array(X, order="C")
+            return
+        dtype = np.result_type(self._values.dtype, X.dtype)
+        if dtype != self._values.dtype:
+            self._values = self._values.astype(dtype)
+        if self.n_rows > len(self._values):
+            self._resize(max(self.n_rows, int(_GROWTH * first)))
+        self._values[first : self.n_rows] = X
+
+    def all(self) -> np.ndarray:
+        """All of them."""
+        self._resize(self.n_rows)
+        return self._values
+
+    def _resize(self, n_rows: int) -> None:
+        # Nobody else has seen the array.
+        self._values.resize((n_rows, self._values.shape[1]), refcheck=False)
 
 
 class _InputFile:
@@ -102,29 +129,20 @@ class _InputFile:
             self._values = self._converted(self._values, dtype)
         self._values.append(X)
 
-    def inputs(self) -> ScratchInputs:
+    def all(self) -> ScratchInputs:
         """All of them."""
         assert self._values is not None, "rows were added"
         return ScratchInputs(self._values, self.scratch)
 
     def _converted(self, values: ScratchArray, dtype: np.dtype) -> ScratchArray:
         converted = self.scratch.array(0, self._width, dtype)
-        # Twice the digits of as many rows as are read at a time.
-        step = max(1, min(LARGEST_BLOCK, self.scratch.memory_limit // (PART * 8 * max(self._width, 1))))
+        step = _rows_at_a_time(self.scratch.memory_limit, self._width)
         for start in range(0, values.n_rows, step):
             converted.append(values.read(slice(start, start + step)))
         values.remove()
         return converted
 
 
-def _joined(blocks: deque[np.ndarray]) -> np.ndarray:
-    """The blocks as one array; each is dropped once it is copied, so that no row stays in memory twice."""
-    if len(blocks) == 1:
-        return blocks.pop()
-    joined = np.empty((sum(map(len, blocks)), blocks[0].shape[1]), np.result_type(*{block.dtype for block in blocks}))
-    start = 0
-    while blocks:
-        block = blocks.popleft()
-        joined[start : start + len(block)] = block
-        start += len(block)
-    return joined
+def _rows_at_a_time(memory_limit: int, width: int) -> int:
+    """How many rows of inputs are read at a time."""
+    return max(1, min(LARGEST_BLOCK, memory_limit // (PART * 8 * max(width, 1))))
