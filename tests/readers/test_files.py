@@ -242,6 +242,17 @@ def test_a_quote_that_is_never_closed_is_named_with_its_line(tmp_path, line):
             read(open_table(path))
 
 
+LONG = f"1,{'x' * 18}\n"
+
+
+def test_no_row_is_read_from_what_follows_an_open_quote(tmp_path):
+    path = write(tmp_path / "a.csv", f'a,b\n{LONG * 120_000}1,"x\n{LONG * 1000}')
+    values = []
+    with pytest.raises(DataFileError, match="opened in line 120,002 is never closed"):
+        values.extend(table["b"].unique().to_pylist() for table in open_table(path).batches({"b": pa.string()}))
+    assert values == [["x" * 18]]
+
+
 def test_a_value_of_several_lines_far_down(tmp_path):
     # Where a block ends within it, Arrow must know that lines may end in values.
     rows = ['1,"two\nlines"'] * 2

@@ -174,12 +174,18 @@ class TextFile(TableFile):
     ) -> Iterator[pa.Table]:
         options = self._options(list(types), types, block)
         options["read_options"].use_threads = use_threads
+        # The last rows are kept back until it is known that no quote is open at the end.
+        last: pa.Table | None = None
         with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
             for batch in reader:
                 table = arrow().Table.from_batches([batch]).slice(skip)
                 skip = max(0, skip - len(batch))
                 if len(table) or not len(batch):
-                    yield table
+                    if last is not None:
+                        yield last
+                    last = table
+        if last is not None:
+            yield last
 
     def _options(
         self, columns: list[str] | None, types: Mapping[str, pa.DataType | None], block: int
