@@ -43,7 +43,7 @@ class Quickprop(Configuration):
         """One optimised node from each random start; another start if it cannot be used."""
         if not rows.layer.differentiable:
             raise ValueError(
-                f"Quickprop needs the derivative of the activation {rows.layer.name!r}; pass "
+                f"Quickprop needs the derivative of the activation {type(rows.layer).__name__}; pass "
                 "skscn.Activation(name, value, derivative)."
             )
         scope = self.scopes[0]

@@ -76,7 +76,7 @@ class LocalRows(StretchedRows):
         """Run an operation on all stretches, divided among the threads, and sum what it returns."""
         shard, count = self._shard, len(self._stretches)
         operation.prepare(shard)
-        if self._executor is None:
+        if self._executor is None or operation.ordered:
             return total([operation(shard, rows) for rows in self._stretches], count)
         # Each thread gets consecutive stretches: submitting them one by one would take longer than most kernels.
         size = -(-count // self._threads)

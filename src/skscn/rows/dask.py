@@ -256,6 +256,11 @@ class DaskRows(StretchedRows):
 
     def total(self, operation: Operation) -> Any:
         """Run an operation on all parts and sum what it returns, on the workers."""
+        if operation.ordered:
+            raise ValueError(
+                f"The layer {type(self.layer).__name__} needs the rows in their order, and Dask processes partitions "
+                "in any order; train on arrays or files instead."
+            )
         if operation.opens:
             self._opening, self._opened = self._opening + 1, ()
         (result,) = self._asked(self._shares, operation).values()
