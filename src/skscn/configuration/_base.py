@@ -58,6 +58,9 @@ class Configuration(ABC):
     direct_link = False
     early_stopping = False
     alpha: float | str = 0.0
+    # What it needs: the derivative of nodes with respect to their weights; outputs of nodes on single rows.
+    needs_derivative = False
+    samples_rows = False
     # Whether predictions are kept near the range of the training targets.
     bounded = False
 

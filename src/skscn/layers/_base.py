@@ -36,6 +36,8 @@ class Layer(ABC):
     parameters, which model files contain: activations, numbers and strings.
     """
 
+    # g, in layers that have one.
+    activation: Activation | None = None
     # Whether a column depends on the rows before, so that rows must be processed in order.
     carries: ClassVar[bool] = False
 
@@ -62,6 +64,10 @@ class Layer(ABC):
     def width(self, n_inputs: int) -> int:
         """How many weights a node has."""
         return n_inputs
+
+    def fits(self, nodes: Nodes, n_inputs: int) -> bool:
+        """Whether nodes that a file contains can belong to it."""
+        return len(nodes.weights) == self.width(n_inputs)
 
     def after(self, nodes: Nodes) -> Layer:
         """The layer of the next nodes, once these have joined the network; another one if they depend on these."""

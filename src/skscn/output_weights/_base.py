@@ -24,6 +24,7 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
+from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import SMALLEST_REMAINDER, Sums
@@ -118,10 +119,12 @@ class OutputWeights:
     window : int
         K of SC-II; ignored by the other rules.
     alpha : float or "gcv"
-        Regularisation of the final output weights; ignored by rules that leave earlier weights unchanged.
+        Regularisation of the final output weights, in rules that regularise them: those that solve for all of them.
     """
 
     keeps_columns: ClassVar[bool] = True
+    # Whether it uses ``alpha``.
+    regularises: ClassVar[bool] = False
     # Whether several nodes can be added together.
     takes_blocks: ClassVar[bool] = True
 
@@ -229,6 +232,10 @@ class OutputWeights:
     def solution(self, rows: Rows, nodes: int) -> Solution:
         """The final output weights of the first ``nodes`` nodes."""
         return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
+
+    def final_factor(self, rows: Rows, nodes: int) -> Factor | None:
+        """What further rows can join to evaluate the first ``nodes`` nodes again; None if some weights are fixed."""
+        return None
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
         """Leave-one-out residuals of the training rows with these numbers, for fixed nodes."""
