@@ -109,8 +109,8 @@ class Recipe:
             )
         if self.alpha != 0.0 and not self.rule.regularises:
             yield (
-                f"alpha={self.alpha!r} regularises all output weights, and {algorithm} never evaluates older ones again; "
-                'use algorithm="SC-III", or alpha="auto".'
+                f"alpha={self.alpha!r} regularises all output weights, and {algorithm} never evaluates older ones "
+                'again; use algorithm="SC-III", or alpha="auto".'
             )
         if self.layer.carries and self.configuration.samples_rows:
             yield (
