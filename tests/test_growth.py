@@ -1,6 +1,5 @@
 """What the theorems promise, over random shapes, weights and parts."""
 
-from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +13,7 @@ from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
 from skscn.growth import grow
 from skscn.layers import Dense
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS, Chunks, opened
+from skscn.rows import ROWS, LocalBackend, Operation, Rows, memory_rows, memory_storage
 from skscn.scaling import scale_inputs
 
 problems = st.builds(
@@ -146,43 +145,38 @@ def test_the_same_seed_gives_the_same_network_with_any_number_of_threads(problem
         np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
 
 
-@contextmanager
-def in_files(X, Y):
-    with opened(Chunks(X, Y, memory_limit=1000), columns=10) as rows:
-        yield rows.X
+SETTINGS = {"max_nodes": 5, "tol": 0.0, "nodes_per_step": 1, "seed": 0}
+MANY = _problem(0, 4200, 3, 2, weighted=True)
 
 
-# How each backend takes its inputs.
-INPUTS = {"memory": lambda X, Y: nullcontext(X), "chunks": in_files}
+def combined(rows, configuration, algorithm):
+    """The steps and the output weights of a network that grows on rows from registered parts."""
+    search = CONFIGURATIONS[configuration]((1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 20)
+    rule = ALGORITHMS[algorithm](2, 3)
+    with rows:
+        steps = list(grow(rows, search, rule, **SETTINGS))
+        return steps, rule.output_weights()
 
 
-@pytest.mark.parametrize("backend", ROWS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_every_combination_of_registered_parts_grows(activation, configuration, algorithm, backend):
-    X, Y, p = _problem(0, 60, 3, 2, weighted=True)
-    settings = {
-        "layer": Dense(ACTIVATIONS[activation]),
-        "scaling": scale_inputs("minmax", X),
-        "sample_weight": p,
-    }
-    rule = ALGORITHMS[algorithm](2, 3)
-    with INPUTS[backend](X, Y) as inputs:
-        growth = grow(
-            ROWS[backend](inputs, Y, **settings),
-            CONFIGURATIONS[configuration]((1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 40),
-            rule,
-            max_nodes=6,
-            tol=0.0,
-            nodes_per_step=1,
-            seed=0,
-        )
-        steps = list(growth)
-    assert [step.nodes for step in steps] == [1, 2, 3, 4, 5, 6]
-    rmse = [step.train_rmse for step in steps]
+def test_every_combination_of_registered_parts_grows_the_same_network_on_all_rows(
+    activation, configuration, algorithm, rows_in
+):
+    X, Y, p = MANY
+    settings = {"layer": Dense(ACTIVATIONS[activation]), "scaling": scale_inputs("minmax", X), "sample_weight": p}
+    first, *others = (combined(rows_in(name, X, Y, **settings), configuration, algorithm) for name in ROWS)
+    assert [step.nodes for step in first[0]] == [1, 2, 3, 4, 5]
+    rmse = [step.train_rmse for step in first[0]]
     assert rmse == sorted(rmse, reverse=True)
-    assert rule.output_weights().shape == (6, 2)
+    assert first[1].shape == (5, 2)
+    for steps, output_weights in others:
+        np.testing.assert_array_equal(output_weights, first[1])
+        for ours, theirs in zip(steps, first[0], strict=True):
+            np.testing.assert_array_equal(ours.added.weights, theirs.added.weights)
+            np.testing.assert_array_equal(ours.added.biases, theirs.added.biases)
+            assert replace(ours, added=theirs.added, seconds=theirs.seconds) == theirs
 
 
 class Fixed(Configuration):
@@ -208,7 +202,7 @@ class Fixed(Configuration):
 )
 def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     X = np.linspace(0.0, 1.0, 1000)[:, None]
-    rows = ROWS["memory"](X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
     growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, nodes_per_step=1, seed=0)
@@ -235,7 +229,7 @@ def test_growth_says_why_it_ended():
     X, Y, _ = _problem(0, 60, 3, 1, weighted=False)
 
     def reason(max_nodes, tol, contractions=(0.999999,)):
-        rows = ROWS["memory"](X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+        rows = memory_rows(X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
         growth = grow(
             rows,
             CONFIGURATIONS["ladder"]((1.0,), contractions, 20),

@@ -21,9 +21,9 @@ from skscn.estimators.data import (
 )
 from skscn.estimators.growing import MANY_ROWS
 from skscn.layers import Layer
+from skscn.rows import DaskBackend, Rows
 from skscn.rows.collections import Collections
-from skscn.rows.dask import DaskRows
-from skscn.rows.parts import Part, Parts
+from skscn.rows.partitions import Part, Partitions
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
@@ -32,13 +32,13 @@ _STEPS = 256
 
 
 class DaskData(TrainingData):
-    """Rows in :class:`~skscn.rows.dask.Parts`; the driver keeps only what does not grow with them."""
+    """Rows in :class:`~skscn.rows.partitions.Partitions`; the driver keeps only what does not grow with them."""
 
     sample_weight = None
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Partitions[Part],
         shape: tuple[int, int],
         n_outputs: int,
         classes: np.ndarray | None,
@@ -134,10 +134,10 @@ class DaskData(TrainingData):
         """The smallest and the largest target of each output."""
         return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
-    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
         shape = (*self.shape, self.n_outputs)
-        return DaskRows(self.parts, shape, outputs=outputs, layer=layer, scaling=scaling)
+        return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
@@ -148,7 +148,7 @@ class DaskData(TrainingData):
 # ---- what happens on a worker
 
 
-def _prepared(collections: Collections, make_targets) -> Parts:
+def _prepared(collections: Collections, make_targets) -> Partitions[Part]:
     """Parts with targets and effective weights, without the rows of weight 0."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
@@ -161,7 +161,7 @@ def _prepared(collections: Collections, make_targets) -> Parts:
     return parts
 
 
-def _largest_weight(blocks: Parts) -> float:
+def _largest_weight(blocks: Partitions[Block]) -> float:
     return largest_weight([some for some in blocks.map(_weight_range) if some is not None])
 
 
@@ -234,7 +234,7 @@ def _fingerprint(part: Part, start: int) -> np.ndarray:
 class _Statistics:
     """Column by column, of inputs or targets; exact up to the order of summation."""
 
-    def __init__(self, parts: Parts, values_of, dtype: np.dtype):
+    def __init__(self, parts: Partitions[Part], values_of, dtype: np.dtype):
         self.parts, self.values_of, self.dtype = parts, values_of, dtype
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:

@@ -25,7 +25,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from skscn.layers import Nodes
-from skscn.rows import Columns, Rows
+from skscn.rows import OpenColumns, Rows
 from skscn.supervision import SMALLEST_REMAINDER, Sums
 
 # ‖v‖², relative to its initial value, that must be left of a column when those before it in its block are removed;
@@ -61,7 +61,7 @@ class Admission:
     """
 
     def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool):
-        self.columns: Columns = rows.open(nodes)
+        self.columns: OpenColumns = rows.open(nodes)
         self.orthogonal = orthogonal
         self.residual_squares = rows.residual_squares
         self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
