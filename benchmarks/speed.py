@@ -268,7 +268,9 @@ def measure_sums(scoring: tuple[int, int, int], activation: str, threads: int) -
     X, y = make_data(size, inputs)
     weights, biases = candidates_for(inputs, candidates)
     scaling = scale_inputs("minmax", X, None)
-    with memory_rows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads) as rows:
+    with memory_rows(
+        X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads
+    ) as rows:
         return timed(lambda: rows.sums(rows.nodes(weights, biases)))
 
 

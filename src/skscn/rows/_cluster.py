@@ -13,8 +13,8 @@ from typing import Any
 
 from skscn.extras import optional
 
-# Seconds of waiting after which the state of the workers is checked.
-INTERVAL = 10.0
+# Seconds of waiting after which the state of the workers is checked, unless Dask's configuration says otherwise.
+_INTERVAL, _INTERVAL_KEY = 10.0, "skscn.check-workers-every"
 
 
 def scheduler() -> Callable[..., Any] | None:
@@ -23,7 +23,8 @@ def scheduler() -> Callable[..., Any] | None:
     client = getattr(get, "__self__", None)
     if client is None or not hasattr(client, "scheduler_info") or _within_a_task():
         return None
-    return partial(watched, client, interval=INTERVAL)
+    interval = optional("dask.config", "Training on Dask collections").get(_INTERVAL_KEY, _INTERVAL)
+    return partial(watched, client, interval=interval)
 
 
 def _within_a_task() -> bool:

@@ -1,0 +1,44 @@
+"""BLAS has one thread as long as anybody needs it so, and all of them afterwards."""
+
+import threading
+
+import numpy as np  # noqa: F401  its BLAS is limited
+import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
+
+from skscn.threads import single_threaded
+
+
+def blas_threads():
+    return {library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"}
+
+
+@pytest.fixture(autouse=True)
+def three_threads():
+    with threadpool_limits(limits=3, user_api="blas"):
+        assert blas_threads() == {3}
+        yield
+
+
+def test_the_limit_ends_with_its_last_user_whatever_their_order():
+    entered, leave = threading.Event(), threading.Event()
+
+    def other():
+        with single_threaded():
+            entered.set()
+            leave.wait(timeout=60)
+
+    thread = threading.Thread(target=other)
+    with single_threaded(), single_threaded():
+        thread.start()
+        assert entered.wait(timeout=60)
+    assert blas_threads() == {1}
+    leave.set()
+    thread.join(timeout=60)
+    assert blas_threads() == {3}
+
+
+def test_an_error_lifts_the_limit():
+    with pytest.raises(ValueError, match="whatever"), single_threaded():
+        raise ValueError("whatever")
+    assert blas_threads() == {3}
