@@ -2,7 +2,6 @@
 
 import threading
 
-import numpy as np  # noqa: F401  its BLAS is limited
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -35,6 +34,27 @@ def test_the_limit_ends_with_its_last_user_whatever_their_order():
     assert blas_threads() == {1}
     leave.set()
     thread.join(timeout=60)
+    assert blas_threads() == {3}
+
+
+def test_any_thread_may_set_the_limit():
+    """The first one ends, and the second one, which had nothing to do with it, is limited as well."""
+    seen, first_done, second_done = [], threading.Event(), threading.Event()
+
+    def first():
+        with single_threaded():
+            seen.append(blas_threads())
+        first_done.set()
+        second_done.wait(timeout=60)
+
+    thread = threading.Thread(target=first)
+    thread.start()
+    assert first_done.wait(timeout=60)
+    with single_threaded():
+        seen.append(blas_threads())
+    second_done.set()
+    thread.join(timeout=60)
+    assert seen == [{1}, {1}]
     assert blas_threads() == {3}
 
 
