@@ -41,7 +41,7 @@ from skscn.activations import ACTIVATIONS
 from skscn.experiments.jsonlines import KeyedLines
 from skscn.kernels import blocks
 from skscn.layers import Dense
-from skscn.rows import Chunks, MemoryRows
+from skscn.rows import Chunks, memory_rows
 from skscn.scaling import scale_inputs
 
 OPTIONAL = ("typer", "rich", "matplotlib", "pandas", "pyarrow", "dask")
@@ -268,7 +268,9 @@ def measure_sums(scoring: tuple[int, int, int], activation: str, threads: int) -
     X, y = make_data(size, inputs)
     weights, biases = candidates_for(inputs, candidates)
     scaling = scale_inputs("minmax", X, None)
-    with MemoryRows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads) as rows:
+    with memory_rows(
+        X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads
+    ) as rows:
         return timed(lambda: rows.sums(rows.nodes(weights, biases)))
 
 

@@ -88,10 +88,10 @@ def grow(
     >>> from skscn.growth import grow
     >>> from skscn.layers import Dense
     >>> from skscn.output_weights import LeastSquares
-    >>> from skscn.rows import MemoryRows
+    >>> from skscn.rows import open_rows
     >>> from skscn.scaling import scale_inputs
     >>> X = np.linspace(0, 1, 100)[:, np.newaxis]
-    >>> rows = MemoryRows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
+    >>> rows = open_rows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
     >>> rule = LeastSquares(n_outputs=1)
     >>> with rows:
     ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, nodes_per_step=1, seed=0)

@@ -7,7 +7,7 @@ into the weights and the sums, so the outputs of a dense layer cost one matrix p
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -15,6 +15,9 @@ from scipy import sparse
 from skscn.layers import Nodes
 from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
+
+# Rows of inputs: dense, or sparse by rows.
+Matrix: TypeAlias = np.ndarray | sparse.csr_array | sparse.csr_matrix
 
 # Numbers in one block: half a megabyte of float64, which fits in the second-level cache.
 _BLOCK = 65536
@@ -24,7 +27,7 @@ _BLOCK = 65536
 class Inputs:
     """Rows of inputs and their scaling; None if they are already scaled and end with a 1."""
 
-    X: np.ndarray
+    X: Matrix
     scaling: InputScaling | None
 
     def block(self, rows: slice) -> np.ndarray:
@@ -32,9 +35,9 @@ class Inputs:
         return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
 
 
-def scaled(X, scaling: InputScaling) -> np.ndarray:
+def scaled(X: Matrix, scaling: InputScaling) -> np.ndarray:
     """Some rows, scaled; sparse rows are made dense here, so pass a block of them, not all."""
-    return scaling.transform(X.toarray() if sparse.issparse(X) else X)
+    return scaling.transform(X if isinstance(X, np.ndarray) else X.toarray())
 
 
 def with_one(x: np.ndarray) -> np.ndarray:

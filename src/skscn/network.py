@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from skscn import kernels
 from skscn.activations import Activation
@@ -19,6 +18,7 @@ from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.losses import Loss
 from skscn.scaling import InputScaling, Scaling
+from skscn.threads import single_threaded
 
 # Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
@@ -214,7 +214,7 @@ class Network:
             self._predict_into(predictions, X)
         else:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
-            with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as executor:
+            with single_threaded(), ThreadPoolExecutor(threads) as executor:
                 list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
         return self._shaped(predictions)
 

@@ -7,7 +7,7 @@ from skscn.configuration._search import Pool, Search
 from skscn.configuration.pooled import draw_by_data
 from skscn.layers import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import MemoryRows
+from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(5)
@@ -16,7 +16,7 @@ X, T, P = RNG.uniform(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.integers(1,
 
 def grown(activation="sigmoid", weights=None, nodes=6):
     """Rows with a few nodes in the basis."""
-    rows = MemoryRows(
+    rows = memory_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
     rule, rng = LeastSquares(2), np.random.default_rng(7)

@@ -4,7 +4,7 @@ import pytest
 from skscn import ACTIVATIONS, Activation, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.configuration.quickprop import Quickprop, _objective, _quickprop_step
 from skscn.layers import Dense
-from skscn.rows import MemoryRows
+from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(4)
@@ -12,7 +12,7 @@ X, T, P = RNG.uniform(size=(150, 3)), RNG.normal(size=(150, 2)), RNG.uniform(1, 
 
 
 def make(activation="sigmoid", weights=P):
-    return MemoryRows(
+    return memory_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
 

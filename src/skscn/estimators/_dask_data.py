@@ -24,9 +24,9 @@ from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
 from skscn.losses import Loss
 from skscn.network import Network
+from skscn.rows import DaskBackend, Rows
 from skscn.rows.collections import Collections
-from skscn.rows.dask import DaskRows
-from skscn.rows.parts import Part, Parts
+from skscn.rows.partitions import Part, Partitions
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
@@ -35,13 +35,13 @@ _STEPS = 256
 
 
 class DaskData(TrainingData):
-    """Rows in :class:`~skscn.rows.dask.Parts`; the driver keeps only what does not grow with them."""
+    """Rows in :class:`~skscn.rows.partitions.Partitions`; the driver keeps only what does not grow with them."""
 
     sample_weight = None
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Partitions[Part],
         shape: tuple[int, int],
         n_outputs: int,
         classes: np.ndarray | None,
@@ -137,10 +137,10 @@ class DaskData(TrainingData):
         """The smallest and the largest target of each output."""
         return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
-    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
         shape = (*self.shape, self.n_outputs)
-        return DaskRows(self.parts, shape, outputs=outputs, layer=layer, scaling=scaling)
+        return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
 
     def working(self, loss: Loss, network: Network | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the network of the last round."""
@@ -162,7 +162,7 @@ class DaskData(TrainingData):
 # ---- what happens on a worker
 
 
-def _prepared(collections: Collections, make_targets) -> Parts:
+def _prepared(collections: Collections, make_targets) -> Partitions[Part]:
     """Parts with targets and effective weights, without the rows of weight 0."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
@@ -175,7 +175,7 @@ def _prepared(collections: Collections, make_targets) -> Parts:
     return parts
 
 
-def _largest_weight(blocks: Parts) -> float:
+def _largest_weight(blocks: Partitions[Block]) -> float:
     return largest_weight([some for some in blocks.map(_weight_range) if some is not None])
 
 
@@ -257,7 +257,7 @@ def _fingerprint(part: Part, start: int) -> np.ndarray:
 class _Statistics:
     """Column by column, of inputs or targets; exact up to the order of summation."""
 
-    def __init__(self, parts: Parts, values_of, dtype: np.dtype):
+    def __init__(self, parts: Partitions[Part], values_of, dtype: np.dtype):
         self.parts, self.values_of, self.dtype = parts, values_of, dtype
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:

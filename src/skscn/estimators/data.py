@@ -16,7 +16,7 @@ from skscn.estimators._labels import check_labels
 from skscn.layers import Layer
 from skscn.losses import Loss
 from skscn.network import Network
-from skscn.rows import StretchedRows, open_rows
+from skscn.rows import Rows, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
 # Integer weights with a larger mean than this are treated as weights rather than counts of rows.
@@ -86,7 +86,7 @@ class TrainingData(ABC):
         """The smallest and the largest target of each output."""
 
     @abstractmethod
-    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> StretchedRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled."""
 
     @abstractmethod

@@ -8,18 +8,25 @@ operation is one class; every backend can run it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import reduce
+from operator import add
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from skscn import kernels
 from skscn.layers import Nodes
-from skscn.rows._shard import Shard
+from skscn.rows._shard import Sample, Shard
+from skscn.rows._stretches import Share
 from skscn.supervision import SampledSums, Slopes, Sums
 
+# What a selection returns.
+Answer = TypeVar("Answer")
 
-class Operation(ABC):
+
+class Operation(ABC, Generic[Share]):
     """Something to be done on every stretch of the rows.
 
     The three flags tell a backend whose rows may lose their state (Dask) what it must do again to restore it.
@@ -41,20 +48,24 @@ class Operation(ABC):
         """Reserve space for what will be written; called once, before all stretches."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: slice) -> Any:
+    def __call__(self, shard: Shard, rows: slice) -> Share:
         """Run it on one stretch; return its share of the sum."""
 
 
-class Selection(ABC):
+class Selection(ABC, Generic[Answer]):
     """A query on rows with given numbers; it changes nothing."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: np.ndarray) -> Any:
-        """The result for these rows."""
+    def __call__(self, shard: Shard, rows: np.ndarray) -> Answer:
+        """The answer for these rows."""
+
+    @abstractmethod
+    def combined(self, answers: Sequence[Answer], order: np.ndarray) -> Answer:
+        """One answer from those of several shards; ``order`` sorts all their rows as they were requested."""
 
 
 @dataclass(frozen=True)
-class Weigh(Operation):
+class Weigh(Operation[float]):
     """The sum of the weights; the number of rows without them."""
 
     def __call__(self, shard: Shard, rows: slice) -> float:
@@ -64,7 +75,7 @@ class Weigh(Operation):
 
 
 @dataclass(frozen=True)
-class SquareResidual(Operation):
+class SquareResidual(Operation[np.ndarray]):
     """‖e_q‖² of each output."""
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
@@ -72,7 +83,7 @@ class SquareResidual(Operation):
 
 
 @dataclass(frozen=True)
-class Score(Operation):
+class Score(Operation[Sums]):
     """Row sums of candidates."""
 
     nodes: Nodes
@@ -99,7 +110,7 @@ class Score(Operation):
 
 
 @dataclass(frozen=True)
-class Slope(Operation):
+class Slope(Operation[Slopes]):
     """How the row sums of one candidate change with its weights and bias."""
 
     node: Nodes
@@ -110,7 +121,7 @@ class Slope(Operation):
 
 
 @dataclass(frozen=True)
-class Open(Operation):
+class Open(Operation[np.ndarray]):
     """Write new columns; return ⟨e, h⟩, ‖h‖², Σ h⁴ and the projection on the basis of each."""
 
     opens: ClassVar[bool] = True
@@ -143,7 +154,7 @@ class Open(Operation):
 
 
 @dataclass(frozen=True)
-class Deflate(Operation):
+class Deflate(Operation[np.ndarray]):
     """Remove basis vectors from the columns; return VᵀV, eᵀV and the remaining projection of V on the basis."""
 
     works: ClassVar[bool] = True
@@ -160,7 +171,7 @@ class Deflate(Operation):
 
 
 @dataclass(frozen=True)
-class Join(Operation):
+class Join(Operation[np.ndarray]):
     """Subtract the open columns' part from the residual, keep their directions if asked; return ‖e_q‖²."""
 
     works: ClassVar[bool] = True
@@ -183,7 +194,7 @@ class Join(Operation):
 
 
 @dataclass(frozen=True)
-class Rotate(Operation):
+class Rotate(Operation[int]):
     """Replace the basis Q by Q @ rotation."""
 
     lasts: ClassVar[bool] = True
@@ -198,17 +209,20 @@ class Rotate(Operation):
 
 
 @dataclass(frozen=True)
-class Gather(Selection):
-    """Scaled inputs, residual, basis (size, n), and √p."""
+class Gather(Selection[Sample]):
+    """The rows themselves: scaled inputs, residual, the first ``size`` basis vectors, and √p."""
 
     size: int
 
-    def __call__(self, shard: Shard, rows: np.ndarray) -> tuple:
-        return *shard.storage.gather(rows, self.size), shard.roots_of(rows)
+    def __call__(self, shard: Shard, rows: np.ndarray) -> Sample:
+        return Sample.of(*shard.storage.gather(rows, self.size), shard.roots_of(rows))
+
+    def combined(self, answers: Sequence[Sample], order: np.ndarray) -> Sample:
+        return Sample.joined(answers, order)
 
 
 @dataclass(frozen=True)
-class ScoreSample(Selection):
+class ScoreSample(Selection[SampledSums]):
     """Row sums of candidates on the rows with these numbers."""
 
     nodes: Nodes
@@ -228,6 +242,10 @@ class ScoreSample(Selection):
         p = np.ones(len(rows)) if roots is None else roots**2
         return SampledSums(sums, float((residual**2).sum()), float(p.sum()), float((p**2).sum()))
 
+    def combined(self, answers: Sequence[SampledSums], order: np.ndarray) -> SampledSums:
+        return reduce(add, answers)
+
 
 def _squares(columns: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->j", columns, columns)
+    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
+    return squares
