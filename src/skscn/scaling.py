@@ -6,7 +6,7 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 from scipy import sparse
@@ -20,8 +20,6 @@ _LARGEST = 1e30
 _FEW_ROWS, _BLOCK = 64, 2**17
 # Knots of the map to quantiles.
 _KNOTS = 101
-
-Numbers = TypeVar("Numbers", float, np.ndarray)
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,15 +136,14 @@ class ArrayStatistics:
         return mean, np.array(squares)
 
 
-def rounded(values: Numbers, unit: Numbers | None = None) -> Numbers:
+def rounded(values, unit=None):
     """Round to about nine digits relative to the unit, by default to each value itself.
 
     The last digits of a sum over many rows depend on the order of summation.
     """
     _, exponent = np.frexp(values if unit is None else unit)
     digit = np.ldexp(1.0, np.maximum(exponent - 30, -1022))
-    result: Numbers = np.rint(values / digit) * digit
-    return result
+    return np.rint(values / digit) * digit
 
 
 def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float = -_FAR, high: float = _FAR) -> Scaling:
