@@ -7,6 +7,7 @@ from skscn.rows._backend import Backend
 from skscn.rows._local import LocalBackend
 from skscn.rows._rows import OpenColumns, Rows
 from skscn.rows._shard import Gathered, Sample, Storage
+from skscn.rows._stretches import stretch_length
 from skscn.rows.chunks import ScratchInputs, chunk_rows, opened
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.memory import memory_rows, memory_storage
@@ -73,4 +74,5 @@ __all__ = [
     "memory_storage",
     "open_rows",
     "opened",
+    "stretch_length",
 ]
