@@ -8,7 +8,7 @@ import numpy as np
 
 from skscn.cli._scores import TITLES, beside
 from skscn.cli._voice import count, finite, short
-from skscn.estimators.out_of_bag import positive
+from skscn.estimators.ensemble.out_of_bag import positive
 from skscn.words import listed
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.

@@ -108,4 +108,5 @@ def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
     """log s(f); for f < 0 the sum f + √(f² + 4ε²) cancels, so the equal 4ε²/(√(f² + 4ε²) + |f|) is used."""
     outputs = np.clip(outputs.astype(np.float64), -1e300, 1e300)
     positive = np.log(np.hypot(outputs, 2.0 * floor) + np.abs(outputs))
-    return np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)
+    logarithms: np.ndarray = np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)
+    return logarithms

@@ -25,8 +25,8 @@ from skscn.estimators import (
     SCNRegressor,
 )
 from skscn.estimators.calibration import Calibration
+from skscn.estimators.ensemble.intervals import Conformal, LocalScale
 from skscn.estimators.growing import GrowingNetwork
-from skscn.estimators.intervals import Conformal, LocalScale
 from skscn.persistence._fields import (
     Array,
     Choice,
