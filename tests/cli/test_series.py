@@ -13,7 +13,7 @@ import pytest
 from skscn import load_model
 from skscn.cli._series import find_series
 from skscn.cli._testing import split_series
-from skscn.cli._validated import Part, Validated, describe_outliers
+from skscn.cli._validated import HeldOutPart, Validated, describe_outliers
 from skscn.persistence import describe_model
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1"]
@@ -221,7 +221,7 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
         rmse = float(np.sqrt(np.mean(np.square(part))))
         scores = {"rmse": rmse, "mae": float(np.abs(part).mean()), "r2": 1 - rmse**2 / targets.var()}
         baseline = {"rmse": float(targets.std()), "mae": 0.8, "r2": 0.0}
-        parts.append(Part(targets, targets - part, np.arange(len(part)), scores, baseline, within))
+        parts.append(HeldOutPart(targets, targets - part, np.arange(len(part)), scores, baseline, within))
     return Validated(parts, 5, "predicting the mean", ordered, early_variance)
 
 

@@ -21,7 +21,7 @@ from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._settings import parse_settings
-from skscn.cli._testing import Folds, Rows, cross_validate, split, split_series
+from skscn.cli._testing import Folds, TableRows, cross_validate, split, split_series
 from skscn.cli._validated import Validated, describe_outliers
 from skscn.cli._voice import Voice, count, size
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
@@ -46,7 +46,7 @@ _ENSEMBLES = {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleC
 
 
 @dataclass(frozen=True)
-class Request:
+class FitOptions:
     """The arguments and options of the command line."""
 
     data: Path
@@ -67,7 +67,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Settings:
+class FitSettings:
     """Parameters that the user set, by what they belong to."""
 
     encoder: dict[str, Any]
@@ -91,74 +91,76 @@ class Fitted:
     warnings: list[str] = field(default_factory=list)
 
 
-def run_fit(request: Request, voice: Voice) -> None:
+def run_fit(options: FitOptions, voice: Voice) -> None:
     """Fit, save, test and tell."""
     started = time.perf_counter()
-    settings = _settings(request)
-    check_output(request.model, [request.data])
+    settings = _settings(options)
+    check_output(options.model, [options.data])
     try:
-        fitted = _fit(settings, request, voice)
+        fitted = _fit(settings, options, voice)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing had finished, so no model was written") from None
     try:
-        _save(fitted, request)
+        _save(fitted, options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{fitted.path} contains the model, without the results of its tests") from None
     voice.result(*_summary(fitted, time.perf_counter() - started))
     voice.notes(_limited(fitted.estimator))
     if fitted.interrupted or fitted.tests_interrupted:
         holds = "what had been trained" if fitted.interrupted else "the whole model; only its tests were cut short"
-        kept = f"; {request.model} is unchanged" if fitted.path != request.model else ""
+        kept = f"; {options.model} is unchanged" if fitted.path != options.model else ""
         voice.note(f"Interrupted: {fitted.path} contains {holds}{kept}.")
         raise typer.Exit(130)
 
 
-def _fit(settings: Settings, request: Request, voice: Voice) -> Fitted:
-    file = open_data(request.data)
-    inputs = _inputs(file, request)
+def _fit(settings: FitSettings, options: FitOptions, voice: Voice) -> Fitted:
+    file = open_data(options.data)
+    inputs = _inputs(file, options)
     voice.notes(file.notes)
-    limit = default_memory_limit() if request.memory_limit is None else request.memory_limit
+    limit = default_memory_limit() if options.memory_limit is None else options.memory_limit
     if file.size <= _SHARE_OF_TABLE * limit:
-        return _fit_in_memory(file, inputs, settings, request, voice)
-    return _fit_from_disk(file, inputs, settings, request, limit, voice)
+        return _fit_in_memory(file, inputs, settings, options, voice)
+    return _fit_from_disk(file, inputs, settings, options, limit, voice)
 
 
-def _inputs(file: TableFile, request: Request) -> list[str]:
+def _inputs(file: TableFile, options: FitOptions) -> list[str]:
     """The columns to learn from."""
-    apart = [request.target, *request.drop, *([] if request.weight is None else [request.weight])]
-    for name in [*apart, *([] if request.time is None else [request.time])]:
+    apart = [options.target, *options.drop, *([] if options.weight is None else [options.weight])]
+    for name in [*apart, *([] if options.time is None else [options.time])]:
         file.find(name)
-    if request.time in apart:
+    if options.time in apart:
         raise ValueError(
-            f"{request.time!r} cannot be the time of the rows if it is the target, the weights or a dropped column; "
+            f"{options.time!r} cannot be the time of the rows if it is the target, the weights or a dropped column; "
             "name another column."
         )
-    if request.target in apart[1:]:
-        raise ValueError(f"{quoted(request.target)} is the target; it cannot also be dropped or contain the weights.")
+    if options.target in apart[1:]:
+        raise ValueError(f"{quoted(options.target)} is the target; it cannot also be dropped or contain the weights.")
     inputs = [name for name in file.names if name not in set(apart)]
     if not inputs:
         raise ValueError(
-            f"{file.label} has no column to predict {quoted(request.target)} from; its columns are "
+            f"{file.label} has no column to predict {quoted(options.target)} from; its columns are "
             f"{listed(file.names)}."
         )
     return inputs
 
 
-def _series(table, inputs: list[str], settings: Settings, request: Request, tested: bool) -> Series:
+def _series(table, inputs: list[str], settings: FitSettings, options: FitOptions, tested: bool) -> Series:
     dates = settings.encoder.get("dates", "auto")
-    return find_series(table, inputs, request.time, request.shuffle, dates=dates, tested=tested)
+    return find_series(table, inputs, options.time, options.shuffle, dates=dates, tested=tested)
 
 
 # ---- in memory
 
 
-def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, request: Request, voice: Voice) -> Fitted:
-    table = file.read([*inputs, *_apart(request)], exact=[request.target])
+def _fit_in_memory(
+    file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
+) -> Fitted:
+    table = file.read([*inputs, *_apart(options)], exact=[options.target])
     if len(table) < _FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {_FEWEST_ROWS}.")
-    target, reason = learn_target(request.target, table.column(request.target), request.task)
-    series = _series(table, inputs, settings, request, tested=request.cv is None or request.cv > 1)
-    rows = _complete(table, inputs, target, series, request, voice)
+    target, reason = learn_target(options.target, table.column(options.target), options.task)
+    series = _series(table, inputs, settings, options, tested=options.cv is None or options.cv > 1)
+    rows = _complete(table, inputs, target, series, options, voice)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
     voice.notes(series.notes)
     voice.note(
@@ -166,25 +168,25 @@ def _fit_in_memory(file: TableFile, inputs: list[str], settings: Settings, reque
     )
     voice.notes(encoder.notes_)
     X = encoder.transform(rows.table)
-    ensemble, why = _choose(request.estimator, X.size)
-    estimator = _estimator(target.task, ensemble, settings, series, request)
+    ensemble, why = _choose(options.estimator, X.size)
+    estimator = _estimator(target.task, ensemble, settings, series, options)
     voice.note(f"Training {type(estimator).__name__} ({why}).")
     # The processes are for members; a network has threads.
-    with growing(voice.errors, request.jobs if ensemble else 1) as growth:
+    with growing(voice.errors, options.jobs if ensemble else 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
         cut_short = growth.interrupted and not _is_whole(estimator)
-        path = _place(request.model, cut_short)
+        path = _place(options.model, cut_short)
         fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
         fitted.sketch = RowSketch().add(X, rows.y)
-        _save(fitted, request)
+        _save(fitted, options)
         if not growth.interrupted:
-            every_part = request.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
+            every_part = options.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
             parts = split if series.time is None else split_series
             _test(
                 fitted,
                 rows,
-                parts(rows.y, target.task, _FOLDS if request.cv is None else request.cv, every_part),
+                parts(rows.y, target.task, _FOLDS if options.cv is None else options.cv, every_part),
                 growth,
             )
     fitted.warnings = [*series.warnings, *_warnings(fitted, rows)]
@@ -197,7 +199,7 @@ def _is_whole(estimator) -> bool:
     return len(grown) == getattr(estimator, "n_members", 1) and all(one.stop_reason_ != "callback" for one in grown)
 
 
-def _warnings(fitted: Fitted, rows: Rows) -> list[str]:
+def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     """What there is to say about the tests; without any, about the rows out of bag."""
     if fitted.validated is not None:
         return fitted.validated.warnings()
@@ -215,23 +217,23 @@ def _place(path: Path, interrupted: bool) -> Path:
     return path.with_name(f"{path.stem}.partial{path.suffix}") if interrupted and path.exists() else path
 
 
-def _test(fitted: Fitted, rows: Rows, folds: Folds, growth: Growth) -> None:
+def _test(fitted: Fitted, rows: TableRows, folds: Folds, growth: Growth) -> None:
     """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
     with suppress(KeyboardInterrupt):
         fitted.validated = cross_validate(fitted.encoder, fitted.estimator, rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted
 
 
-def _apart(request: Request) -> list[str]:
-    return [request.target, *([] if request.weight is None else [request.weight])]
+def _apart(options: FitOptions) -> list[str]:
+    return [options.target, *([] if options.weight is None else [options.weight])]
 
 
-def _complete(table, inputs: list[str], target: Target, series: Series, request: Request, voice: Voice) -> Rows:
+def _complete(table, inputs: list[str], target: Target, series: Series, options: FitOptions, voice: Voice) -> TableRows:
     """The rows that have a target, in order of time if they are a series."""
     order = np.arange(len(table)) if series.order is None else series.order
     table = table if series.order is None else table.take(order)
     y, present = target.values(table.column(target.name))
-    weight = None if request.weight is None else _weights(request.weight, table)[present]
+    weight = None if options.weight is None else _weights(options.weight, table)[present]
     missing = len(present) - len(y)
     if missing:
         voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
@@ -240,7 +242,7 @@ def _complete(table, inputs: list[str], target: Target, series: Series, request:
             f"{quoted(target.name)} has a value in only {count(len(y), 'row')}; training needs at least {_FEWEST_ROWS}."
         )
     _check_varies(y, target)
-    return Rows(table.filter(present).select(inputs), y, weight, order[np.asarray(present)] + 1)
+    return TableRows(table.filter(present).select(inputs), y, weight, order[np.asarray(present)] + 1)
 
 
 def _check_varies(y: np.ndarray, target: Target) -> None:
@@ -266,15 +268,15 @@ def _weights(name: str, table) -> np.ndarray:
     return weights
 
 
-def _settings(request: Request) -> Settings:
+def _settings(options: FitOptions) -> FitSettings:
     """The parameters that the user set, apart; they have the same names for numbers and for classes."""
     encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
     # The time has an option of its own.
     own = [set(part.get_params(deep=False)) - {"time"} for part in (encoder, ensemble, network)]
-    values = parse_settings(request.settings, set().union(*own))
-    if request.dates != "auto":
-        values["dates"] = request.dates
-    return Settings(*({name: value for name, value in values.items() if name in names} for names in own))
+    values = parse_settings(options.settings, set().union(*own))
+    if options.dates != "auto":
+        values["dates"] = options.dates
+    return FitSettings(*({name: value for name, value in values.items() if name in names} for names in own))
 
 
 def _described(encoder: TableEncoder) -> str:
@@ -291,9 +293,9 @@ def _choose(asked: str, numbers: int) -> tuple[bool, str]:
     return False, "faster on a table of this size; --estimator ensemble is more accurate"
 
 
-def _estimator(task: str, ensemble: bool, settings: Settings, series: Series, request: Request) -> BaseEstimator:
+def _estimator(task: str, ensemble: bool, settings: FitSettings, series: Series, options: FitOptions) -> BaseEstimator:
     validation = settings.network.get("validation", "random" if series.time is None else "last")
-    common = {"random_state": request.seed, "n_jobs": request.jobs, "validation": validation}
+    common = {"random_state": options.seed, "n_jobs": options.jobs, "validation": validation}
     if ensemble:
         model = _ENSEMBLES[task](**{**common, **settings.ensemble})
         member = model._default_estimator().set_params(**settings.network) if settings.network else None
@@ -307,37 +309,37 @@ def _estimator(task: str, ensemble: bool, settings: Settings, series: Series, re
 
 
 def _fit_from_disk(
-    file: TableFile, inputs: list[str], settings: Settings, request: Request, limit: int, voice: Voice
+    file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, limit: int, voice: Voice
 ) -> Fitted:
     """Read the file chunk by chunk; the columns are learnt from its first rows."""
-    if request.estimator == "ensemble":
+    if options.estimator == "ensemble":
         raise ValueError(
             f"{file.label} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
             "use --estimator network, or raise --memory-limit."
         )
-    head = file.head([*inputs, *_apart(request)], exact=[request.target])
+    head = file.head([*inputs, *_apart(options)], exact=[options.target])
     voice.note(
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
-    target, reason = learn_target(request.target, head.column(request.target), request.task)
-    series = _series(head, inputs, settings, request, tested=False)
+    target, reason = learn_target(options.target, head.column(options.target), options.task)
+    series = _series(head, inputs, settings, options, tested=False)
     _check_in_order(series, file)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(head.select(inputs))
     voice.notes(series.notes)
     voice.note(f"{shortened(target.name)}: {target.task} ({reason}), {_described(encoder)}.")
     voice.notes(encoder.notes_)
     passes: list[RowSketch] = []
-    chunks = Chunks(lambda: _chunks(file, encoder, target, request.weight, passes), memory_limit=limit)
-    estimator = _estimator(target.task, False, settings, series, request)
+    chunks = Chunks(lambda: _chunks(file, encoder, target, options.weight, passes), memory_limit=limit)
+    estimator = _estimator(target.task, False, settings, series, options)
     with growing(voice.errors, 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(chunks)
         cut_short = growth.interrupted and not _is_whole(estimator)
-        path = _place(request.model, cut_short)
+        path = _place(options.model, cut_short)
         # Some passes end early.
         sketch = max(passes, key=lambda one: one.rows)
         fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path, sketch=sketch)
-        _save(fitted, request)
+        _save(fitted, options)
     voice.note("The model was not tested; keep some rows in another file and use skscn evaluate to test it on them.")
     return fitted
 
@@ -389,11 +391,11 @@ def _check_later(encoder: TableEncoder, table, latest: np.datetime64) -> np.date
 # ---- results
 
 
-def _save(fitted: Fitted, request: Request) -> None:
+def _save(fitted: Fitted, options: FitOptions) -> None:
     pipeline = Pipeline([("table", fitted.encoder), ("model", fitted.estimator)])
     notes = {
         "target": fitted.target.to_json(),
-        "data": data_name(request.data),
+        "data": data_name(options.data),
         "rows": fitted.n_rows,
         "sketch": fitted.sketch.to_json() if fitted.sketch else None,
         "fitted": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -31,7 +31,7 @@ _SPREAD = " (± standard deviation over the {part})"
 
 
 @dataclass(frozen=True)
-class Part:
+class HeldOutPart:
     """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
 
     n_new is how many of them have a class that training did not have.
@@ -57,7 +57,7 @@ class Validated:
 
     Attributes
     ----------
-    parts : list of Part
+    parts : list of HeldOutPart
         In order of time, if the rows are ordered.
     folds : int
         In how many parts the rows were split.
@@ -69,7 +69,7 @@ class Validated:
         The variance of the target in the first half of the rows, for regression.
     """
 
-    parts: list[Part]
+    parts: list[HeldOutPart]
     folds: int
     words: str
     ordered: bool = False

@@ -124,15 +124,15 @@ class DaskData(TrainingData):
 
     def scale_inputs(self, name: str | None) -> InputScaling:
         """The named scaling, fitted to the inputs."""
-        return input_scaling(name, _Statistics(self.parts, _inputs_of, self._dtype))
+        return input_scaling(name, _PartStatistics(self.parts, _inputs_of, self._dtype))
 
     def scale_targets(self, name: str | None) -> Scaling:
         """The named scaling, fitted to the targets."""
-        return target_scaling(name, _Statistics(self.parts, _targets_of, np.dtype(np.float64)))
+        return target_scaling(name, _PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
 
     def target_range(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest target of each output."""
-        return _Statistics(self.parts, _targets_of, np.dtype(np.float64)).range()
+        return _PartStatistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
@@ -231,7 +231,7 @@ def _fingerprint(part: Part, start: int) -> np.ndarray:
     return fingerprint(part.X, part.targets, part.sample_weight, start)
 
 
-class _Statistics:
+class _PartStatistics:
     """Column by column, of inputs or targets; exact up to the order of summation."""
 
     def __init__(self, parts: Parts, values_of, dtype: np.dtype):

@@ -65,7 +65,7 @@ def averaged() -> Iterator[None]:
 
 
 def calibrate(
-    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, nodes: int
+    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, n_nodes: int
 ) -> Calibration:
     """The calibration with the lowest log loss for leave-one-out outputs (n, classes) and indices of the true classes.
 
@@ -75,13 +75,13 @@ def calibrate(
         Of the training rows, or of some of them.
     weight : float
         Of all training rows.
-    nodes : int
-        Nodes of the network.
+    n_nodes : int
+        Number of nodes of the network.
     """
     classes = outputs.shape[1]
     indicators = np.eye(classes)[labels]
     if _averaged.get():
-        smoothing, equal_share = 0.0, min(1.0, nodes / weight) ** 2 / 2
+        smoothing, equal_share = 0.0, min(1.0, n_nodes / weight) ** 2 / 2
     else:
         smoothing, equal_share = classes / (weight + classes), 0.0
     frequencies = np.average(indicators, axis=0, weights=sample_weight)

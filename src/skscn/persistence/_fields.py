@@ -151,7 +151,7 @@ class Sparse:
 
 
 @dataclass(frozen=True)
-class Number:
+class Scalar:
     """A float or, with ``whole``, an int, within limits."""
 
     lowest: float = -np.inf

@@ -13,10 +13,10 @@ from skscn.persistence._fields import (
     Array,
     Choice,
     Field,
-    Number,
     OneOf,
     Optional,
     Record,
+    Scalar,
     Several,
     Shelf,
     Sizes,
@@ -38,8 +38,8 @@ def _scaling(letter: str) -> Record:
         name=Choice(*SCALINGS),
         offset=Array(np.float64, letter),
         scale=Array(np.float64, letter, finite=False),
-        low=Number(),
-        high=Number(),
+        low=Scalar(),
+        high=Scalar(),
     )
 
 
@@ -116,5 +116,5 @@ _GROWN: dict[str, Field] = {
     "history_": _History(),
     "stop_reason_": Choice("tol", "max_nodes", "no candidate", "early stopping", "callback"),
     "held_out_": Array(np.int64, "h", lowest=0),
-    "_seed": Number(0, 2**31, whole=True),
+    "_seed": Scalar(0, 2**31, whole=True),
 }

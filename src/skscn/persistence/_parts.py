@@ -33,10 +33,10 @@ from skscn.persistence._fields import (
     Field,
     Labels,
     Names,
-    Number,
     OneOf,
     Optional,
     Record,
+    Scalar,
     Several,
     Shelf,
     Sizes,
@@ -48,7 +48,7 @@ from skscn.persistence._fields import (
 )
 from skscn.persistence._network import _GROWN
 from skscn.persistence._parameters import read_parameters, write_parameters
-from skscn.persistence._transformers import TRANSFORMERS, Columns, width_of, written_step
+from skscn.persistence._transformers import TRANSFORMERS, ColumnwiseTransformer, width_of, written_step
 
 
 class _Estimator:
@@ -115,7 +115,7 @@ def _derived_of_classifier(estimator: SCNClassifier, sizes: Sizes) -> dict:
     return _derived(estimator, sizes)
 
 
-_CALIBRATION = Record(Calibration, exponent=Number(0.0), floor=Number(1e-6, 1e6), equal_share=Number(0.0, 1.0))
+_CALIBRATION = Record(Calibration, exponent=Scalar(0.0), floor=Scalar(1e-6, 1e6), equal_share=Scalar(0.0, 1.0))
 
 _REGRESSORS: dict[str, Field] = {
     cls.__name__: _Estimator(cls, _GROWN, _derived)
@@ -130,12 +130,12 @@ _CLASSIFIERS: dict[str, Field] = {
 
 def _members(networks: dict[str, Field]) -> dict[str, Field]:
     return {
-        "n_features_in_": Number(1, 2**53, whole=True),
+        "n_features_in_": Scalar(1, 2**53, whole=True),
         "members_": Several(OneOf("members", networks), apart=True),
         "features_": Several(Array(np.int64, "f", lowest=0), apart=True),
         "weights_": Array(np.float64, "k", lowest=0.0, highest=1.0 + 1e-9),
         "out_of_bag_": Array(np.bool_, "kn"),
-        "oob_score_": Number(nan=True),
+        "oob_score_": Scalar(nan=True),
     }
 
 
@@ -290,7 +290,7 @@ MODELS: dict[str, Field] = {
     **TRANSFORMERS,
 }
 _STEPS = OneOf("models", MODELS)
-MODELS["ColumnTransformer"] = Columns(_STEPS)
+MODELS["ColumnTransformer"] = ColumnwiseTransformer(_STEPS)
 
 
 def write_model(model: Any, shelf: Shelf) -> dict:

@@ -22,8 +22,8 @@ from skscn.persistence._fields import (
     Choice,
     Field,
     Names,
-    Number,
     Optional,
+    Scalar,
     Several,
     Shelf,
     Sizes,
@@ -36,7 +36,7 @@ from skscn.persistence._fields import (
 )
 from skscn.persistence._parameters import read_parameters, write_parameters
 
-_COUNT = Number(1, 2**53, whole=True)
+_COUNT = Scalar(1, 2**53, whole=True)
 _INPUTS: dict[str, Field] = {"n_features_in_": _COUNT, "feature_names_in_": Optional(Names())}
 _TYPES = (
     "float16",
@@ -76,8 +76,8 @@ class RowCounts:
         return field.write(value, place, shelf)
 
     @staticmethod
-    def _number(value: Any) -> Number:
-        return Number(0, 2**53, whole=isinstance(value, int))
+    def _number(value: Any) -> Scalar:
+        return Scalar(0, 2**53, whole=isinstance(value, int))
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
         if not isinstance(stored, dict):
@@ -194,7 +194,7 @@ class _OneHot(Transformer):
         return super()._restored(transformer, learnt)
 
 
-class _Columns:
+class _ColumnList:
     """The columns of a transformer: a list of names, numbers or booleans."""
 
     def write(self, value: Any, place: str, shelf: Shelf) -> list:
@@ -247,14 +247,14 @@ class _StandIn(BaseEstimator):
 # What may be given instead of a transformer.
 _WORDS = ("drop", "passthrough")
 _PARAMETERS: dict[str, Field] = {
-    "sparse_threshold": Number(0.0, 1.0),
-    "n_jobs": Optional(Number(-(2**31), 2**31, whole=True)),
+    "sparse_threshold": Scalar(0.0, 1.0),
+    "n_jobs": Optional(Scalar(-(2**31), 2**31, whole=True)),
     "verbose": Choice(False, True),
     "verbose_feature_names_out": Choice(False, True),
 }
 
 
-class Columns:
+class ColumnwiseTransformer:
     """A ColumnTransformer of supported parts; columns that a function has selected are saved as selected.
 
     Parameters
@@ -264,7 +264,7 @@ class Columns:
     """
 
     def __init__(self, parts: Field):
-        self.parts, self.columns = parts, _Columns()
+        self.parts, self.columns = parts, _ColumnList()
         self.fields: dict[str, Field] = {**_INPUTS, **_PARAMETERS, "sparse_output_": Choice(False, True)}
 
     def write(self, value: ColumnTransformer, place: str, shelf: Shelf) -> dict:

@@ -146,7 +146,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSummary:
     """What the values of a column are like: statistics, or where there are none, a note.
 
     ``missing`` is the number of rows without a value; None where nothing marks them.
@@ -162,7 +162,7 @@ class Column:
 STATISTICS = ("minimum", "median", "mean", "maximum", "std. dev.")
 
 
-def input_columns(subject: Subject) -> list[Column]:
+def input_columns(subject: Subject) -> list[ColumnSummary]:
     """The inputs; those of sparse rows as in the sample."""
     X = subject.sample_rows if sparse.issparse(subject.X) else subject.X
     return [
@@ -170,28 +170,30 @@ def input_columns(subject: Subject) -> list[Column]:
     ]
 
 
-def _describe_input(subject: Subject, name: str, values: np.ndarray) -> Column:
+def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSummary:
     source = subject.sources.get(name)
     if subject.is_one_hot(name):
         missing = getattr(source, "missing", False)
         shown = values[:, :-1] if missing else values
-        return Column(
+        return ColumnSummary(
             name, "category", int(values[:, -1].sum()) if missing else None, note=_frequent(subject, name, shown)
         )
     if source is None:
         if values.shape[1] > 1:
-            return Column(name, "numbers", note=count(values.shape[1], "column"))
+            return ColumnSummary(name, "numbers", note=count(values.shape[1], "column"))
         return _describe(name, values[:, 0])
     if isinstance(source, RowTime):
-        return Column(name, source.kind, note=f"not an input itself, only its place in the {listed(source.cycles)}")
+        return ColumnSummary(
+            name, source.kind, note=f"not an input itself, only its place in the {listed(source.cycles)}"
+        )
     marks = values[:, -1] if source.indicator else np.zeros(len(values))
     missing = int(marks.sum()) if source.indicator else None
     present = values[marks == 0.0, 0]
     if not present.size:
-        return Column(name, source.kind, missing, note="missing in all rows")
+        return ColumnSummary(name, source.kind, missing, note="missing in all rows")
     if source.kind == "boolean":
-        return Column(name, source.kind, missing, note=f"true in {percent(present.mean())} of the rows")
-    return Column(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
+        return ColumnSummary(name, source.kind, missing, note=f"true in {percent(present.mean())} of the rows")
+    return ColumnSummary(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
 
 
 def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
@@ -223,12 +225,12 @@ def _five(values: np.ndarray) -> tuple[float, ...]:
 _WRITTEN = {"date": _dates, "time": _times}
 
 
-def target_columns(subject: Subject) -> list[Column]:
+def target_columns(subject: Subject) -> list[ColumnSummary]:
     """The targets, or how frequent the classes are."""
     if subject.classifies:
         return []
     return [_describe(name, subject.y[:, k]) for k, name in enumerate(subject.outputs)]
 
 
-def _describe(name: str, values: np.ndarray) -> Column:
-    return Column(name, "number", values=_statistics(values))
+def _describe(name: str, values: np.ndarray) -> ColumnSummary:
+    return ColumnSummary(name, "number", values=_statistics(values))
