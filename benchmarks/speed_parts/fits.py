@@ -30,7 +30,7 @@ def make_data(rows: int, inputs: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def network(**parameters) -> SCNRegressor:
-    """A network of just so many nodes, whatever its error."""
+    """A network that grows to ``max_nodes`` whatever its error."""
     return SCNRegressor(tol=0.0, early_stopping=False, random_state=0, **parameters)
 
 

@@ -69,7 +69,7 @@ def predict_estimator(model: SCNRegressor, X: np.ndarray) -> np.ndarray:
 
 
 def measure_prediction(predict: Callable, nodes: int, rows: int, calls: int) -> dict:
-    """The medians of so many calls."""
+    """The medians over ``calls`` calls."""
     model, X = trained(nodes), make_data(rows, 20)[0]
     times = [timed(lambda: predict(model, X)) for _ in range(calls)]
     return {name: float(np.median([time[name] for time in times])) for name in times[0]}

@@ -37,7 +37,7 @@ def fit_ordered(order: dict) -> dict:
 
 
 def fit_from_folder(order: dict) -> dict:
-    """The fit of that process: in memory, or in chunks with so little memory that all is in scratch files."""
+    """The fit of that process: in memory, or in chunks with a memory limit that puts everything in scratch files."""
     mode = "r" if order["memory_limit"] else None
     X, y = (np.load(Path(order["folder"]) / f"{name}.npy", mmap_mode=mode) for name in ("X", "y"))
     model = network(max_nodes=order["L"], n_jobs=1)

@@ -68,7 +68,7 @@ def grow_member(
 
 
 def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
-    """The member to be grown on so many rows, with the parameters of its plan."""
+    """The member with the parameters of its plan; n_rows is the number of rows that it is grown on."""
     member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
     if member.checkpoint is not None:
         # Each member has its own file.
