@@ -192,7 +192,8 @@ def fit(
     if shuffle and time is not None:
         raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
     with later():
-        from skscn.cli._fit import FitOptions, run_fit
+        from skscn.cli._fit import run_fit
+        from skscn.cli._fit_options import FitOptions
         from skscn.cli._voice import Voice
 
     options = FitOptions(

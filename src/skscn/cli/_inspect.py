@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skscn.cli._fit import describe_networks, networks
 from skscn.cli._models import Model, open_model
+from skscn.cli._networks import describe_networks, networks
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, count, short, size
 from skscn.persistence import describe_model

@@ -11,23 +11,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
 from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
+from skscn.cli._training_rows import TableRows
 from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
 from skscn.tables import TableEncoder
-
-
-@dataclass(frozen=True)
-class TableRows:
-    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on."""
-
-    table: Any
-    y: np.ndarray
-    sample_weight: np.ndarray | None
-    numbers: np.ndarray
-
-    def take(self, rows: np.ndarray) -> TableRows:
-        """These rows only."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows])
 
 
 @dataclass(frozen=True)
