@@ -8,23 +8,10 @@ import numpy as np
 
 from skscn.estimators.training import HISTORY, history_columns, history_of
 from skscn.network import LinearColumns, Network
-from skscn.persistence._fields import (
-    Activations,
-    Array,
-    Choice,
-    Field,
-    OneOf,
-    Optional,
-    Record,
-    Scalar,
-    Several,
-    Shelf,
-    Sizes,
-    Sparse,
-    UnusableError,
-    at,
-    check_keys,
-)
+from skscn.persistence._activations import Activations
+from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys
+from skscn.persistence._composed import OneOf, Optional, Record, Several
+from skscn.persistence._fields import Array, Choice, Scalar, Sparse
 from skscn.scaling import SCALINGS, QuantileScaling, Scaling
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
@@ -99,7 +86,7 @@ class _History:
 
     columns = {name: Array(HISTORY[name].type, "t", finite=False) for name in HISTORY.names or ()}
 
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
+    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
         columns = history_columns(value)
         return {name: array.write(columns[name], at(place, name), shelf) for name, array in self.columns.items()}
 
@@ -111,7 +98,7 @@ class _History:
         return history_of(columns)
 
 
-_GROWN: dict[str, Field] = {
+GROWN: dict[str, Field] = {
     "network_": _NETWORK,
     "history_": _History(),
     "stop_reason_": Choice("tol", "max_nodes", "no candidate", "early stopping", "callback"),
