@@ -178,10 +178,7 @@ def test_a_limit_that_ended_growth_is_told_from_the_nodes_that_were_kept(nodes, 
         def __init__(self, n_nodes):
             self.n_nodes_ = n_nodes
 
-    class Ensemble:
-        members_ = list(map(Network, nodes))
-
-    assert limit_reached(Ensemble())[0].startswith(said)
+    assert limit_reached(list(map(Network, nodes)))[0].startswith(said)
 
 
 def test_what_cannot_be_read_from_standard_input_is_said(skscn):

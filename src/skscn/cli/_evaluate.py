@@ -11,9 +11,9 @@ from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._scores import TITLES, Baseline, beside, classification_scores, regression_scores, true_class_shares
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
-from skscn.cli._voice import Voice, count, short
+from skscn.cli._voice import Voice, short
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
-from skscn.words import quoted, shortened
+from skscn.words import count, quoted, shortened
 
 
 class Compared:

@@ -15,6 +15,7 @@ from skscn.cli._models import open_data
 from skscn.cli._networks import limit_reached
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice
+from skscn.estimators.networks import grown_networks
 from skscn.rows.sources import default_memory_limit
 
 # How much of the memory that fits may take the table itself may be, with its encoded copy and the basis to come.
@@ -35,7 +36,7 @@ def run_fit(options: FitOptions, voice: Voice) -> None:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{fitted.path} contains the model, without the results of its tests") from None
     voice.result(*summarise(fitted, time.perf_counter() - started))
-    voice.notes(limit_reached(fitted.estimator))
+    voice.notes(limit_reached(grown_networks(fitted.estimator)))
     if fitted.interrupted or fitted.tests_interrupted:
         holds = "what had been trained" if fitted.interrupted else "the whole model; only its tests were cut short"
         kept = f"; {options.model} is unchanged" if fitted.path != options.model else ""

@@ -17,9 +17,9 @@ from skscn.cli._series import find_series
 from skscn.cli._testing import Folds, cross_validate, split, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
-from skscn.cli._voice import Voice, count
+from skscn.cli._voice import Voice
 from skscn.tables import TableEncoder, TableFile, learn_target
-from skscn.words import shortened
+from skscn.words import count, shortened
 
 # Tables of up to this many numbers are tested on all parts of a cross-validation unless the user says otherwise: a few
 # minutes on one processor.

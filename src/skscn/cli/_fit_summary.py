@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from skscn.cli._fitted import Fitted
-from skscn.cli._networks import describe_networks, networks
-from skscn.cli._voice import count, size
+from skscn.cli._networks import describe_networks
+from skscn.cli._voice import size
+from skscn.estimators.networks import grown_networks
 from skscn.tables import TableEncoder
+from skscn.words import count
 
 
 def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
@@ -20,7 +22,7 @@ def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tupl
         "rows": fitted.n_rows,
         "columns": [column.name for column in fitted.encoder.columns_],
         "estimator": type(fitted.estimator).__name__,
-        "nodes": [network.n_nodes_ for network in networks(fitted.estimator)],
+        "nodes": [network.n_nodes_ for network in grown_networks(fitted.estimator)],
         "interrupted": fitted.interrupted,
         "tested": validated.facts() if validated else None,
         "time": fitted.encoder.time_,

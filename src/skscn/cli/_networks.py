@@ -1,43 +1,37 @@
-"""The networks of a model: one, or the members of an ensemble, and how their growth ended."""
+"""What there is to say of the networks of a model: how many nodes they have, and how their growth ended."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from sklearn.pipeline import Pipeline
-
-from skscn.cli._voice import count
-
-
-def networks(estimator: Any) -> list[Any]:
-    """The networks of a model: one, or the members of an ensemble."""
-    last = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    return list(getattr(last, "members_", [last]))
+from skscn.estimators.networks import grown_networks
+from skscn.words import count
 
 
 def are_whole(estimator: Any) -> bool:
     """Whether every network has grown to its end."""
-    grown = networks(estimator)
-    return len(grown) == getattr(estimator, "n_members", 1) and all(one.stop_reason_ != "callback" for one in grown)
+    networks = grown_networks(estimator)
+    complete = len(networks) == getattr(estimator, "n_members", 1)
+    return complete and all(network.stop_reason_ != "callback" for network in networks)
 
 
 def describe_networks(estimator: Any) -> str:
     """How many networks and nodes a model has, in words."""
-    nodes = [network.n_nodes_ for network in networks(estimator)]
-    if len(nodes) == 1:
-        return f"a network with {count(nodes[0], 'node')}"
-    return f"{len(nodes)} networks with {min(nodes)} to {max(nodes)} nodes each"
+    counts = [network.n_nodes_ for network in grown_networks(estimator)]
+    if len(counts) == 1:
+        return f"a network with {count(counts[0], 'node')}"
+    return f"{len(counts)} networks with {min(counts)} to {max(counts)} nodes each"
 
 
-def limit_reached(estimator: Any) -> list[str]:
+def limit_reached(networks: list[Any]) -> list[str]:
     """What to say where the limit on nodes has ended growth, in at least half of the networks."""
     # Where early stopping threw most nodes away, it is not more of them that are wanted.
     ended = [
         network
-        for network in networks(estimator)
+        for network in networks
         if network.stop_reason_ == "max_nodes" and 2 * network.n_nodes_ > network.max_nodes
     ]
-    if 2 * len(ended) < len(networks(estimator)):
+    if 2 * len(ended) < len(networks):
         return []
     most = ended[0].max_nodes
     kept = sorted({network.n_nodes_ for network in ended})

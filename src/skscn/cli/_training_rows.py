@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._series import Series
-from skscn.cli._voice import Voice, count
+from skscn.cli._voice import Voice
 from skscn.tables import Target
 from skscn.tables.columns import Number, describe_type, is_number
-from skscn.words import quoted, shortened
+from skscn.words import count, quoted, shortened
 
 FEWEST_ROWS = 10
 

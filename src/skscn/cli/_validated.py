@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._scores import TITLES, beside
-from skscn.cli._voice import count, finite, short
+from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
-from skscn.words import listed
+from skscn.words import count, listed
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
 COVERAGE = 0.9

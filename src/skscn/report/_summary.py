@@ -11,8 +11,9 @@ from scipy import sparse
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
-from skscn.report._words import alike, count, listed, number, percent
+from skscn.report._words import alike, enumerated, number, percent
 from skscn.tables.columns import RowTime
+from skscn.words import count
 
 _COLUMNS_SHOWN = 50
 # Errors that differ by less than this share are about the same.
@@ -48,7 +49,7 @@ def sentences(
         said.append(_about_intervals(coverages[0]))
     mattering = [importance.name for importance in importances[:3] if importance.low > 0.0]
     if mattering:
-        said.append(f"The most important input{'s are' if len(mattering) > 1 else ' is'} {listed(mattering)}.")
+        said.append(f"The most important input{'s are' if len(mattering) > 1 else ' is'} {enumerated(mattering)}.")
     return said
 
 
@@ -184,7 +185,7 @@ def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSu
         return _describe(name, values[:, 0])
     if isinstance(source, RowTime):
         return ColumnSummary(
-            name, source.kind, note=f"not an input itself, only its place in the {listed(source.cycles)}"
+            name, source.kind, note=f"not an input itself, only its place in the {enumerated(source.cycles)}"
         )
     marks = values[:, -1] if source.indicator else np.zeros(len(values))
     missing = int(marks.sum()) if source.indicator else None
