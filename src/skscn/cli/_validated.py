@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._scores import TITLES, beside
+from skscn.cli._scores import TITLES, baseline_score
 from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
 from skscn.words import count, listed
@@ -139,7 +139,7 @@ class Validated:
             spread = self._spread(name)
             several = len(self.parts) > 1 and not (self.ordered and name == "r2")
             more = f" ± {short(float(f'{spread:.2g}'))}" if several else ""
-            baseline = beside(name, self.value(name, baseline=True), self.words)
+            baseline = baseline_score(name, self.value(name, baseline=True), self.words)
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.within is not None:
             lines.append(
