@@ -11,11 +11,11 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"extras", "files", "locks", "words"},
+    {"extras", "files", "locks", "threads", "words"},
     {"archive", "datasets"},
     {"activations", "scaling"},
-    {"layers", "supervision"},
-    {"kernels"},
+    {"factor", "layers", "supervision"},
+    {"kernels", "losses"},
     {"rows", "network"},
     {"tables"},
     {"output_weights", "configuration"},
@@ -27,7 +27,7 @@ LAYERS = [
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 # Names that have yet to be told apart.
-TWO_THINGS = {"Choice", "Columns", "Parts"}
+TWO_THINGS = {"Block", "Choice", "Graph"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from skscn.activations import ACTIVATIONS
 from skscn.kernels import blocks
 from skscn.layers import Dense
-from skscn.rows import MemoryRows
+from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 from speed_parts.fits import make_data, timed
 from speed_parts.results import Cell, Part, ResultStore
@@ -63,7 +63,9 @@ def measure_sums(scoring: tuple[int, int, int], activation: str, threads: int) -
     X, y = make_data(size, inputs)
     weights, biases = candidates_for(inputs, candidates)
     scaling = scale_inputs("minmax", X, None)
-    with MemoryRows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads) as rows:
+    with memory_rows(
+        X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads
+    ) as rows:
         return timed(lambda: rows.sums(rows.nodes(weights, biases)))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from skscn.estimators.networks import grown_networks
+from skscn.growth import StopReason
 from skscn.words import count
 
 
@@ -12,7 +13,7 @@ def are_whole(estimator: Any) -> bool:
     """Whether every network has grown to its end."""
     networks = grown_networks(estimator)
     complete = len(networks) == getattr(estimator, "n_members", 1)
-    return complete and all(network.stop_reason_ != "callback" for network in networks)
+    return complete and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
 
 
 def describe_networks(estimator: Any) -> str:
@@ -29,7 +30,7 @@ def limit_reached(networks: list[Any]) -> list[str]:
     ended = [
         network
         for network in networks
-        if network.stop_reason_ == "max_nodes" and 2 * network.n_nodes_ > network.max_nodes
+        if network.stop_reason_ == StopReason.MAX_NODES and 2 * network.n_nodes_ > network.max_nodes
     ]
     if 2 * len(ended) < len(networks):
         return []

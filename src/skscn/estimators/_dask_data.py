@@ -18,12 +18,15 @@ from skscn.estimators.data import (
     indicators,
     labels_of,
     largest_weight,
+    product,
 )
-from skscn.estimators.growing import MANY_ROWS
+from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
+from skscn.losses import Loss
+from skscn.network import Network
+from skscn.rows import DaskBackend, Rows
 from skscn.rows.collections import Collections
-from skscn.rows.dask import DaskRows
-from skscn.rows.parts import Part, Parts
+from skscn.rows.partitions import Part, Partitions
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
 
@@ -32,13 +35,13 @@ _STEPS = 256
 
 
 class DaskData(TrainingData):
-    """Rows in :class:`~skscn.rows.dask.Parts`; the driver keeps only what does not grow with them."""
+    """Rows in :class:`~skscn.rows.partitions.Partitions`; the driver keeps only what does not grow with them."""
 
     sample_weight = None
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Partitions[Part],
         shape: tuple[int, int],
         n_outputs: int,
         classes: np.ndarray | None,
@@ -134,10 +137,21 @@ class DaskData(TrainingData):
         """The smallest and the largest target of each output."""
         return _PartStatistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
-    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> DaskRows:
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
         shape = (*self.shape, self.n_outputs)
-        return DaskRows(self.parts, shape, outputs=outputs, layer=layer, scaling=scaling)
+        return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
+
+    def working(self, loss: Loss, network: Network | None) -> DaskData:
+        """The rows with the working targets and weights of a loss, given the network of the last round."""
+        if loss.rounds == 1:
+            return self
+        parts = self.parts.changed(_working, loss, network)
+        return DaskData(parts, self.shape, self.n_outputs, self.classes, self.single_output, self.single_precision)
+
+    def mean_loss(self, loss: Loss, network: Network) -> float:
+        """The weighted mean of the loss over the rows."""
+        return float(self.parts.total(_total_loss, loss, network)) / self.weight
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
@@ -148,7 +162,7 @@ class DaskData(TrainingData):
 # ---- what happens on a worker
 
 
-def _prepared(collections: Collections, make_targets) -> Parts:
+def _prepared(collections: Collections, make_targets) -> Partitions[Part]:
     """Parts with targets and effective weights, without the rows of weight 0."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
@@ -161,7 +175,7 @@ def _prepared(collections: Collections, make_targets) -> Parts:
     return parts
 
 
-def _largest_weight(blocks: Parts) -> float:
+def _largest_weight(blocks: Partitions[Block]) -> float:
     return largest_weight([some for some in blocks.map(_weight_range) if some is not None])
 
 
@@ -215,6 +229,15 @@ def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
 
 
+def _working(part: Part, loss: Loss, network: Network | None) -> Part:
+    targets, weights = loss.working(part.targets, None if network is None else network.link(part.X))
+    return part._replace(targets=targets, sample_weight=product(part.sample_weight, weights))
+
+
+def _total_loss(part: Part, loss: Loss, network: Network) -> float:
+    return float(_weights(part) @ loss.value(part.targets, network.link(part.X)))
+
+
 def _inputs_of(part: Part) -> np.ndarray:
     return part.X
 
@@ -234,7 +257,7 @@ def _fingerprint(part: Part, start: int) -> np.ndarray:
 class _PartStatistics:
     """Column by column, of inputs or targets; exact up to the order of summation."""
 
-    def __init__(self, parts: Parts, values_of, dtype: np.dtype):
+    def __init__(self, parts: Partitions[Part], values_of, dtype: np.dtype):
         self.parts, self.values_of, self.dtype = parts, values_of, dtype
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.utils.parallel import delayed
-from threadpoolctl import threadpool_limits
 
 from skscn.estimators.ensemble._predicting import mean_and_spread
 from skscn.estimators.ensemble._processes import Processes
@@ -15,6 +14,7 @@ from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.regressor import SCNRegressor
 from skscn.progress import listening
+from skscn.threads import single_threaded
 
 # Networks that learn the size of the out-of-bag residuals, each without its part of the rows; and the number of rows
 # below which there is little to learn.
@@ -121,7 +121,7 @@ def _learn_size(
         n_iter_no_change=5,
         random_state=seed,
     )
-    with threadpool_limits(limits=1, user_api="blas"):
+    with single_threaded():
         network.fit(X, sizes, sample_weight=sample_weight)
         return network, np.clip(network.predict(X), 0.0, sizes.max(axis=0))
 

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from threadpoolctl import threadpool_limits
 
 from skscn.estimators.calibration import averaged
 from skscn.estimators.growing import GrowingNetwork
 from skscn.progress import Listener, current_listener, listening
+from skscn.threads import single_threaded
 
 
 @dataclass(frozen=True)
@@ -61,7 +61,7 @@ def grow_member(
     member = _member(estimator, plan, int(np.count_nonzero(weights)))
     X = select_columns(X, plan.features)
     # Sums in BLAS depend on the number of threads, which may be larger in a worker process than here.
-    with threadpool_limits(limits=1, user_api="blas"), listening(current_listener() or elsewhere), averaged():
+    with single_threaded(), listening(current_listener() or elsewhere), averaged():
         member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
         predictions = getattr(member, response)(X)
     return GrownMember(plan.number, member, predictions, _unseen(member, weights))

@@ -9,10 +9,11 @@ from itertools import takewhile
 from typing import Any
 
 from sklearn.utils.parallel import Parallel
-from threadpoolctl import threadpool_limits
 
 from skscn.estimators.ensemble._members import GrownMember
+from skscn.growth import StopReason
 from skscn.progress import current_listener
+from skscn.threads import single_threaded
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class Processes:
         with their start); 4 members of 20000 rows and 15 nodes took 0.92 s, 0.68 s and 0.55 s.
         """
         # Around all of them: threads that each set and restore the limit of the process would undo each other's.
-        with threadpool_limits(limits=1, user_api="blas"):
+        with single_threaded():
             return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
 
     def grow(self, tasks: Iterable[Any], n_members: int) -> list[GrownMember]:
@@ -46,7 +47,7 @@ class Processes:
         tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)
         try:
             # Members arrive one by one, after the limit within run has ended.
-            with threadpool_limits(limits=1, user_api="blas"):
+            with single_threaded():
                 for member in self.run(tasks, return_as="generator_unordered", pre_dispatch="n_jobs"):
                     grown.append(member)
                     ended = listener.member(member.network, len(grown), n_members) or ended
@@ -62,4 +63,4 @@ class Processes:
 
 def _finished(grown: list[GrownMember]) -> list[GrownMember]:
     """The members that were not cut short; the first one if all were."""
-    return [member for member in grown if member.network.stop_reason_ != "callback"] or grown[:1]
+    return [member for member in grown if member.network.stop_reason_ != StopReason.CALLBACK] or grown[:1]
