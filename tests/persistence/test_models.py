@@ -32,7 +32,7 @@ from skscn import (
     save_model,
 )
 from skscn.configuration import CONFIGURATIONS, Pooled
-from skscn.persistence import _parts
+from skscn.persistence import _models
 from skscn.scaling import SCALINGS
 
 RNG = np.random.default_rng(3)
@@ -275,7 +275,7 @@ class Doubler:
 
 
 def test_a_part_that_is_made_of_json_takes_one_line(path, monkeypatch):
-    monkeypatch.setitem(_parts.MODELS, "Doubler", _parts.ByJson(__name__, "Doubler"))
+    monkeypatch.setitem(_models.MODELS, "Doubler", _models.ByJson(__name__, "Doubler"))
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(Doubler=Doubler))
     model = Pipeline([("doubler", Doubler(3.0)), ("scn", SCNRegressor(**SMALL))]).fit(X, Y)
     save_model(model, path)

@@ -90,7 +90,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             labels_of(data.targets),
             data.sample_weight,
             weight=settled.rows.weight,
-            nodes=settled.output_weights.nodes,
+            n_nodes=settled.output_weights.nodes,
         )
         learnt = super()._learnt(training, seed)
         return {**learnt, "classes_": data.classes, "calibration_": calibration}

@@ -1,7 +1,11 @@
 """One description for each parameter and attribute; an estimator's docstring is assembled from its signature."""
 
 import inspect
+from collections.abc import Callable
 from textwrap import indent
+from typing import TypeVar
+
+Estimator = TypeVar("Estimator")
 
 # name -> (type, meaning)
 _PARAMETERS = {
@@ -130,10 +134,12 @@ Examples
 """
 
 
-def document(summary: str, story: str, examples: str, attributes: str = ""):
+def document(
+    summary: str, story: str, examples: str, attributes: str = ""
+) -> Callable[[type[Estimator]], type[Estimator]]:
     """Decorate an estimator with its documentation."""
 
-    def decorate(cls):
+    def decorate(cls: type[Estimator]) -> type[Estimator]:
         text = _TEMPLATE.format(
             summary=summary,
             story=story.strip(),

@@ -16,24 +16,10 @@ from skscn.growth import StopReason
 from skscn.layers import IDENTITY, LAYERS, Dense, Nodes
 from skscn.losses import LOSSES, Squared
 from skscn.network import Block, LinearColumns, Network
-from skscn.persistence._fields import (
-    Activations,
-    Array,
-    Choice,
-    Field,
-    Number,
-    OneOf,
-    Optional,
-    Record,
-    Several,
-    Shelf,
-    Sizes,
-    Sparse,
-    UnusableError,
-    at,
-    check_keys,
-    shortened,
-)
+from skscn.persistence._activations import Activations
+from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys, shortened
+from skscn.persistence._composed import OneOf, Optional, Record, Several
+from skscn.persistence._fields import Array, Choice, Scalar, Sparse
 from skscn.scaling import SCALINGS, QuantileScaling, Scaling
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
@@ -47,8 +33,8 @@ def _scaling(letter: str) -> Record:
         name=Choice(*SCALINGS),
         offset=Array(np.float64, letter),
         scale=Array(np.float64, letter, finite=False),
-        low=Number(),
-        high=Number(),
+        low=Scalar(),
+        high=Scalar(),
     )
 
 
@@ -115,8 +101,8 @@ def _parameters(cls: type) -> dict[str, type]:
 def _parameter(kind: type) -> Field:
     known: dict[type, Field] = {
         Activation: Activations(),
-        float: Number(),
-        int: Number(whole=True),
+        float: Scalar(),
+        int: Scalar(whole=True),
         bool: Choice(False, True),
         str: _Word(),
     }
@@ -149,7 +135,7 @@ class _Triangle:
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
         check_keys(stored, ("side", "upper"), place)
         upper = self.upper.read(stored["upper"], at(place, "upper"), shelf, {})
-        side = Number(0, 2**31, whole=True).read(stored["side"], at(place, "side"), shelf, sizes)
+        side = Scalar(0, 2**31, whole=True).read(stored["side"], at(place, "side"), shelf, sizes)
         if len(upper) != side * (side + 1) // 2 or sizes.setdefault(self.letter, int(side)) != side:
             raise UnusableError(f"{place} is of size {side}, which does not fit the other arrays")
         matrix = np.zeros((int(side), int(side)))
@@ -193,8 +179,8 @@ _FACTOR = Record(
     triangle=_Triangle("q"),
     coefficients=Array(np.float64, "qm"),
     residual_squares=Array(np.float64, "m", lowest=0.0),
-    weight=Number(0.0),
-    linear=Number(0, 2**31, whole=True),
+    weight=Scalar(0.0),
+    linear=Scalar(0, 2**31, whole=True),
 )
 # What has not changed since the first version.
 _COMMON: dict[str, Field] = {
@@ -275,10 +261,10 @@ class _History:
         return history_of(columns)
 
 
-_GROWN: dict[str, Field] = {
+GROWN: dict[str, Field] = {
     "network_": _Networks(),
     "history_": _History(),
     "stop_reason_": Choice(*map(str, StopReason)),
     "held_out_": Array(np.int64, "h", lowest=0),
-    "_seed": Number(0, 2**31, whole=True),
+    "_seed": Scalar(0, 2**31, whole=True),
 }

@@ -13,7 +13,8 @@ import numpy as np
 import skscn
 from skscn.growth import StopReason
 from skscn.report._subject import Subject, has_intervals
-from skscn.report._words import count, number
+from skscn.report._words import number
+from skscn.words import count
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _LONGEST_VALUE = 200
