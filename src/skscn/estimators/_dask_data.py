@@ -29,9 +29,9 @@ from skscn.layers import Layer
 from skscn.losses import Loss
 from skscn.network import Network
 from skscn.rows import DaskBackend, Rows, stretch_length
+from skscn.rows.blocks import Block
 from skscn.rows.collections import Collections
 from skscn.rows.partitions import Part, Partitions
-from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling
 
 # Makes targets of the values of y.
