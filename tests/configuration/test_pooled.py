@@ -161,18 +161,6 @@ def test_a_sample_is_as_good_as_all_rows(monkeypatch):
     assert sampled.history_["train_rmse"][-1] < 3 * full.history_["train_rmse"][-1] + 1e-3
 
 
-def test_many_rows_are_not_copied_and_not_linked(monkeypatch):
-    monkeypatch.setattr("skscn.estimators.growing.MANY_ROWS", 200)
-    monkeypatch.setattr("skscn.estimators._scn.MANY_ROWS", 200)
-    y = np.sin(6 * X[:, 0])
-    model = SCNRegressor(max_nodes=5, random_state=0).fit(X, y)
-    assert len(model.held_out_) == 0
-    assert model.network_.linear.size == 1
-    asked = SCNRegressor(max_nodes=5, direct_link=True, early_stopping=True, random_state=0).fit(X, y)
-    assert len(asked.held_out_) == 30
-    assert asked.network_.linear.size == 4
-
-
 def test_a_row_that_hardly_counts_does_no_harm():
     y, weights = np.sin(6 * X[:, 0]), np.ones(300)
     weights[0] = 1e-60

@@ -62,7 +62,7 @@ def test_a_node_is_never_worse_than_its_start():
 
 
 def test_an_activation_without_derivative_is_refused():
-    with pytest.raises(ValueError, match="needs the derivative of the activation 'arctan'"):
+    with pytest.raises(ValueError, match="needs the derivative"):
         SCNRegressor(configuration="quickprop", activation=np.arctan).fit(X, T)
     own = Activation("arctan", np.arctan, lambda z: 1 / (1 + z**2))
     model = SCNRegressor(configuration="quickprop", activation=own, max_nodes=3, random_state=0).fit(X, T)

@@ -45,9 +45,9 @@ ROWS = RNG.uniform(-0.5, 1.5, size=(30, 4))
 
 MODELS = [
     SCNRegressor(**SMALL).fit(X, Y),
-    SCNRegressor(**SMALL).fit(X, OUTPUTS),
+    SCNRegressor(**SMALL, alpha=0.1).fit(X, OUTPUTS),
     SCNRegressor(**SMALL, algorithm="SC-I", configuration="ladder").fit(X, OUTPUTS),
-    SCNRegressor(**SMALL, algorithm="SC-II", window=2, alpha=0.1, nodes_per_step=2).fit(X, Y[:, np.newaxis]),
+    SCNRegressor(**SMALL, algorithm="SC-II", window=2, nodes_per_step=2).fit(X, Y[:, np.newaxis]),
     SCNRegressor(**SMALL).fit(X.astype(np.float32), Y.astype(np.float32)),
     SCNRegressor(**SMALL).fit(X, np.full(120, 2.5)),
     SCNRegressor(**SMALL).fit(pd.DataFrame(X, columns=["a", "b", "température", "d"]), Y),

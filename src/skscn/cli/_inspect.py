@@ -12,6 +12,7 @@ from skscn.cli._fit import describe_networks, networks
 from skscn.cli._models import Model, open_model
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, count, short, size
+from skscn.growth import StopReason
 from skscn.persistence import describe_model
 from skscn.tables import TableEncoder
 from skscn.words import listed
@@ -51,7 +52,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
     notes, columns = model.notes, _columns(model)
     reasons = {network.stop_reason_ for network in networks(model.estimator)}
     if notes.get("interrupted"):
-        reasons = reasons - {"callback"} | {"Ctrl-C"}
+        reasons = reasons - {StopReason.CALLBACK} | {"Ctrl-C"}
     lines = [
         ("File", f"{model.path} ({size(description['bytes'])})"),
         ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),

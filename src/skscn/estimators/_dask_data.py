@@ -20,9 +20,12 @@ from skscn.estimators.data import (
     indicators,
     labels_of,
     largest_weight,
+    product,
 )
-from skscn.estimators.growing import MANY_ROWS
+from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
+from skscn.losses import Loss
+from skscn.network import Network
 from skscn.rows import DaskBackend, Rows
 from skscn.rows.collections import Collections
 from skscn.rows.partitions import Part, Partitions
@@ -141,6 +144,17 @@ class DaskData(TrainingData):
         shape = (*self.shape, self.n_outputs)
         return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
 
+    def working(self, loss: Loss, network: Network | None) -> DaskData:
+        """The rows with the working targets and weights of a loss, given the network of the last round."""
+        if loss.rounds == 1:
+            return self
+        parts = self.parts.changed(_working, loss, network)
+        return DaskData(parts, self.shape, self.n_outputs, self.classes, self.single_output, self.single_precision)
+
+    def mean_loss(self, loss: Loss, network: Network) -> float:
+        """The weighted mean of the loss over the rows."""
+        return float(self.parts.total(_total_loss, loss, network)) / self.weight
+
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
         sums = self.parts.map_with_starts(_fingerprint)
@@ -213,6 +227,15 @@ def _numbers(y: np.ndarray) -> np.ndarray:
 
 def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
+
+
+def _working(part: Part, loss: Loss, network: Network | None) -> Part:
+    targets, weights = loss.working(part.targets, None if network is None else network.link(part.X))
+    return part._replace(targets=targets, sample_weight=product(part.sample_weight, weights))
+
+
+def _total_loss(part: Part, loss: Loss, network: Network) -> float:
+    return float(weights_of(part) @ loss.value(part.targets, network.link(part.X)))
 
 
 def _inputs_of(part: Part) -> np.ndarray:

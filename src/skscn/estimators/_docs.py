@@ -41,9 +41,11 @@ _PARAMETERS = {
     "alpha": (
         'float, "gcv" or "auto"',
         "α of the ridge ‖T − Hβ‖² + α‖β‖² for the final output weights of SC-III, with targets as scaled; intercept\n"
-        "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, use no penalty.\n"
+        "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, have no penalty.\n"
         '"gcv" chooses α by generalised cross-validation; "auto" follows the configuration.',
     ),
+    "loss": ('{"squared"}', "What is minimised."),
+    "layer": ('{"dense"}', 'What hidden nodes compute: "dense" is g(wᵀx + b).'),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
     "patience": ("int", "Iterations without progress before a node is finished."),

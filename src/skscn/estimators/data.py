@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -15,6 +15,8 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.estimators._labels import check_labels
 from skscn.kernels import Matrix
 from skscn.layers import Layer
+from skscn.losses import Loss
+from skscn.network import Network
 from skscn.rows import Rows, ScratchInputs, open_rows
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
 
@@ -90,6 +92,14 @@ class TrainingData(ABC):
     @abstractmethod
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled."""
+
+    @abstractmethod
+    def working(self, loss: Loss, network: Network | None) -> TrainingData:
+        """The rows with the working targets and weights of a loss, given the network of the last round."""
+
+    @abstractmethod
+    def mean_loss(self, loss: Loss, network: Network) -> float:
+        """The weighted mean of the loss over the rows."""
 
     @abstractmethod
     def fingerprint(self) -> str:
@@ -185,6 +195,17 @@ class ArrayData(TrainingData):
             n_jobs=n_jobs,
         )
 
+    def working(self, loss: Loss, network: Network | None) -> ArrayData:
+        """The rows with the working targets and weights of a loss, given the network of the last round."""
+        targets, weights = loss.working(self.targets, None if network is None else network.link(self.X))
+        if targets is self.targets and weights is None:
+            return self
+        return replace(self, targets=targets, sample_weight=product(self.sample_weight, weights))
+
+    def mean_loss(self, loss: Loss, network: Network) -> float:
+        """The weighted mean of the loss over the rows."""
+        return float(np.average(loss.value(self.targets, network.link(self.X)), weights=self.sample_weight))
+
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
         parts = [fingerprint(x, t, p, start) for start, x, t, p in self._blocks()]
@@ -197,6 +218,12 @@ class ArrayData(TrainingData):
             X = self.X[rows]
             x = X if isinstance(X, np.ndarray) else X.toarray()
             yield start, x, self.targets[rows], None if self.sample_weight is None else self.sample_weight[rows]
+
+
+def product(*weights: np.ndarray | None) -> np.ndarray | None:
+    """The product of weights, None being 1 for every row."""
+    given = [some for some in weights if some is not None]
+    return np.prod(given, axis=0) if given else None
 
 
 def indicators(labels: np.ndarray, count: int) -> np.ndarray:

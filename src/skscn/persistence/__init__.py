@@ -22,6 +22,7 @@ from skscn import __version__
 from skscn.activations import Activation, Function
 from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.persistence._fields import Shelf, UnusableError
+from skscn.persistence._network import shape_of_network
 from skscn.persistence._parts import read_model, write_model
 
 __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
@@ -163,7 +164,7 @@ def _description(estimator: dict) -> dict[str, Any]:
         return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
-    shapes = [network["weights"] for network in networks]
+    shapes = [shape_of_network(network) for network in networks]
     return {
         "parameters": estimator["parameters"],
         "n_features": fitted.get("n_features_in_", shapes[0][0]),

@@ -238,7 +238,7 @@ class Record:
         For each attribute.
     """
 
-    def __init__(self, make: Callable, check: Callable[[Any], None] = lambda made: None, **fields: Field):
+    def __init__(self, make: Callable, check: Callable[[Any], None] = lambda made: None, /, **fields: Field):
         self.make, self.check, self.fields = make, check, fields
 
     def write(self, value: Any, place: str, shelf: Shelf) -> dict:

@@ -62,7 +62,7 @@ class LocalBackend(Backend):
         """Run an operation on all stretches, divided among the threads, and add up its shares."""
         shard = self._shard
         operation.prepare(shard)
-        if self._executor is None:
+        if self._executor is None or operation.ordered:
             return total([operation(shard, rows) for rows in self._stretches])
         # Each thread gets consecutive stretches: submitting them one by one would take longer than most kernels.
         size = -(-len(self._stretches) // self._threads)

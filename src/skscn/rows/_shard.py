@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -106,6 +106,8 @@ class Shard:
     def __init__(self, storage: Storage, sample_weight: np.ndarray | None):
         self.storage, self.sample_weight = storage, sample_weight
         self.roots = None if sample_weight is None else np.sqrt(sample_weight)
+        # What the nodes of a layer that carries know of the stretches before.
+        self.memory: Any = None
 
     def roots_of(self, rows: slice | np.ndarray) -> np.ndarray | None:
         """√p of some rows."""

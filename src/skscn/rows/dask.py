@@ -92,6 +92,11 @@ class DaskBackend(Backend):
 
     def total(self, operation: Operation[Share]) -> Share:
         """Run an operation on all parts and add up its shares, on the workers."""
+        if operation.ordered:
+            raise ValueError(
+                "Nodes that depend on earlier rows need all rows in their order, and Dask processes partitions in any "
+                "order; train on arrays or files instead."
+            )
         if operation.opens:
             self._opening, self._opened = self._opening + 1, ()
         result: Share

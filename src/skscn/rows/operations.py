@@ -39,6 +39,11 @@ class Operation(ABC, Generic[Share]):
     # Changes the residual or the basis permanently.
     lasts: ClassVar[bool] = False
 
+    @property
+    def ordered(self) -> bool:
+        """Whether stretches must be processed in their order, because a row depends on those before it."""
+        return False
+
     def prepare(self, shard: Shard) -> None:
         """Reserve space for what will be written; called once, before all stretches."""
 
@@ -91,12 +96,20 @@ class Score(Operation[Sums]):
     complete: bool
     precision: type
 
+    @property
+    def ordered(self) -> bool:
+        return self.nodes.layer.carries
+
+    def prepare(self, shard: Shard) -> None:
+        shard.memory = self.nodes.layer.memory(self.nodes)
+
     def __call__(self, shard: Shard, rows: slice) -> Sums:
         return kernels.candidate_sums(
             shard.storage.inputs(rows),
             shard.storage.residual(rows),
             shard.roots_of(rows),
             self.nodes,
+            shard.memory,
             complete=self.complete,
             precision=self.precision,
         )
@@ -121,12 +134,17 @@ class Open(Operation[np.ndarray]):
     size: int
     nodes: Nodes
 
+    @property
+    def ordered(self) -> bool:
+        return self.nodes.layer.carries
+
     def prepare(self, shard: Shard) -> None:
         shard.storage.reserve(self.size, len(self.nodes))
+        shard.memory = self.nodes.layer.memory(self.nodes)
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
         storage, roots = shard.storage, shard.roots_of(rows)
-        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes)
+        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes, shard.memory)
         storage.set_columns(rows, h)
         squares = h * h
         # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
