@@ -21,7 +21,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from accuracy import DATA_VARIABLE, load_sets
+from accuracy_parts.sets import DATA_VARIABLE, load_sets
 
 from skscn import SCNClassifier, SCNRegressor
 from skscn.configuration.ladder import Ladder

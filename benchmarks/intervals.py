@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 import numpy as np
-from accuracy import DATA_VARIABLE, DataSet, load_sets
+from accuracy_parts.sets import DATA_VARIABLE, DataSet, load_sets
 
 from skscn import SCNEnsembleRegressor
 from skscn.cli._progress import progress_bar

@@ -32,7 +32,8 @@ myst_heading_anchors = 3
 
 # The API, from docstrings.
 autosummary_generate = True
-autodoc_typehints_format = "short"
+# Types are in the docstrings; annotations are for editors and mypy.
+autodoc_typehints = "none"
 autodoc_default_options = {"member-order": "bysource"}
 numpydoc_show_class_members = False
 

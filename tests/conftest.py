@@ -2,13 +2,16 @@
 
 import os
 import shutil
+from contextlib import ExitStack
 
 # Before SciPy is imported: scikit-learn's checks of array API support ask for it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
 
+import numpy as np
 import pytest
 
 from skscn.datasets import make_db1
+from skscn.rows import ROWS, Chunks, opened
 
 BROWSER = os.environ.get("SKSCN_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
 # Folders of tests that cannot run here -> what they need.
@@ -38,6 +41,41 @@ def db1():
 def browser_path():
     """The program of the browser that was found."""
     return BROWSER
+
+
+def as_chunks(stack, X, targets, weights):
+    inputs = stack.enter_context(opened(Chunks(X, targets, memory_limit=1000), columns=10)).X
+    return inputs, targets, weights
+
+
+def as_dask(stack, X, targets, weights):
+    """Partitions of which one is empty and others end within a stretch, computed in this thread."""
+    import dask
+    import dask.array as da
+
+    stack.enter_context(dask.config.set(scheduler="synchronous"))
+    cuts = np.array([0, 0.3, 0.3, 0.8, 1.0]) * len(X)
+    rows = tuple(np.diff(cuts.astype(int)).tolist())
+    return tuple(
+        None if values is None else da.from_array(values, chunks=(rows, *values.shape[1:]))
+        for values in (X, targets, weights)
+    )
+
+
+# Backend -> how it gets inputs, targets and weights.
+AS = {"memory": lambda stack, *arrays: arrays, "chunks": as_chunks, "dask": as_dask}
+
+
+@pytest.fixture
+def rows_in():
+    """A function that opens rows in a backend of the registry, from arrays."""
+    with ExitStack() as stack:
+
+        def open_rows(backend, X, targets, *, layer, scaling, sample_weight=None):
+            inputs, targets, weights = AS[backend](stack, X, targets, sample_weight)
+            return ROWS[backend](inputs, targets, layer=layer, scaling=scaling, sample_weight=weights)
+
+        yield open_rows
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """What the theorems promise, over random shapes, weights and parts."""
 
-from contextlib import contextmanager, nullcontext
+import threading
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +14,7 @@ from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
 from skscn.growth import grow
 from skscn.layers import Dense
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS, Chunks, opened
+from skscn.rows import ROWS, LocalBackend, Operation, Rows, memory_rows, memory_storage
 from skscn.scaling import scale_inputs
 
 problems = st.builds(
@@ -135,54 +135,90 @@ def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
     np.testing.assert_allclose(second.predict(problem[0]), third.predict(problem[0]), atol=1e-6 * scale)
 
 
+SETTINGS = {"max_nodes": 4, "tol": 0.0, "nodes_per_step": 1, "seed": 0}
+# Two stretches, which Dask keeps in two parts.
+MANY = _problem(0, 4200, 3, 2, weighted=True)
+# What keeps a strategy short.
+SHORT = {"quickprop": {"max_iter": 3}}
+
+
+def combined(rows, configuration, algorithm):
+    """The steps and the output weights of a network that grows on rows from registered parts."""
+    search = CONFIGURATIONS[configuration](
+        (1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 20, **SHORT.get(configuration, {})
+    )
+    rule = ALGORITHMS[algorithm](2, 2)
+    with rows:
+        steps = list(grow(rows, search, rule, **SETTINGS))
+        return steps, rule.output_weights()
+
+
+def in_threads(problem, n_jobs):
+    """Rows in short stretches, so that there is work for several threads."""
+    X, Y, p = problem
+    scaling, residual = scale_inputs("minmax", X), Y if p is None else Y * np.sqrt(p)[:, None]
+    storage = memory_storage(X, scaling, residual.copy(), len(X))
+    backend = LocalBackend(storage, (*X.shape, Y.shape[1]), sample_weight=p, n_jobs=n_jobs, stretch=8)
+    return Rows(backend, Dense(ACTIVATIONS["sigmoid"]))
+
+
 @often
 @given(problem=problems, algorithm=st.sampled_from(list(ALGORITHMS)))
 def test_the_same_seed_gives_the_same_network_with_any_number_of_threads(problem, algorithm):
-    # Short stretches, so that there is work for several threads.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("skscn.rows._stretches.STRETCH", 8)
-        one, other = _fit(problem, algorithm=algorithm), _fit(problem, algorithm=algorithm, n_jobs=3)
-    for name in ("weights", "biases", "output_weights"):
-        np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
+    networks = []
+    for n_jobs in (1, 3):
+        rule, rows = ALGORITHMS[algorithm](problem[1].shape[1], 3), in_threads(problem, n_jobs)
+        with rows:
+            steps = list(grow(rows, CONFIGURATIONS["ladder"]((1.0, 10.0)), rule, **SETTINGS))
+            networks.append([rule.output_weights(), *(step.added.weights for step in steps)])
+    for one, other in zip(*networks, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
-@contextmanager
-def in_files(X, Y):
-    with opened(Chunks(X, Y, memory_limit=1000), columns=10) as rows:
-        yield rows.X
+class Meet(Operation):
+    """Which threads work on the rows; each waits for the others, so that none can do the work of two."""
+
+    def __init__(self, count):
+        self.met, self.threads = threading.Barrier(count), {}
+
+    def __call__(self, shard, rows):
+        if threading.get_ident() not in self.threads:
+            self.threads[threading.get_ident()] = rows
+            self.met.wait(timeout=60)
+        return 1
 
 
-# How each backend takes its inputs.
-INPUTS = {"memory": lambda X, Y: nullcontext(X), "chunks": in_files}
+def test_threads_are_used_where_there_are_rows_for_them():
+    for n_rows, expected in ((60, 3), (17, 2), (15, 1)):
+        rows, meeting = in_threads(_problem(0, n_rows, 3, 1, weighted=False), n_jobs=3), Meet(expected)
+        with rows:
+            rows.backend.total(meeting)
+        assert len(meeting.threads) == expected
+        # Without the context, here.
+        here = Meet(1)
+        rows.backend.total(here)
+        assert list(here.threads) == [threading.get_ident()]
 
 
-@pytest.mark.parametrize("backend", ROWS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)
-def test_every_combination_of_registered_parts_grows(activation, configuration, algorithm, backend):
-    X, Y, p = _problem(0, 60, 3, 2, weighted=True)
-    settings = {
-        "layer": Dense(ACTIVATIONS[activation]),
-        "scaling": scale_inputs("minmax", X),
-        "sample_weight": p,
-    }
-    rule = ALGORITHMS[algorithm](2, 3)
-    with INPUTS[backend](X, Y) as inputs:
-        growth = grow(
-            ROWS[backend](inputs, Y, **settings),
-            CONFIGURATIONS[configuration]((1.0, 10.0), (0.9, 0.99, 0.999, 0.999999), 40),
-            rule,
-            max_nodes=6,
-            tol=0.0,
-            nodes_per_step=1,
-            seed=0,
-        )
-        steps = list(growth)
-    assert [step.nodes for step in steps] == [1, 2, 3, 4, 5, 6]
-    rmse = [step.train_rmse for step in steps]
+def test_every_combination_of_registered_parts_grows_the_same_network_on_all_rows(
+    activation, configuration, algorithm, rows_in
+):
+    X, Y, p = MANY
+    settings = {"layer": Dense(ACTIVATIONS[activation]), "scaling": scale_inputs("minmax", X), "sample_weight": p}
+    first, *others = (combined(rows_in(name, X, Y, **settings), configuration, algorithm) for name in ROWS)
+    assert [step.nodes for step in first[0]] == [1, 2, 3, 4]
+    rmse = [step.train_rmse for step in first[0]]
     assert rmse == sorted(rmse, reverse=True)
-    assert rule.output_weights().shape == (6, 2)
+    assert first[1].shape == (4, 2)
+    for steps, output_weights in others:
+        np.testing.assert_array_equal(output_weights, first[1])
+        for ours, theirs in zip(steps, first[0], strict=True):
+            np.testing.assert_array_equal(ours.added.weights, theirs.added.weights)
+            np.testing.assert_array_equal(ours.added.biases, theirs.added.biases)
+            assert replace(ours, added=theirs.added, seconds=theirs.seconds) == theirs
 
 
 class Fixed(Configuration):
@@ -208,34 +244,18 @@ class Fixed(Configuration):
 )
 def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     X = np.linspace(0.0, 1.0, 1000)[:, None]
-    rows = ROWS["memory"](X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
     growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, nodes_per_step=1, seed=0)
     assert len(list(growth)) == len(good)
 
 
-def test_threads_are_used_where_there_are_rows_for_them(monkeypatch):
-    import skscn.rows._local
-
-    started = []
-
-    class Executor(skscn.rows._local.ThreadPoolExecutor):
-        def __init__(self, workers):
-            started.append(workers)
-            super().__init__(workers)
-
-    monkeypatch.setattr(skscn.rows._local, "ThreadPoolExecutor", Executor)
-    monkeypatch.setattr("skscn.rows._stretches.STRETCH", 8)
-    _fit(_problem(0, 60, 3, 1, weighted=False), n_jobs=3)
-    assert started == [3]
-
-
 def test_growth_says_why_it_ended():
     X, Y, _ = _problem(0, 60, 3, 1, weighted=False)
 
     def reason(max_nodes, tol, contractions=(0.999999,)):
-        rows = ROWS["memory"](X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+        rows = memory_rows(X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
         growth = grow(
             rows,
             CONFIGURATIONS["ladder"]((1.0,), contractions, 20),

@@ -11,12 +11,12 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"extras", "files", "locks", "words"},
+    {"extras", "files", "locks", "threads", "words"},
     {"archive", "datasets"},
     {"readers"},
     {"activations", "scaling"},
-    {"layers", "supervision"},
-    {"kernels"},
+    {"factor", "layers", "supervision"},
+    {"kernels", "losses"},
     {"rows", "network"},
     {"tables"},
     {"output_weights", "configuration"},
@@ -27,6 +27,8 @@ LAYERS = [
     {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
+# Names that have yet to be told apart.
+TWO_THINGS = {"Block", "Choice", "Graph"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -66,3 +68,13 @@ def test_private_modules_are_imported_within_their_package_only(path):
         parts = name.split(".")
         if parts[0] == "skscn" and package not in parts[1:2]:
             assert not any(part.startswith("_") and part != "__version__" for part in parts[1:]), name
+
+
+def test_a_class_name_stands_for_one_thing():
+    """A leading underscore makes no other name of it."""
+    found: dict[str, set[str]] = {}
+    for path in FILES:
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ClassDef):
+                found.setdefault(node.name.lstrip("_"), set()).add(f"{path.relative_to(SOURCE)}: {node.name}")
+    assert {name: places for name, places in found.items() if len(places) > 1 and name not in TWO_THINGS} == {}

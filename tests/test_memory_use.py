@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.estimators.ensemble._predicting import by_blocks
 
 
 @pytest.mark.slow
@@ -56,9 +57,9 @@ def test_predictions_of_many_rows_take_little_more_memory_than_the_answer(predic
         np.testing.assert_allclose(array[:10], start, rtol=1e-9)
 
 
-def test_blocks_of_rows_are_put_together_in_order(monkeypatch):
-    whole = [REGRESSOR.predict(X), *REGRESSOR.predict_interval(X), CLASSIFIER.predict_proba(X)]
-    monkeypatch.setattr("skscn.estimators._ensemble._BLOCK", 7)
-    pieces = [REGRESSOR.predict(X), *REGRESSOR.predict_interval(X), CLASSIFIER.predict_proba(X)]
+@pytest.mark.parametrize("model", [REGRESSOR, CLASSIFIER], ids=["regressor", "classifier"])
+def test_blocks_of_rows_are_put_together_in_order(model):
+    whole = by_blocks(X, model._mean_and_spread)
+    pieces = by_blocks(X, model._mean_and_spread, size=7)
     for one, other in zip(whole, pieces, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from skscn.activations import ACTIVATIONS
-from skscn.layers import LAYERS, Dense, Nodes
+from skscn.layers import IDENTITY, LAYERS, Nodes
 
 X = np.random.default_rng(0).normal(size=(9, 3))
 MADE = [
-    pytest.param(layer, id=f"{name} {layer.name}")
-    for name, cls in LAYERS.items()
-    for layer in ([cls(activation) for activation in ACTIVATIONS.values()] if cls is Dense else [cls()])
+    pytest.param(IDENTITY, id="identity"),
+    *(
+        pytest.param(cls.of(activation), id=f"{name} {activation.name}")
+        for name, cls in LAYERS.items()
+        for activation in ACTIVATIONS.values()
+    ),
 ]
 
 

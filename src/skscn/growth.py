@@ -12,6 +12,7 @@ Early stopping, progress bars and callbacks read the steps; nothing here depends
 
 from collections.abc import Generator
 from dataclasses import dataclass
+from enum import StrEnum
 from time import perf_counter
 
 import numpy as np
@@ -21,6 +22,16 @@ from skscn.layers import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
 from skscn.supervision import Sums, alive, ranked, slack, supported
+
+
+class StopReason(StrEnum):
+    """Why growth ended."""
+
+    TOL = "tol"
+    MAX_NODES = "max_nodes"
+    NO_CANDIDATE = "no candidate"
+    EARLY_STOPPING = "early stopping"
+    CALLBACK = "callback"
 
 
 @dataclass(frozen=True)
@@ -64,7 +75,7 @@ def grow(
     tol: float,
     nodes_per_step: int,
     seed: int,
-) -> Generator[Step, None, str]:
+) -> Generator[Step, None, StopReason]:
     """Grow a network from the nodes that ``output_weights`` already has; return why growth ended.
 
     Draws depend only on the seed and the number of nodes, so a network continues as if it had never been interrupted.
@@ -77,10 +88,10 @@ def grow(
     >>> from skscn.growth import grow
     >>> from skscn.layers import Dense
     >>> from skscn.output_weights import LeastSquares
-    >>> from skscn.rows import MemoryRows
+    >>> from skscn.rows import open_rows
     >>> from skscn.scaling import scale_inputs
     >>> X = np.linspace(0, 1, 100)[:, np.newaxis]
-    >>> rows = MemoryRows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
+    >>> rows = open_rows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
     >>> rule = LeastSquares(n_outputs=1)
     >>> with rows:
     ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, nodes_per_step=1, seed=0)
@@ -90,13 +101,13 @@ def grow(
     """
     while True:
         if rows.rmse <= tol:
-            return "tol"
+            return StopReason.TOL
         if output_weights.nodes >= max_nodes:
-            return "max_nodes"
+            return StopReason.MAX_NODES
         count = min(nodes_per_step, max_nodes - output_weights.nodes)
         step = _take_step(rows, configuration, output_weights, count, seed)
         if step is None:
-            return "no candidate"
+            return StopReason.NO_CANDIDATE
         yield step
 
 

@@ -7,6 +7,7 @@ into the weights and the sums, so the outputs of a dense layer cost one matrix p
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -14,6 +15,9 @@ from scipy import sparse
 from skscn.layers import Nodes
 from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
+
+# Rows of inputs: dense, or sparse by rows.
+Matrix: TypeAlias = np.ndarray | sparse.csr_array | sparse.csr_matrix
 
 # Numbers in one block: half a megabyte of float64, which fits in the second-level cache.
 _BLOCK = 65536
@@ -23,7 +27,7 @@ _BLOCK = 65536
 class Inputs:
     """Rows of inputs and their scaling; None if they are already scaled and end with a 1."""
 
-    X: np.ndarray
+    X: Matrix
     scaling: InputScaling | None
 
     def block(self, rows: slice) -> np.ndarray:
@@ -31,9 +35,9 @@ class Inputs:
         return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
 
 
-def scaled(X, scaling: InputScaling) -> np.ndarray:
+def scaled(X: Matrix, scaling: InputScaling) -> np.ndarray:
     """Some rows, scaled; sparse rows are made dense here, so pass a block of them, not all."""
-    return scaling.transform(X.toarray() if sparse.issparse(X) else X)
+    return scaling.transform(X if isinstance(X, np.ndarray) else X.toarray())
 
 
 def with_one(x: np.ndarray) -> np.ndarray:
@@ -56,6 +60,7 @@ def candidate_sums(
     residual: np.ndarray,
     roots: np.ndarray | None,
     nodes: Nodes,
+    memory: Any = None,
     *,
     complete: bool,
     precision: type,
@@ -64,7 +69,7 @@ def candidate_sums(
 
     ``residual`` carries the square roots ``roots`` of the sample weights; all sums are weighted. Hidden outputs have
     the given precision; sums of blocks are added up in double precision. Quartics and the Gram matrix are included if
-    the sums are to be ``complete``.
+    the sums are to be ``complete``. ``memory`` is what the nodes of a layer that carries know of earlier stretches.
     """
     layer, count = nodes.layer, len(nodes)
     folded: np.ndarray = layer.folded(nodes).astype(precision, copy=False)
@@ -74,7 +79,7 @@ def candidate_sums(
     p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
     e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
     for rows in blocks(len(residual), max(folded.shape)):
-        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded)
+        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded, memory)
         projections += e[:, rows] @ h
         if complete:
             gram += (h.T * p[rows]) @ h
@@ -105,12 +110,13 @@ def candidate_slopes(inputs: Inputs, residual: np.ndarray, roots: np.ndarray | N
     return Slopes(projections, squares)
 
 
-def columns(inputs: Inputs, n_rows: int, roots: np.ndarray | None, nodes: Nodes) -> np.ndarray:
-    """Weighted hidden columns of a stretch, shape (k, n)."""
+def columns(inputs: Inputs, n_rows: int, roots: np.ndarray | None, nodes: Nodes, memory: Any = None) -> np.ndarray:
+    """Weighted hidden columns of a stretch, shape (k, n); without a memory, of rows that nothing precedes."""
     layer, folded = nodes.layer, nodes.layer.folded(nodes)
+    memory = layer.memory(nodes) if memory is None else memory
     out = np.empty((len(nodes), n_rows))
     for rows in blocks(n_rows, max(folded.shape)):
-        out[:, rows] = layer.columns(inputs.block(rows), folded)
+        out[:, rows] = layer.columns(inputs.block(rows), folded, memory)
     out *= layer.outer
     if roots is not None:
         out *= roots

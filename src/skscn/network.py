@@ -6,40 +6,71 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
-from threadpoolctl import threadpool_limits
 
 from skscn import kernels
 from skscn.activations import Activation
-from skscn.layers import Dense, Nodes
+from skscn.factor import Factor
+from skscn.layers import Nodes
+from skscn.losses import Loss
 from skscn.scaling import InputScaling, Scaling
+from skscn.threads import single_threaded
 
 # Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
 
 
 @dataclass(frozen=True, eq=False)
-class LinearColumns:
-    """Columns wᵀx + b of the scaled inputs and their output weights.
+class Block:
+    """Nodes of one layer and their output weights.
 
     Attributes
     ----------
-    weights : ndarray of shape (d, p)
-    biases : ndarray of shape (p,)
-    output_weights : ndarray of shape (p, m)
+    nodes : Nodes
+    output_weights : ndarray of shape (k, m)
+        β, for scaled outputs.
     """
 
-    weights: np.ndarray
-    biases: np.ndarray
+    nodes: Nodes
     output_weights: np.ndarray
 
     @property
     def size(self) -> int:
-        """p."""
-        return len(self.biases)
+        """How many nodes there are."""
+        return len(self.nodes)
+
+    @property
+    def weights(self) -> np.ndarray:
+        """W of shape (d, k)."""
+        return self.nodes.weights
+
+    @property
+    def biases(self) -> np.ndarray:
+        """B of shape (k,)."""
+        return self.nodes.biases
+
+    @cached_property
+    def folded(self) -> Any:
+        """The nodes in the form that their layer expects."""
+        return self.nodes.layer.folded(self.nodes)
+
+    @cached_property
+    def outgoing(self) -> np.ndarray:
+        """Output weights times the outer factor of the layer."""
+        return self.nodes.layer.outer * self.output_weights
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields; values derived from them are not stored."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class LinearColumns(Block):
+    """Columns wᵀx + b of the scaled inputs, nodes of the identity layer, and their output weights."""
 
     @property
     def direct_weights(self) -> np.ndarray:
@@ -54,24 +85,20 @@ class LinearColumns:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """f(x) = Σ_j β_j g(w_jᵀx + b_j), between a scaling of the inputs and one of the outputs.
+    """f(x) = c + Aᵀx + Σ_j β_j h_j(x), between a scaling of the inputs and one of the outputs.
 
-    Where there are direct links, c + Aᵀx is added.
+    In the paper's hidden layer h_j(x) = g(w_jᵀx + b_j). Without direct links c and A are 0.
 
     Attributes
     ----------
-    weights : ndarray of shape (d, L)
-        Input weights w, for scaled inputs.
-    biases : ndarray of shape (L,)
-        Biases b.
-    output_weights : ndarray of shape (L, m)
-        β, for scaled outputs.
     linear : LinearColumns
         Columns that are linear in the inputs: intercept and direct links.
-    activation : Activation
-        g.
+    layers : tuple of Block
+        The hidden layers; there is one.
     inputs, outputs : scalings
         How x and f(x) are scaled.
+    loss : Loss
+        What it was grown to minimise, which determines what is predicted for an output.
     bounds : tuple of two ndarrays of shape (m,), or None
         Limits between which scaled outputs are clipped.
     directions : sparse array of shape (p + L, p + L)
@@ -79,6 +106,8 @@ class Network:
         which column j moved the output.
     coefficients : ndarray of shape (p + L, m)
         C: how far. The linear part and the first k nodes alone predict [columns] U[:, :p + k] C[:p + k].
+    factor : Factor or None
+        What further rows can join to evaluate all output weights again; None for rules that never do so.
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
     single_precision : bool
@@ -101,43 +130,77 @@ class Network:
     True
     """
 
-    weights: np.ndarray
-    biases: np.ndarray
-    output_weights: np.ndarray
     linear: LinearColumns
-    activation: Activation
+    layers: tuple[Block, ...]
     inputs: InputScaling
     outputs: Scaling
+    loss: Loss
     bounds: tuple[np.ndarray, np.ndarray] | None
     directions: sparse.csc_array
     coefficients: np.ndarray
+    factor: Factor | None
     single_output: bool
     single_precision: bool
 
     @property
+    def nodes(self) -> Nodes:
+        """The hidden nodes, of all layers."""
+        return self.layers[0].nodes if len(self.layers) == 1 else Nodes.joined([block.nodes for block in self.layers])
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Input weights w of shape (d, L), for scaled inputs."""
+        return self.nodes.weights
+
+    @property
+    def biases(self) -> np.ndarray:
+        """Biases b of shape (L,)."""
+        return self.nodes.biases
+
+    @property
+    def activation(self) -> Activation | None:
+        """The activation g of the hidden nodes; None in layers without one."""
+        return self.nodes.layer.activation
+
+    @property
+    def output_weights(self) -> np.ndarray:
+        """β of shape (L, m), for scaled outputs."""
+        blocks = [block.output_weights for block in self.layers]
+        return blocks[0] if len(blocks) == 1 else np.vstack(blocks)
+
+    @property
     def n_nodes(self) -> int:
         """L, the number of hidden nodes."""
-        return self.weights.shape[1]
+        return sum(block.size for block in self.layers)
 
     @property
     def n_features(self) -> int:
         """d, the number of inputs."""
-        return self.weights.shape[0]
+        return len(self.linear.weights)
 
     @property
     def n_outputs(self) -> int:
         """m, the number of outputs."""
-        return self.output_weights.shape[1]
+        return self.linear.output_weights.shape[1]
 
-    def hidden(self, X) -> np.ndarray:
+    @property
+    def _carries(self) -> bool:
+        """Whether a prediction depends on the rows before."""
+        return any(block.nodes.layer.carries for block in self.layers)
+
+    def hidden(self, X: Any) -> np.ndarray:
         """H of shape (n, L): the output of each hidden node for each row."""
         X = self._checked(X)
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
-        for rows, _, h in self._blocks(X):
-            np.multiply(h, self.layer.outer, out=H[rows], casting="same_kind")
+        for rows, _, values in self._blocks(X):
+            start = 0
+            for block, h in zip(self.layers, values, strict=True):
+                columns = H[rows, start : start + block.size]
+                np.multiply(h, block.nodes.layer.outer, out=columns, casting="same_kind")
+                start += block.size
         return H
 
-    def predict(self, X, n_jobs: int | None = None) -> np.ndarray:
+    def predict(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
         """f(x) for each row, of shape (n,) or (n, m); float32 if the rows and the training targets were.
 
         Rows are processed block by block, by ``n_jobs`` threads (−1: all processors) if there are many, so the extra
@@ -145,79 +208,85 @@ class Network:
         """
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
-        threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
+        one_by_one = X.shape[0] <= _FEW_ROWS or n_jobs is None or self._carries
+        threads = 1 if one_by_one else effective_n_jobs(n_jobs)
         if threads == 1:
             self._predict_into(predictions, X)
         else:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
-            with threadpool_limits(limits=1, user_api="blas"), ThreadPoolExecutor(threads) as executor:
+            with single_threaded(), ThreadPoolExecutor(threads) as executor:
                 list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
         return self._shaped(predictions)
 
-    def _predict_into(self, predictions: np.ndarray, X) -> None:
-        for rows, x, h in self._blocks(X):
-            outputs = h @ self._outgoing
-            outputs += x @ self._straight
-            predictions[rows] = self._finished(outputs)
+    def _predict_into(self, predictions: np.ndarray, X: Any) -> None:
+        for rows, x, values in self._blocks(X):
+            predictions[rows] = self.loss.mean(self._unscaled(self._combined(x, values)))
 
-    @property
-    def layer(self) -> Dense:
-        """The hidden layer."""
-        return Dense(self.activation)
+    def link(self, X: Any) -> np.ndarray:
+        """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
+        outputs = np.empty((X.shape[0], self.n_outputs))
+        for rows, x, values in self._blocks(X):
+            outputs[rows] = self._unscaled(self._combined(x, values))
+        return outputs
 
-    @property
-    def nodes(self) -> Nodes:
-        """The hidden nodes."""
-        return Nodes.of(self.layer, self.weights, self.biases)
-
-    @cached_property
-    def _incoming(self) -> np.ndarray:
-        """Weights and biases in the form that the layer expects."""
-        return self.layer.folded(self.nodes)
-
-    @cached_property
-    def _outgoing(self) -> np.ndarray:
-        """Output weights times the outer factor of the layer."""
-        return self.layer.outer * self.output_weights
+    def _combined(self, x: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
+        """Scaled outputs."""
+        first, *others = zip(self.layers, values, strict=True)
+        outputs = first[1] @ first[0].outgoing
+        for block, h in others:
+            outputs += h @ block.outgoing
+        outputs += x @ self._straight
+        return outputs
 
     @cached_property
     def _straight(self) -> np.ndarray:
         """Direct weights and intercept, for rows that end with a 1."""
         return np.vstack([self.linear.direct_weights, self.linear.intercept])
 
-    def __getstate__(self) -> dict:
+    def __getstate__(self) -> dict[str, Any]:
         """The fields; values derived from them are not stored."""
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
-    def staged_predict(self, X) -> Iterator[np.ndarray]:
+    def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The predictions of the first 1, 2, …, L nodes, each with the output weights of that stage, in one pass."""
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))
-        for rows, x, h in self._blocks(X):
-            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, self.layer.outer * h]
+        for rows, x, values in self._blocks(X):
+            hidden = [block.nodes.layer.outer * h for block, h in zip(self.layers, values, strict=True)]
+            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, *hidden]
             moves[rows] = np.hstack(columns) @ self.directions
         start = self.linear.size
         output = moves[:, :start] @ self.coefficients[:start]
         for move, coefficients in zip(moves.T[start:], self.coefficients[start:], strict=True):
             output += np.multiply.outer(move, coefficients)
-            yield self._shaped(self._finished(output).astype(self._type(X), copy=False))
+            prediction = self.loss.mean(self._unscaled(output))
+            yield self._shaped(prediction.astype(self._type(X), copy=False))
 
-    def _finished(self, outputs: np.ndarray) -> np.ndarray:
+    def _unscaled(self, outputs: np.ndarray) -> np.ndarray:
         """Scaled outputs, kept within their bounds and mapped back."""
         bounded = outputs if self.bounds is None else np.clip(outputs, *self.bounds)
         return self.outputs.inverse_transform(bounded)
 
-    def _blocks(self, X) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        """For each block of rows: its slice, its scaled inputs ending with a 1, and h without its outer factor."""
+    def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
+        """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
         inputs = kernels.Inputs(X, self.inputs)
-        for rows in kernels.blocks(X.shape[0], max(self.weights.shape)):
+        memories = [block.nodes.layer.memory(block.nodes) for block in self.layers]
+        width = max(max(block.weights.shape) for block in self.layers)
+        for rows in kernels.blocks(X.shape[0], width):
             x = inputs.block(rows)
-            yield rows, x, self.layer.values(x, self._incoming)
+            yield (
+                rows,
+                x,
+                [
+                    block.nodes.layer.values(x, block.folded, memory)
+                    for block, memory in zip(self.layers, memories, strict=True)
+                ],
+            )
 
-    def _type(self, X) -> type:
+    def _type(self, X: Any) -> type:
         return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64
 
-    def _checked(self, X):
+    def _checked(self, X: Any) -> Any:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise ValueError(f"The network expects {self.n_features} features per row; X has shape {X.shape}.")

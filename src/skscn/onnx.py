@@ -17,7 +17,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skscn import __version__, estimators
-from skscn.activations import ACTIVATIONS
+from skscn.activations import ACTIVATIONS, Activation
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.growing import GrowingNetwork
@@ -243,6 +243,13 @@ class _Graph:
             "Identity", [output], [variable.full_name], name=self.scope.get_unique_operator_name("Identity")
         )
 
+    def activation(self, activation: Activation, z: str) -> str:
+        """A registered activation function."""
+        if activation.name not in _ACTIVATIONS or activation != ACTIVATIONS.get(activation.name):
+            known = ", ".join(_ACTIVATIONS)
+            raise ValueError(f"The activation {activation.name!r} has no counterpart in ONNX; use one of {known}.")
+        return _ACTIVATIONS[activation.name](self, z)
+
     def clip(self, x: str, low: Any, high: Any) -> str:
         """Clip between limits that broadcast."""
         return self("Min", self("Max", x, self.constant(low)), self.constant(high))
@@ -268,16 +275,14 @@ def _network(graph: _Graph, x: str, network: Network) -> str:
     if network.bounds is not None:
         outputs = graph.clip(outputs, *network.bounds)
     unscaled = graph("Mul", outputs, graph.constant(network.outputs.scale))
-    return graph.clip(graph("Add", unscaled, graph.constant(network.outputs.offset)), -_LARGEST, _LARGEST)
+    unscaled = graph.clip(graph("Add", unscaled, graph.constant(network.outputs.offset)), -_LARGEST, _LARGEST)
+    return network.loss.operators(graph, unscaled)
 
 
 def _hidden(graph: _Graph, x: str, network: Network) -> str:
     """The output of each node for scaled rows."""
-    name = network.activation.name
-    if name not in _ACTIVATIONS or network.activation != ACTIVATIONS.get(name):
-        raise ValueError(f"The activation {name!r} has no counterpart in ONNX; use one of {', '.join(_ACTIVATIONS)}.")
-    inner = graph("Add", graph("MatMul", x, graph.constant(network.weights)), graph.constant(network.biases))
-    return _ACTIVATIONS[name](graph, inner)
+    columns = [block.nodes.layer.operators(graph, x, block.nodes) for block in network.layers]
+    return columns[0] if len(columns) == 1 else graph("Concat", *columns, axis=1)
 
 
 def _scaled(graph: _Graph, x: str, network: Network) -> str:

@@ -1,4 +1,4 @@
-"""Wording of messages about names: short lists, and suggestions for misspelt names."""
+"""Wording of messages: counts, short lists of names, and suggestions for misspelt names."""
 
 import difflib
 from collections.abc import Iterable, Sequence
@@ -21,6 +21,11 @@ def shortened(text: str) -> str:
     half = _MOST_CHARACTERS // 2
     text = text if len(text) <= _MOST_CHARACTERS else f"{text[:half]}…{text[-half + 1 :]}"
     return " ".join(printable(text).splitlines())
+
+
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    """A number and its noun: "1 row", "2,000 rows"."""
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
 
 
 def quoted(text: str) -> str:

@@ -1,8 +1,7 @@
 """The benchmark of speed at tiny sizes: every part is measured, kept, and written."""
 
-import importlib.util
+import importlib
 import json
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -13,19 +12,23 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def speed(monkeypatch):
-    """The program, with --quick made tiny."""
+    """The program."""
     monkeypatch.syspath_prepend(str(BENCHMARKS))
-    spec = importlib.util.spec_from_file_location("speed", BENCHMARKS / "speed.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(sys.modules, "speed", module)
-    spec.loader.exec_module(module)
-    tiny = module.Sizes(
+    return importlib.import_module("speed")
+
+
+@pytest.fixture
+def tiny(speed):
+    """Sizes that are smaller than those of --quick."""
+    return speed.Sizes(
         scoring=(500, 3, 10),
         books=((200, 1),),
         book_nodes=4,
         table_rows=60,
+        iterations={"MLP": (5, 200), "boosting": (5, 100)},
         base={"N": 100, "L": 2, "d": 2, "T": 5},
         sweeps={"N": (100, 100_000), "L": (2,), "d": (2,), "T": (5,)},
+        configurations=("polished",),
         thread_rows=(5000,),
         thread_nodes=2,
         core_rows=(20_000,),
@@ -36,14 +39,10 @@ def speed(monkeypatch):
         fit_turns=1,
         imports=1,
     )
-    monkeypatch.setattr(module, "QUICK", tiny)
-    monkeypatch.setattr(module, "ITERATIONS", {"MLP": (5, 200), "boosting": (5, 100)})
-    monkeypatch.setattr(module, "CONFIGURATIONS", ("polished",))
-    return module
 
 
-def run(speed, out, *parts):
-    assert speed.main(["--quick", "--out", str(out), "--parts", *parts]) == 0
+def run(speed, sizes, out, *parts):
+    assert speed.main(["--quick", "--out", str(out), "--parts", *parts], quick=sizes) == 0
     return (out / "speed.md").read_text(encoding="utf-8")
 
 
@@ -79,8 +78,8 @@ CHECKS = {"d": check_growth, "g": check_imports}
         ("g", ["million rows/s", "SCNRegressor.predict", "import sklearn.base"], None),
     ],
 )
-def test_each_part_writes_its_tables(speed, tmp_path, capsys, part, texts, figure):
-    page = run(speed, tmp_path, part)
+def test_each_part_writes_its_tables(speed, tiny, tmp_path, capsys, part, texts, figure):
+    page = run(speed, tiny, tmp_path, part)
     assert all(text in page for text in texts)
     assert f"## ({part})" in page
     assert "processor" in capsys.readouterr().out
@@ -91,19 +90,19 @@ def test_each_part_writes_its_tables(speed, tmp_path, capsys, part, texts, figur
         assert (tmp_path / figure).with_suffix(suffix).stat().st_size > 0
 
 
-def test_a_run_goes_on_where_it_was(speed, tmp_path):
-    run(speed, tmp_path, "a")
+def test_a_run_goes_on_where_it_was(speed, tiny, tmp_path):
+    run(speed, tiny, tmp_path, "a")
     lines = (tmp_path / "results.jsonl").read_bytes().splitlines(keepends=True)
     (tmp_path / "results.jsonl").write_bytes(b"".join(lines[:-2]) + lines[-2][:10])
-    page = run(speed, tmp_path, "a")
+    page = run(speed, tiny, tmp_path, "a")
     again = (tmp_path / "results.jsonl").read_bytes().splitlines(keepends=True)
     assert again[:-2] == lines[:-2]
     assert len(again) == len(lines)
-    run(speed, tmp_path, "a")
+    run(speed, tiny, tmp_path, "a")
     assert (tmp_path / "results.jsonl").read_bytes() == b"".join(again)
     # A part that was measured earlier stays on the page; one without measurements is not there.
     assert "## (e)" not in page
-    both = run(speed, tmp_path, "e")
+    both = run(speed, tiny, tmp_path, "e")
     assert "## (a)" in both
     assert "## (e)" in both
 
@@ -111,11 +110,11 @@ def test_a_run_goes_on_where_it_was(speed, tmp_path):
 def test_a_textbook_out_of_time_is_extrapolated(speed):
     L = np.arange(1, 101)
     seconds = 0.5 + 0.002 * L**2
-    assert speed.extrapolated(seconds[:20], 100) == pytest.approx(seconds.sum())
-    result = speed.measure_textbook(300, 50, limit=0.0)
+    assert speed.b_textbook.extrapolated(seconds[:20], 100) == pytest.approx(seconds.sum())
+    result = speed.b_textbook.measure_textbook(300, 50, limit=0.0)
     assert result["nodes"] == 1
     assert result["cpu"] > result["measured_cpu"]
-    whole = speed.measure_textbook(300, 3, limit=60.0)
+    whole = speed.b_textbook.measure_textbook(300, 3, limit=60.0)
     assert whole["nodes"] == 3
     assert whole["cpu"] == whole["measured_cpu"]
 

@@ -11,7 +11,7 @@ import time
 import numpy as np
 import pytest
 
-from skscn.cli._fit import _choose
+from skscn.cli._choosing import choose
 from skscn.cli._settings import parse_settings
 from skscn.persistence import describe_model, load_model
 from skscn.tables import TableEncoder, open_table
@@ -183,16 +183,16 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
         growth.interrupt()
         growth.interrupt()
 
-    monkeypatch.setattr("skscn.cli._fit.cross_validate", interrupted)
+    monkeypatch.setattr("skscn.cli._fit_in_memory.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
     assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["interrupted"]
 
 
 def test_the_choice_of_a_model_is_explained():
-    assert _choose("auto", 1000) == (True, "more accurate; --estimator network is faster")
-    assert not _choose("auto", 10**8)[0]
-    assert _choose("network", 1000) == (False, "as requested")
+    assert choose("auto", 1000) == (True, "more accurate; --estimator network is faster")
+    assert not choose("auto", 10**8)[0]
+    assert choose("network", 1000) == (False, "as requested")
 
 
 def test_values_of_settings():

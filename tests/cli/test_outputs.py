@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from skscn.cli._fit import _place
+from skscn.cli._fitted import path_to_write
 from skscn.cli._outputs import check_output
 
 
@@ -93,7 +93,7 @@ def test_a_place_that_will_not_do_is_the_first_thing_said(skscn, here, command, 
 
 def test_what_was_cut_short_goes_beside_a_model(tmp_path):
     path = tmp_path / "m.scn"
-    assert _place(path, True) == path
+    assert path_to_write(path, True) == path
     path.touch()
-    assert _place(path, True) == tmp_path / "m.partial.scn"
-    assert _place(path, False) == path
+    assert path_to_write(path, True) == tmp_path / "m.partial.scn"
+    assert path_to_write(path, False) == path

@@ -11,9 +11,12 @@ import pyarrow as pa
 import pytest
 
 from skscn import load_model
+from skscn.cli._fit import run_fit
+from skscn.cli._fit_options import FitOptions
 from skscn.cli._series import find_series
 from skscn.cli._testing import split_series
-from skscn.cli._validated import Part, Validated, describe_outliers
+from skscn.cli._validated import HeldOutPart, Validated, describe_outliers
+from skscn.cli._voice import Voice
 from skscn.persistence import describe_model
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1"]
@@ -165,16 +168,16 @@ def test_of_several_columns_that_rise_the_one_with_most_moments_is_the_time():
     assert found(table.add_column(0, "day", days)).time == "when"
 
 
-def test_rows_on_disk_have_to_be_in_order(skscn, tmp_path, monkeypatch):
-    monkeypatch.setattr("skscn.cli._fit._SHARE_OF_TABLE", 0.0)
+def test_rows_on_disk_have_to_be_in_order(tmp_path, capsys):
     path = write(tmp_path / "plant.csv", plant())
-    done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", "--set", "max_nodes=3")
-    assert "The rows are a time series ordered by when" in done.stderr
+    little = {"settings": ["max_nodes=3"], "memory_limit": 3 * path.stat().st_size}
+    run_fit(FitOptions(path, "purity", tmp_path / "m.scn", **little), Voice())
+    assert "The rows are a time series ordered by when" in capsys.readouterr().err
     model = load_model(tmp_path / "m.scn")
     np.testing.assert_array_equal(model[-1].held_out_, np.arange(270, 300))
     backwards = write(tmp_path / "backwards.csv", plant()[::-1])
-    done = skscn("fit", backwards, "-t", "purity", "-m", tmp_path / "n.scn", code=1)
-    assert "sort the file by when first" in done.stderr
+    with pytest.raises(ValueError, match="sort the file by when first"):
+        run_fit(FitOptions(backwards, "purity", tmp_path / "n.scn", **little), Voice())
 
 
 # ---- testing on later rows
@@ -221,7 +224,7 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
         rmse = float(np.sqrt(np.mean(np.square(part))))
         scores = {"rmse": rmse, "mae": float(np.abs(part).mean()), "r2": 1 - rmse**2 / targets.var()}
         baseline = {"rmse": float(targets.std()), "mae": 0.8, "r2": 0.0}
-        parts.append(Part(targets, targets - part, np.arange(len(part)), scores, baseline, within))
+        parts.append(HeldOutPart(targets, targets - part, np.arange(len(part)), scores, baseline, within))
     return Validated(parts, 5, "predicting the mean", ordered, early_variance)
 
 

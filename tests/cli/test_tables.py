@@ -13,8 +13,8 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from skscn.cli._app import app
-from skscn.cli._fit import _limited
 from skscn.cli._models import open_model
+from skscn.cli._networks import limit_reached
 from skscn.persistence import load_model
 from skscn.tables import open_table
 
@@ -178,10 +178,7 @@ def test_a_limit_that_ended_growth_is_told_from_the_nodes_that_were_kept(nodes, 
         def __init__(self, n_nodes):
             self.n_nodes_ = n_nodes
 
-    class Ensemble:
-        members_ = list(map(Network, nodes))
-
-    assert _limited(Ensemble())[0].startswith(said)
+    assert limit_reached(list(map(Network, nodes)))[0].startswith(said)
 
 
 def test_what_cannot_be_read_from_standard_input_is_said(skscn):

@@ -1,6 +1,7 @@
 import pytest
 
-from skscn.cli._voice import count, short, size
+from skscn.cli._voice import short, size
+from skscn.words import count
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from skscn.configuration._search import Pool, Search
 from skscn.configuration.pooled import draw_by_data
 from skscn.layers import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import MemoryRows
+from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(5)
@@ -16,7 +16,7 @@ X, T, P = RNG.uniform(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.integers(1,
 
 def grown(activation="sigmoid", weights=None, nodes=6):
     """Rows with a few nodes in the basis."""
-    rows = MemoryRows(
+    rows = memory_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
     rule, rng = LeastSquares(2), np.random.default_rng(7)
@@ -159,18 +159,6 @@ def test_a_sample_is_as_good_as_all_rows(monkeypatch):
     monkeypatch.setattr(_search, "SAMPLE", 150)
     sampled = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0).fit(X, y)
     assert sampled.history_["train_rmse"][-1] < 3 * full.history_["train_rmse"][-1] + 1e-3
-
-
-def test_many_rows_are_not_copied_and_not_linked(monkeypatch):
-    monkeypatch.setattr("skscn.estimators.growing.MANY_ROWS", 200)
-    monkeypatch.setattr("skscn.estimators._scn.MANY_ROWS", 200)
-    y = np.sin(6 * X[:, 0])
-    model = SCNRegressor(max_nodes=5, random_state=0).fit(X, y)
-    assert len(model.held_out_) == 0
-    assert model.network_.linear.size == 1
-    asked = SCNRegressor(max_nodes=5, direct_link=True, early_stopping=True, random_state=0).fit(X, y)
-    assert len(asked.held_out_) == 30
-    assert asked.network_.linear.size == 4
 
 
 def test_a_row_that_hardly_counts_does_no_harm():

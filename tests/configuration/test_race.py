@@ -8,7 +8,7 @@ from skscn.configuration._race import survivors
 from skscn.datasets import make_db1
 from skscn.layers import Dense
 from skscn.output_weights.least_squares import LeastSquares
-from skscn.rows import MemoryRows
+from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 from skscn.supervision import slack
 
@@ -20,7 +20,7 @@ def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
     rng = np.random.default_rng(seed)
     X = rng.random((n_rows, d))
     y = np.sin(5 * X @ rng.normal(size=d)) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_rows)
-    rows = MemoryRows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+    rows = memory_rows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
     rule = LeastSquares(1)
     for _ in range(nodes):
         rule.append(rows, draw(rows, 5.0, 1, rng))

@@ -4,7 +4,7 @@ import pytest
 from skscn.activations import ACTIVATIONS
 from skscn.configuration import CONFIGURATIONS, Free, Ladder, resolve_configuration
 from skscn.layers import Dense
-from skscn.rows import MemoryRows
+from skscn.rows import ROWS, memory_rows
 from skscn.scaling import scale_inputs
 from skscn.supervision import admissible, alive, slack
 
@@ -15,7 +15,7 @@ SCOPES, CONTRACTIONS, POOL = (1.0, 10.0), (0.5, 0.99), 30
 
 @pytest.fixture
 def rows():
-    return MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    return memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
 
 
 def refused(proposals):
@@ -30,8 +30,10 @@ def refused(proposals):
     return found
 
 
+@pytest.mark.parametrize("backend", ROWS)
 @pytest.mark.parametrize("name", CONFIGURATIONS)
-def test_proposals_have_the_shape_that_growth_expects(name, rows):
+def test_proposals_have_the_shape_that_growth_expects(name, backend, rows_in):
+    rows = rows_in(backend, X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     configuration = resolve_configuration(name, scopes=SCOPES, contractions=CONTRACTIONS, max_candidates=POOL)
     proposal = next(configuration.propose(rows, 1, np.random.default_rng(0), 2))
     assert proposal.nodes.weights.shape == (2, len(proposal.nodes.biases))

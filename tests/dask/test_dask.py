@@ -21,13 +21,14 @@ from skscn import (
     SCNRegressor,
 )
 from skscn.configuration.polished import Polished
+from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import _cluster
+from skscn.rows import dask_rows, memory_rows
 from skscn.rows._cluster import paused_workers, wait_for
-from skscn.rows.dask import Request, Settings, StatefulPart
+from skscn.rows._worker import Fixed, Message, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
-from skscn.rows.parts import Part
+from skscn.rows.partitions import Part, at_home, persisted, task
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 
 # One cluster for all of them.
@@ -241,10 +242,10 @@ def test_partitions_that_do_not_match(here):
         SCNRegressor(max_nodes=2).fit(frame[list("abcd")], frame["y"].repartition(npartitions=2))
 
 
-def test_too_many_rows_to_hold_out_by_their_numbers(here, monkeypatch):
-    monkeypatch.setattr("skscn.estimators._dask_data.MANY_ROWS", 1000)
+def test_too_many_rows_to_hold_out_by_their_numbers(here):
+    x = da.arange(MANY_ROWS + 1, chunks=40_000)
     with pytest.raises(ValueError, match='use early_stopping="gcv"'):
-        SCNRegressor(early_stopping=True).fit(cut(X), cut(Y))
+        SCNRegressor(early_stopping=True).fit(x[:, np.newaxis], x)
 
 
 # ---- faults
@@ -279,8 +280,8 @@ def test_workers_that_die_one_after_the_other(client, algorithm):
 def part_of_rows():
     targets = Y[:300, np.newaxis]
     scalings = scale_inputs("minmax", X[:300]), scale_targets("minmax", targets)
-    settings = Settings(*scalings, 300)
-    return StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+    fixed = Fixed(*scalings, 300)
+    return StatefulPart(Part(X[:300], targets, None, np.arange(300)), fixed, 0)
 
 
 def sigmoids(n_inputs):
@@ -288,42 +289,74 @@ def sigmoids(n_inputs):
 
 
 def asked(done, call, opened=(), log=None):
-    return Request(done, 1, opened, call, log)
+    return Message(done, 1, opened, call, log)
 
 
 def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_happened():
-    targets = Y[:300, np.newaxis]
-    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
-    part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
+    part = part_of_rows()
     begin = Open(0, sigmoids(4))
     deflate = Deflate(0, np.zeros((0, 1)))
     take_out = Join(0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True)
     squares = SquareResidual()
-    part.answer(asked(0, begin))
-    part.answer(asked(0, deflate, (begin,)))
+    part.share(asked(0, begin))
+    part.share(asked(0, deflate, (begin,)))
     moved = pickle.loads(pickle.dumps(part))
-    expected = part.answer(asked(0, take_out, (begin, deflate)))
+    expected = part.share(asked(0, take_out, (begin, deflate)))
     # Without state, but at the very beginning of the log: what is open is opened again.
-    assert moved.answer(asked(0, take_out, (begin, deflate))) == expected
+    assert moved.share(asked(0, take_out, (begin, deflate))) == expected
     log = (begin, deflate, take_out)
     again = pickle.loads(pickle.dumps(moved))
-    assert again.answer(asked(3, squares)) is None
-    assert again.answer_for(np.arange(3), asked(3, Gather(1))) is None
-    assert again.answer(asked(3, squares, (), log)) == part.answer(asked(3, squares))
+    assert again.share(asked(3, squares)) is None
+    assert again.answer(np.arange(3), asked(3, Gather(1))) is None
+    assert again.share(asked(3, squares, (), log)) == part.share(asked(3, squares))
     # A task that is done twice, or again because another part had lost its state.
-    assert again.answer(asked(0, take_out, (begin, deflate), ())) == expected
-    assert part.answer(asked(0, take_out, (begin, deflate), ())) == expected
-    assert part.answer(asked(3, squares)) == again.answer(asked(3, squares))
+    assert again.share(asked(0, take_out, (begin, deflate), ())) == expected
+    assert part.share(asked(0, take_out, (begin, deflate), ())) == expected
+    assert part.share(asked(3, squares)) == again.share(asked(3, squares))
 
 
 def test_a_call_that_fails_leaves_no_state_behind():
-    targets = Y[:300, np.newaxis]
-    settings = Settings(scale_inputs("minmax", X[:300]), scale_targets("minmax", targets), 300)
-    part = StatefulPart(Part(X[:300], targets, None, np.arange(300)), settings, 0)
-    before = part.answer(asked(0, SquareResidual()))
+    part = part_of_rows()
+    before = part.share(asked(0, SquareResidual()))
     with pytest.raises(ValueError, match="matmul"):
-        part.answer(asked(0, Open(0, sigmoids(9))))
-    assert part.answer(asked(0, SquareResidual())) == before
+        part.share(asked(0, Open(0, sigmoids(9))))
+    assert part.share(asked(0, SquareResidual())) == before
+
+
+def may_be_moved(keys, dask_scheduler):
+    """For each task, whether the scheduler would let another worker have it if it were long."""
+    found = []
+    for key in keys:
+        task, known = dask_scheduler.tasks[key], dask_scheduler.tasks[key].prefix.duration_average
+        task.prefix.duration_average = 3600.0
+        found.append(dask_scheduler.extensions["stealing"].steal_time_ratio(task)[0] is not None)
+        task.prefix.duration_average = known
+    return found
+
+
+def test_tasks_on_parts_are_not_moved_to_other_workers(client):
+    """A part that is moved loses its state; the name that prevents it is one of Dask's."""
+    (part,) = persisted([task(part_of_rows)()])
+    kept = persisted([task(StatefulPart.share)(part, asked(0, SquareResidual()))])
+    kept += persisted([at_home(StatefulPart.share, part, asked(0, SquareResidual()))])
+    client.gather(client.futures_of(kept))
+    assert client.run_on_scheduler(may_be_moved, [value.key for value in kept]) == [True, False]
+
+
+def test_what_was_summed_on_some_rows_is_combined_from_the_parts(here):
+    settings = {"layer": Dense(ACTIVATIONS["sigmoid"]), "scaling": scale_inputs("minmax", X)}
+    targets, numbers = Y[:, np.newaxis], RNG.integers(0, N, 400)
+    one = memory_rows(X, targets, sample_weight=P + 1.0, **settings)
+    other = dask_rows(cut(X), cut(targets), sample_weight=cut(P + 1.0), **settings)
+    nodes = one.nodes(RNG.normal(size=(4, 6)), RNG.normal(size=6))
+    ours, theirs = (rows.sampled_sums(numbers, nodes, precision=np.float64) for rows in (one, other))
+    np.testing.assert_allclose(theirs.sums.projections, ours.sums.projections, rtol=1e-12)
+    np.testing.assert_allclose(theirs.sums.squares, ours.sums.squares, rtol=1e-12)
+    assert (theirs.weight, theirs.square) == pytest.approx((ours.weight, ours.square))
+    for some in (numbers, numbers[:0]):
+        ours, theirs = (rows.sample(some) for rows in (one, other))
+        for name in ("X", "residual", "basis", "roots"):
+            np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name))
 
 
 def test_members_of_an_ensemble_are_grown_over_the_cluster(client):
@@ -378,12 +411,12 @@ def set_status(dask_worker, name):
     dask_worker.status = type(dask_worker.status)[name]
 
 
-def test_a_fit_says_that_the_workers_are_paused(client, monkeypatch):
+def test_a_fit_says_that_the_workers_are_paused(client):
     """The warning, an error in these tests, ends a fit that would wait for ever."""
-    monkeypatch.setattr(_cluster, "INTERVAL", 0.01)
     client.run(set_status, name="paused")
+    paused = pytest.raises(RuntimeWarning, match="2 of 2 Dask workers are paused for lack of memory")
     try:
-        with pytest.raises(RuntimeWarning, match="2 of 2 Dask workers are paused for lack of memory"):
+        with dask.config.set({"skscn.check-workers-every": 0.01}), paused:
             SCNRegressor(max_nodes=2, random_state=0).fit(cut(X), cut(Y))
     finally:
         client.run(set_status, name="running")

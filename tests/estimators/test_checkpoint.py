@@ -89,9 +89,9 @@ def test_whatever_the_seed_is(tmp_path, monkeypatch):
             SCNRegressor(**parameters).fit(X, Y)
     first = _checkpoint.Checkpoint.load
     kept = []
-    monkeypatch.setattr(_checkpoint.Checkpoint, "load", lambda self: kept.append(first(self)) or kept[0])
+    monkeypatch.setattr(_checkpoint.Checkpoint, "load", lambda self, layer: kept.append(first(self, layer)) or kept[0])
     model = SCNRegressor(**parameters).fit(X, Y)
-    np.testing.assert_array_equal(model.network_.weights[:, :5], kept[0].weights[:, : model.n_nodes_][:, :5])
+    np.testing.assert_array_equal(model.network_.weights[:, :5], kept[0].nodes.weights[:, : model.n_nodes_][:, :5])
     assert model._seed == kept[0].seed
 
 

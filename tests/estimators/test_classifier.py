@@ -60,7 +60,7 @@ def test_good_probabilities_are_left_almost_as_they_are():
     rng = np.random.default_rng(0)
     truth = softmax(rng.normal(size=(20_000, 3)), axis=1)
     labels = (rng.random((20_000, 1)) > truth.cumsum(axis=1)).sum(axis=1)
-    calibration = calibrate(truth, labels, None, weight=20_000, nodes=0)
+    calibration = calibrate(truth, labels, None, weight=20_000, n_nodes=0)
     np.testing.assert_allclose(calibration.probabilities(truth), truth, atol=0.02)
 
 

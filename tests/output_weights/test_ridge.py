@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from skscn import SCNClassifier, SCNRegressor
-from skscn.output_weights._ridge import cross_validated, regularised, smoother
+from skscn import SCNClassifier, SCNRegressor, load_model, save_model
+from skscn.factor import Factor
 
 RNG = np.random.default_rng(7)
 H = np.column_stack([np.ones(80), RNG.normal(size=(80, 3)), 1 / (1 + np.exp(-RNG.normal(size=(80, 20)) * 3))])
@@ -11,6 +11,8 @@ LINEAR = 4
 T = np.sin(3 * H[:, [1, 2]]) + 0.3 * RNG.normal(size=(80, 2))
 Q, R = np.linalg.qr(H)
 C = Q.T @ T
+REST = ((T - Q @ C) ** 2).sum(axis=0)
+FACTOR = Factor(R, C, REST, 80.0, LINEAR)
 PENALTY = np.diag(np.r_[np.zeros(LINEAR), np.ones(20)])
 
 
@@ -22,35 +24,72 @@ def ridge(columns, alpha):
 
 @pytest.mark.parametrize("alpha", [1e-6, 1e-2, 1.0, 100.0])
 def test_every_prefix_is_solved(alpha):
-    factor, coefficients = regularised(R, C, LINEAR, alpha)
-    assert np.allclose(factor, np.triu(factor))
+    factor = FACTOR.regularised(alpha)
+    assert np.allclose(factor.triangle, np.triu(factor.triangle))
     for columns in (LINEAR, LINEAR + 1, 15, 24):
-        found = np.linalg.solve(factor[:columns, :columns], coefficients[:columns])
+        found = np.linalg.solve(factor.triangle[:columns, :columns], factor.coefficients[:columns])
         np.testing.assert_allclose(found, ridge(columns, alpha), rtol=1e-6, atol=1e-8)
 
 
 @pytest.mark.parametrize("alpha", [1e-6, 1.0])
 def test_the_smoother_gives_the_fit(alpha):
-    np.testing.assert_allclose(Q @ smoother(R, LINEAR, alpha) @ C, H @ ridge(24, alpha), atol=1e-7)
+    np.testing.assert_allclose(Q @ FACTOR.smoother(alpha) @ C, H @ ridge(24, alpha), atol=1e-7)
 
 
 def test_alpha_by_cross_validation_has_the_lowest_score_of_all():
-    rest = ((T - Q @ C) ** 2).sum()
-
     def score(alpha):
         matrix = H @ np.linalg.solve(H.T @ H + alpha * PENALTY, H.T)
         return ((T - matrix @ T) ** 2).sum() / (1 - np.trace(matrix) / 80) ** 2
 
-    chosen = cross_validated(R, C, LINEAR, rest, 80.0)
+    chosen = FACTOR.cross_validated()
     assert score(chosen) <= 1.02 * min(score(alpha) for alpha in np.geomspace(1e-8, 1e3, 200))
 
 
 def test_without_noise_nothing_is_regularised_and_without_signal_much_is():
     exact = H @ np.random.default_rng(1).normal(size=(24, 1))
-    assert cross_validated(R, Q.T @ exact, LINEAR, 1e-20, 80.0) < 1e-6
+    assert Factor(R, Q.T @ exact, np.array([1e-20]), 80.0, LINEAR).cross_validated() < 1e-6
     noise = np.random.default_rng(2).normal(size=(80, 1))
-    rest = ((noise - Q @ (Q.T @ noise)) ** 2).sum()
-    assert cross_validated(R, Q.T @ noise, LINEAR, rest, 80.0) > 0.1
+    rest = ((noise - Q @ (Q.T @ noise)) ** 2).sum(axis=0)
+    assert Factor(R, Q.T @ noise, rest, 80.0, LINEAR).cross_validated() > 0.1
+
+
+@pytest.mark.parametrize("sizes", [(80,), (30, 50), (1,) * 80, (0, 79, 1)])
+@pytest.mark.parametrize("keep", [1.0, 0.9])
+def test_rows_that_join_a_factor_are_solved_with_those_before(sizes, keep):
+    weights = np.random.default_rng(3).uniform(0.1, 3.0, 80)
+    factor, start, age = Factor.empty(24, 2, LINEAR), 0, np.zeros(80)
+    for size in sizes:
+        rows = slice(start, start + size)
+        factor = factor.with_rows(H[rows], T[rows], np.sqrt(weights[rows]), keep)
+        age[:start] += 1
+        start += size
+    roots = np.sqrt(weights * keep**age)[:, np.newaxis]
+    expected, *_ = np.linalg.lstsq(roots * H, roots * T)
+    np.testing.assert_allclose(factor.output_weights(), expected, rtol=1e-8, atol=1e-10)
+    errors = ((roots * (T - H @ expected)) ** 2).sum(axis=0)
+    np.testing.assert_allclose(factor.residual_squares, errors, rtol=1e-9)
+    np.testing.assert_allclose(factor.weight, (roots**2).sum())
+
+
+def test_a_network_keeps_the_factor_of_its_rows_and_files_hold_it(tmp_path):
+    model = SCNRegressor(max_nodes=15, alpha=0.01, scaling="minmax", random_state=0).fit(DATA, TARGET)
+    network = model.network_
+    columns = np.hstack([network.inputs.transform(DATA), np.ones((len(DATA), 1))])
+    columns = np.hstack([columns @ np.vstack([network.linear.weights, network.linear.biases]), network.hidden(DATA)])
+    kept = np.setdiff1d(np.arange(len(DATA)), model.held_out_)
+    scaled = network.outputs.transform(TARGET[kept, np.newaxis])
+    again = Factor.empty(columns.shape[1], 1, network.linear.size).with_rows(columns[kept], scaled)
+    found = np.vstack([network.linear.output_weights, network.output_weights])
+    np.testing.assert_allclose(again.output_weights(0.01), found, rtol=1e-6, atol=1e-8)
+    np.testing.assert_allclose(network.factor.output_weights(0.01), found, rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(network.factor.residual_squares, again.residual_squares, rtol=1e-6)
+    assert network.factor.weight == len(kept)
+    save_model(model, tmp_path / "model.scn")
+    loaded = load_model(tmp_path / "model.scn").network_.factor
+    np.testing.assert_array_equal(loaded.triangle, network.factor.triangle)
+    np.testing.assert_array_equal(loaded.coefficients, network.factor.coefficients)
+    # The other algorithms never evaluate their older weights again.
+    assert SCNRegressor("SC-II", max_nodes=5, random_state=0).fit(DATA, TARGET).network_.factor is None
 
 
 def estimator(alpha, **parameters):
@@ -88,9 +127,8 @@ def test_the_default_is_cross_validation_and_the_paper_has_none():
 
 @pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
 def test_other_rules_do_without(algorithm):
-    models = [estimator(alpha, algorithm=algorithm).fit(DATA, TARGET) for alpha in ("auto", 0.1, 0)]
-    for model in models[1:]:
-        np.testing.assert_array_equal(model.network_.output_weights, models[0].network_.output_weights)
+    automatic, zero = (estimator(alpha, algorithm=algorithm).fit(DATA, TARGET).network_ for alpha in ("auto", 0))
+    np.testing.assert_array_equal(automatic.output_weights, zero.output_weights)
 
 
 def test_left_out_rows_of_a_regularised_network():

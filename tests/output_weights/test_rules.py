@@ -8,7 +8,7 @@ from scipy.special import expit
 from skscn.activations import ACTIVATIONS
 from skscn.layers import IDENTITY, Dense, Nodes
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import MemoryRows
+from skscn.rows import ROWS, memory_rows
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(1)
@@ -16,6 +16,10 @@ X, T = RNG.uniform(size=(200, 3)), RNG.normal(size=(200, 2))
 W, B = RNG.uniform(-6, 6, size=(3, 24)), RNG.uniform(-6, 6, size=24)
 H = expit(scale_inputs(None, X).transform(X) @ W + B)
 WINDOW = 5
+
+
+def residual_of(rows):
+    return rows.sample(np.arange(rows.n_rows)).residual
 
 
 def literal(algorithm, window):
@@ -29,15 +33,16 @@ def literal(algorithm, window):
         yield beta.copy()
 
 
+@pytest.mark.parametrize("backend", ROWS)
 @pytest.mark.parametrize("window", [1, WINDOW, 100])
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window, backend, rows_in):
+    rows = rows_in(backend, X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, window)
     for j, beta in enumerate(literal(algorithm, window)):
         assert rule.append(rows, rows.nodes(W[:, [j]], B[[j]])).all()
         np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
-        np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, : j + 1] @ beta, atol=1e-8)
+        np.testing.assert_allclose(residual_of(rows), T - H[:, : j + 1] @ beta, atol=1e-8)
     for nodes, beta in enumerate(literal(algorithm, window), start=1):
         prefix = rule.directions(nodes) @ rule.coefficients(nodes)
         np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ beta, atol=1e-8)
@@ -45,24 +50,24 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window):
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algorithm):
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, WINDOW)
     linear = np.column_stack([np.ones(200), X, X[:, 0]])
     links = Nodes.of(IDENTITY, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
     kept = rule.append_linear(rows, links)
     np.testing.assert_array_equal(kept, [0, 1, 2, 3])
     G = linear[:, kept]
-    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - G @ lstsq(G, T)[0], atol=1e-10)
+    np.testing.assert_allclose(residual_of(rows), T - G @ lstsq(G, T)[0], atol=1e-10)
     for j in range(8):
         assert rule.append(rows, rows.nodes(W[:, [j]], B[[j]])).all()
     assert rule.nodes == 8
     columns = np.hstack([G, H[:, :8]])
-    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ rule.output_weights(), atol=1e-8)
+    np.testing.assert_allclose(residual_of(rows), T - columns @ rule.output_weights(), atol=1e-8)
     np.testing.assert_allclose(
         columns @ rule.directions() @ rule.coefficients(), columns @ rule.output_weights(), atol=1e-8
     )
     if algorithm == "SC-III":
-        np.testing.assert_allclose(rows.storage.residual(slice(None)), T - columns @ lstsq(columns, T)[0], atol=1e-8)
+        np.testing.assert_allclose(residual_of(rows), T - columns @ lstsq(columns, T)[0], atol=1e-8)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -73,7 +78,7 @@ def test_a_rule_without_nodes_has_empty_weights(algorithm):
 
 
 def test_the_window_keeps_no_more_than_it_needs():
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS["SC-II"](2, WINDOW)
     for j in range(H.shape[1]):
         rule.append(rows, rows.nodes(W[:, [j]], B[[j]]))
@@ -82,33 +87,33 @@ def test_the_window_keeps_no_more_than_it_needs():
 
 @pytest.mark.parametrize("algorithm", [name for name, rule in ALGORITHMS.items() if rule.takes_blocks])
 def test_a_block_of_nodes_is_what_one_after_the_other_is(algorithm):
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2)
     stages = list(literal(algorithm, WINDOW))
     for start in (0, 3):
         assert rule.append(rows, rows.nodes(W[:, start : start + 3], B[start : start + 3])).all()
     np.testing.assert_allclose(H[:, :6] @ rule.output_weights(), H[:, :6] @ stages[5], atol=1e-8)
-    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - H[:, :6] @ stages[5], atol=1e-8)
+    np.testing.assert_allclose(residual_of(rows), T - H[:, :6] @ stages[5], atol=1e-8)
     for nodes in range(1, 7):
         prefix = rule.directions(nodes) @ rule.coefficients(nodes)
         np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ stages[nodes - 1], atol=1e-8)
 
 
 def test_a_block_with_a_node_that_is_refused_changes_nothing():
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS["SC-III"](2)
     rule.append(rows, rows.nodes(W[:, [0]], B[[0]]))
-    before = rows.storage.residual(slice(None)).copy()
+    before = residual_of(rows).copy()
     twice = [1, 2, 1, 0, 5]
     np.testing.assert_array_equal(
         rule.append(rows, rows.nodes(W[:, twice], B[twice])), [True, True, False, False, True]
     )
     assert rule.nodes == rows.basis_size == 1
-    np.testing.assert_array_equal(rows.storage.residual(slice(None)), before)
+    np.testing.assert_array_equal(residual_of(rows), before)
 
 
 def test_each_node_of_a_block_is_judged_by_the_residual_that_those_before_it_leave():
-    rows = MemoryRows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     block = ALGORITHMS["SC-III"](2).open(rows, rows.nodes(W[:, :4], B[:4]))
     seen = []
     for candidate in range(4):
@@ -128,10 +133,10 @@ def test_each_node_of_a_block_is_judged_by_the_residual_that_those_before_it_lea
 def test_linear_columns_that_say_little_beside_the_others_come_in_after_them():
     close = X[:, 0] + 1e-4 * X[:, 1] ** 2
     inputs = np.column_stack([X, close])
-    rows = MemoryRows(inputs, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, inputs))
+    rows = memory_rows(inputs, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, inputs))
     rule = ALGORITHMS["SC-III"](2)
     kept = rule.append_linear(rows, Nodes.of(IDENTITY, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4)))
     np.testing.assert_array_equal(kept, [0, 2, 3, 1])
     solution = inputs @ lstsq(inputs, T)[0]
-    np.testing.assert_allclose(rows.storage.residual(slice(None)), T - solution, atol=1e-9)
+    np.testing.assert_allclose(residual_of(rows), T - solution, atol=1e-9)
     np.testing.assert_allclose(inputs[:, [0, 3, 1, 2]][:, kept] @ rule.output_weights(), solution, atol=1e-9)

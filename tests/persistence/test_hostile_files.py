@@ -14,7 +14,7 @@ from safetensors.numpy import save
 
 from skscn import ModelFileError, SCNRegressor, archive, describe_model, load_model
 
-FILES = Path(__file__).parents[1] / "files" / "0.1.0"
+FILES = Path(__file__).parents[1] / "files" / "0.2.0"
 # More of them with ./run bench mutations, or so: SKSCN_MUTATIONS=10000 ./run test tests/persistence -k random
 COUNT = int(os.environ.get("SKSCN_MUTATIONS", "700"))
 
@@ -139,6 +139,7 @@ def at(value, *keys):
 
 FITTED, PARAMETERS = ("model", "fitted"), ("model", "parameters")
 NETWORK = (*FITTED, "network_")
+NODES = (*NETWORK, "layers", 0, "nodes")
 MEMBER = (*FITTED, "members_", 0, "fitted")
 
 
@@ -172,11 +173,16 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNRegressor", (*PARAMETERS, "random_state"), {"random_state": {"keys": [624]}}, "random_state is"),
         ("SCNRegressor", (*PARAMETERS, "tol"), {"float": "nan"}, "tol"),
         ("SCNRegressor", (*PARAMETERS, "tol"), {"open": "/etc/passwd"}, "tol is"),
-        ("SCNRegressor", (*NETWORK, "weights"), [3, 10**9], "weights is an array of float64 and shape"),
+        ("SCNRegressor", (*NODES, "weights"), [3, 10**9], "weights is an array of float64 and shape"),
         ("SCNRegressor", (*NETWORK, "inputs", "low"), 10**400, "low is"),
         ("SCNRegressor", (*NETWORK, "inputs", "low"), 2.0, "limits the wrong way round"),
         ("SCNRegressor", (*NETWORK, "inputs", "name"), "magic", "name is 'magic'"),
-        ("SCNRegressor", (*NETWORK, "activation", "name"), "eval", "'eval' is not one of skscn's"),
+        ("SCNRegressor", (*NODES, "layer", "activation", "name"), "eval", "'eval' is not one of skscn's"),
+        ("SCNRegressor", (*NODES, "layer", "name"), "os", "'os', which is not one of the layers"),
+        ("SCNRegressor", (*NETWORK, "loss", "name"), ["squared"], "which is not one of the losses"),
+        ("SCNRegressor", (*NETWORK, "factor", "linear"), 1, "different linear columns"),
+        ("SCNRegressor", (*NETWORK, "factor", "triangle", "side"), 2**30, "does not fit the other arrays"),
+        ("SCNRegressor", (*NETWORK, "layers"), [], "no hidden layer|nothing refers to"),
         ("SCNRegressor", (*NETWORK, "bounds"), [], "number of bounds other than two|nothing refers to"),
         ("SCNRegressor-two-outputs", (*NETWORK, "single_output"), True, "several where it should have one"),
         ("SCNRegressor", (*FITTED, "_seed"), -1, "_seed is -1"),
@@ -228,20 +234,23 @@ def appended(array):
 @pytest.mark.parametrize(
     ("name", "array", "change", "reason"),
     [
-        ("SCNRegressor", "network_.weights", np.transpose, "does not fit"),
-        ("SCNRegressor", "network_.biases", appended, "does not fit"),
-        ("SCNRegressor", "network_.weights", lambda a: a.astype(np.float32), "the type F32"),
-        ("SCNRegressor", "network_.weights", lambda a: a.astype(np.int64), "an array of int64"),
-        ("SCNRegressor", "network_.weights", lambda a: a * np.nan, "not finite"),
-        ("SCNRegressor", "network_.weights", np.ravel, "does not fit"),
+        ("SCNRegressor", "network_.layers.0.nodes.weights", np.transpose, "does not fit"),
+        ("SCNRegressor", "network_.layers.0.nodes.biases", appended, "does not fit"),
+        ("SCNRegressor", "network_.layers.0.nodes.weights", lambda a: a.astype(np.float32), "the type F32"),
+        ("SCNRegressor", "network_.layers.0.nodes.weights", lambda a: a.astype(np.int64), "an array of int64"),
+        ("SCNRegressor", "network_.layers.0.nodes.weights", lambda a: a * np.nan, "not finite"),
+        ("SCNRegressor", "network_.layers.0.nodes.weights", np.ravel, "does not fit"),
         ("SCNRegressor", "network_.inputs.scale", zero, "not above 0"),
         ("SCNRegressor", "network_.inputs.offset", appended, "does not fit"),
         ("SCNRegressor", "network_.directions.indices", lambda a: a + 1000, "not a sparse matrix"),
         ("SCNRegressor", "network_.directions.indices", lambda a: a - 1000, "not a sparse matrix"),
         ("SCNRegressor", "network_.directions.indptr", lambda a: a[::-1], "not a sparse matrix"),
-        ("SCNRegressor", "network_.directions.indptr", lambda a: a[:0], "not a sparse matrix"),
+        ("SCNRegressor", "network_.directions.indptr", lambda a: a[:0], "does not fit"),
         ("SCNRegressor", "network_.directions.indptr", appended, "does not fit"),
         ("SCNRegressor", "network_.coefficients", appended, "does not fit"),
+        ("SCNRegressor", "network_.linear.nodes.weights", appended, "does not fit"),
+        ("SCNRegressor", "network_.factor.triangle.upper", appended, "does not fit"),
+        ("SCNRegressor", "network_.factor.residual_squares", lambda a: a - 1e6, "below 0"),
         ("SCNRegressor", "history_.nodes", zero, "do not increase"),
         ("SCNRegressor", "history_.scope", appended, "does not fit"),
         ("SCNRegressor", "held_out_", lambda a: np.array([-1]), "below 0"),
@@ -258,7 +267,12 @@ def appended(array):
         ),
         ("SCNEnsembleRegressor", "_conformal.sample_weight", zero, "no rows of any weight"),
         ("SCNEnsembleRegressor", "_conformal.scores", lambda a: np.hstack([a, a]), "does not fit"),
-        ("SCNEnsembleClassifier", "members_.0.fitted.network_.output_weights", lambda a: a[:, :2], "does not fit"),
+        (
+            "SCNEnsembleClassifier",
+            "members_.0.fitted.network_.layers.0.output_weights",
+            lambda a: a[:, :2],
+            "numbers of outputs",
+        ),
     ],
 )
 def test_arrays_that_do_not_go_together(name, array, change, reason, path):
@@ -276,8 +290,10 @@ def test_arrays_that_are_missing_or_too_many(path):
     about, arrays = taken_apart("SCNRegressor")
     more = mutations.put_together(about, {**arrays, "more": np.zeros(1)})
     assert "nothing refers to the array 'more'" in refusal(path, more)
-    del arrays["network_.weights"]
-    assert "the array network_.weights is missing" in refusal(path, mutations.put_together(about, arrays))
+    del arrays["network_.layers.0.nodes.weights"]
+    assert "the array network_.layers.0.nodes.weights is missing" in refusal(
+        path, mutations.put_together(about, arrays)
+    )
 
 
 @pytest.mark.parametrize("shape", [[0, 2**62], [2**62, 0, 2**62], [0, 10**6]])
@@ -371,7 +387,7 @@ ENCODER = (*PARTS, 1, 1)
     ids=lambda value: value if isinstance(value, str) else "",
 )
 def test_a_transformer_that_says_something_impossible(name, place, value, reason, path):
-    about, arrays = mutations.taken_apart((FILES.parent / "0.2.0" / f"{name}.scn").read_bytes())
+    about, arrays = mutations.taken_apart((FILES / f"{name}.scn").read_bytes())
     at(about, *place[:-1])[place[-1]] = value
     said = refusal(path, mutations.put_together(about, arrays))
     assert any(words in said for words in reason.split("|")), said
@@ -387,6 +403,6 @@ def test_a_transformer_that_says_something_impossible(name, place, value, reason
     ],
 )
 def test_arrays_of_a_scaler_that_no_scaler_has(array, change, reason, path):
-    about, arrays = mutations.taken_apart((FILES.parent / "0.2.0" / "Pipeline-scaled.scn").read_bytes())
+    about, arrays = mutations.taken_apart((FILES / "Pipeline-scaled.scn").read_bytes())
     arrays[array] = np.ascontiguousarray(change(arrays[array]))
     assert reason in refusal(path, mutations.put_together(about, arrays))

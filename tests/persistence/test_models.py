@@ -32,7 +32,7 @@ from skscn import (
     save_model,
 )
 from skscn.configuration import CONFIGURATIONS, Pooled
-from skscn.persistence import _parts
+from skscn.persistence import _models
 from skscn.scaling import SCALINGS
 
 RNG = np.random.default_rng(3)
@@ -45,9 +45,9 @@ ROWS = RNG.uniform(-0.5, 1.5, size=(30, 4))
 
 MODELS = [
     SCNRegressor(**SMALL).fit(X, Y),
-    SCNRegressor(**SMALL).fit(X, OUTPUTS),
+    SCNRegressor(**SMALL, alpha=0.1).fit(X, OUTPUTS),
     SCNRegressor(**SMALL, algorithm="SC-I", configuration="ladder").fit(X, OUTPUTS),
-    SCNRegressor(**SMALL, algorithm="SC-II", window=2, alpha=0.1, nodes_per_step=2).fit(X, Y[:, np.newaxis]),
+    SCNRegressor(**SMALL, algorithm="SC-II", window=2, nodes_per_step=2).fit(X, Y[:, np.newaxis]),
     SCNRegressor(**SMALL).fit(X.astype(np.float32), Y.astype(np.float32)),
     SCNRegressor(**SMALL).fit(X, np.full(120, 2.5)),
     SCNRegressor(**SMALL).fit(pd.DataFrame(X, columns=["a", "b", "température", "d"]), Y),
@@ -275,7 +275,7 @@ class Doubler:
 
 
 def test_a_part_that_is_made_of_json_takes_one_line(path, monkeypatch):
-    monkeypatch.setitem(_parts.MODELS, "Doubler", _parts.ByJson(__name__, "Doubler"))
+    monkeypatch.setitem(_models.MODELS, "Doubler", _models.ByJson(__name__, "Doubler"))
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(Doubler=Doubler))
     model = Pipeline([("doubler", Doubler(3.0)), ("scn", SCNRegressor(**SMALL))]).fit(X, Y)
     save_model(model, path)

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from skscn.report._words import alike, count, listed, number, percent, share
+from skscn.report._words import alike, enumerated, number, percent, share
+from skscn.words import count
 
 
 @pytest.mark.parametrize(
@@ -44,4 +45,4 @@ def test_shares(share, text):
 
 def test_counts_and_lists():
     assert (count(1, "class", "classes"), count(2000, "class", "classes")) == ("1 class", "2,000 classes")
-    assert [listed(list(names)) for names in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]
+    assert [enumerated(list(names)) for names in ("", "a", "ab", "abc")] == ["", "a", "a and b", "a, b and c"]

@@ -7,14 +7,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from skscn import Chunks, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.rows import ChunkRows, MemoryRows, ScratchInputs, opened
+from skscn import ACTIVATIONS, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.layers import Dense
+from skscn.rows import ROWS, Chunks, ScratchInputs, chunk_rows, memory_rows, opened
 from skscn.scaling import SCALINGS, scale_inputs
 
 RNG = np.random.default_rng(11)
-# With short stretches below, several of them, the last one shorter.
-X = RNG.uniform(size=(9000, 5)) * [1.0, 10.0, 0.1, 5.0, 1.0] + [0.0, 3.0, 0.0, -2.0, 1.0]
-Y = np.sin(5 * X[:, 0]) + 0.1 * X[:, 1] * X[:, 4] + 0.05 * RNG.normal(size=9000)
+# Four stretches, the last one shorter.
+X = RNG.uniform(size=(8999, 5)) * [1.0, 10.0, 0.1, 5.0, 1.0] + [0.0, 3.0, 0.0, -2.0, 1.0]
+Y = np.sin(5 * X[:, 0]) + 0.1 * X[:, 1] * X[:, 4] + 0.05 * RNG.normal(size=8999)
 # So little that nothing stays in memory but what has to.
 LITTLE = 200_000
 SMALL = {"max_nodes": 20, "max_candidates": 40, "random_state": 0}
@@ -27,18 +28,17 @@ def same(ours, theirs):
         np.testing.assert_array_equal(ours.history_[name], theirs.history_[name])
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def opened_as(monkeypatch):
-    """The backends that were used, on several stretches."""
-    monkeypatch.setattr("skscn.rows._stretches.STRETCH", 2000)
+    """The backends that were used."""
     used = []
-    for backend in (ChunkRows, MemoryRows):
+    for name, function in list(ROWS.items()):
 
-        def init(self, *arguments, __init__=backend.__init__, **settings):
-            used.append(type(self).__name__)
-            __init__(self, *arguments, **settings)
+        def noted(*arguments, name=name, function=function, **settings):
+            used.append(name)
+            return function(*arguments, **settings)
 
-        monkeypatch.setattr(backend, "__init__", init)
+        monkeypatch.setitem(ROWS, name, noted)
     return used
 
 
@@ -48,7 +48,7 @@ def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_
     parameters = SMALL | {"algorithm": algorithm, "configuration": configuration, "window": 4}
     in_memory = SCNRegressor(**parameters).fit(X, Y)
     in_files = SCNRegressor(**parameters).fit(Chunks(X, Y, memory_limit=LITTLE))
-    assert opened_as == ["MemoryRows", "ChunkRows"]
+    assert opened_as == ["memory", "chunks"]
     same(in_files, in_memory)
     np.testing.assert_array_equal(in_files.predict(X[:50]), in_memory.predict(X[:50]))
 
@@ -57,7 +57,7 @@ def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_
     "settings",
     [
         {"early_stopping": "gcv"},
-        {"early_stopping": False, "nodes_per_step": 3, "n_jobs": 2},
+        {"early_stopping": False, "nodes_per_step": 3},
         {"scaling": "quantile"},
         {"scaling": "standard"},
         {"scaling": None, "activation": "gaussian"},
@@ -67,11 +67,32 @@ def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_
 def test_whatever_the_settings(settings, opened_as):
     in_memory = SCNRegressor(**SMALL, **settings).fit(X, Y)
     same(SCNRegressor(**SMALL, **settings).fit(Chunks(X, Y, memory_limit=LITTLE)), in_memory)
-    assert opened_as == ["MemoryRows", "ChunkRows"]
+    assert opened_as == ["memory", "chunks"]
+
+
+def test_threads_on_files():
+    """Enough rows for two threads."""
+    x = np.random.default_rng(2).uniform(size=(33000, 2))
+    targets = np.sin(9 * x)
+    settings = {"layer": Dense(ACTIVATIONS["sigmoid"]), "scaling": scale_inputs("minmax", x)}
+    weights, biases = np.array([[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]), np.zeros(3)
+    with opened(Chunks(x, targets, memory_limit=LITTLE), columns=10) as files:
+        opened_rows = [memory_rows(x, targets, **settings)]
+        opened_rows += [chunk_rows(files.X, targets, n_jobs=n_jobs, **settings) for n_jobs in (1, 2)]
+        found = []
+        for rows in opened_rows:
+            with rows:
+                columns = rows.open(rows.nodes(weights, biases))
+                factor = np.linalg.inv(np.linalg.cholesky(columns.gram).T)
+                rows.join(factor, factor.T @ columns.inner, keep=True)
+                found.append([columns.gram, rows.residual_squares, rows.sample(np.arange(0, 33000, 7)).basis])
+    for one, other in ((found[0], found[1]), (found[0], found[2])):
+        for ours, theirs in zip(one, other, strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_weights_and_several_outputs():
-    weights = np.random.default_rng(1).integers(0, 3, size=9000).astype(float)
+    weights = np.random.default_rng(1).integers(0, 3, size=8999).astype(float)
     targets = np.column_stack([Y, Y**2])
     in_memory = SCNRegressor(**SMALL).fit(X, targets, sample_weight=weights)
     chunks = Chunks(X, targets, sample_weight=weights, memory_limit=LITTLE)
@@ -88,13 +109,13 @@ def test_classes_with_names():
 
 def test_a_folder_of_parquet_files(tmp_path, opened_as):
     names = ["a", "b", "c", "d", "e"]
-    for number, rows in enumerate(np.array_split(np.arange(9000), 4)):
+    for number, rows in enumerate(np.array_split(np.arange(8999), 4)):
         columns = dict(zip(names, X[rows].T, strict=True)) | {"target": Y[rows]}
         pq.write_table(pa.table(columns), tmp_path / f"part-{number}.parquet", row_group_size=700)
     in_memory = SCNRegressor(**SMALL).fit(X, Y)
     by_path = SCNRegressor(**SMALL).fit(tmp_path, "target")
     in_files = SCNRegressor(**SMALL).fit(Chunks(tmp_path, "target", memory_limit=LITTLE))
-    assert opened_as == ["MemoryRows", "MemoryRows", "ChunkRows"]
+    assert opened_as == ["memory", "memory", "chunks"]
     for model in (by_path, in_files):
         same(model, in_memory)
         assert list(model.feature_names_in_) == names
@@ -122,7 +143,7 @@ def test_scaling_column_by_column(name):
 
 
 def test_rows_by_number():
-    numbers = np.random.default_rng(1).permutation(9000)
+    numbers = np.random.default_rng(1).permutation(8999)
     with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
         np.testing.assert_array_equal(rows.X[numbers[:100]], X[numbers[:100]])
         moved = rows.X[numbers]

@@ -6,8 +6,7 @@ from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
 from skscn.layers import Dense, Nodes
-from skscn.rows import _stretches, memory
-from skscn.rows.memory import MemoryRows
+from skscn.rows import LocalBackend, Rows, memory_storage
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(0)
@@ -19,19 +18,20 @@ NODES = Nodes.of(Dense(ACTIVATIONS["sigmoid"]), W, B)
 H = expit(SCALING.transform(X) @ W + B)
 
 
-def make(X=X, T=T, **settings):
-    return MemoryRows(X, T, layer=NODES.layer, scaling=scale_inputs("minmax", X), **settings)
+def make(X=X, T=T, sample_weight=None, n_jobs=None, **storage):
+    """Rows in memory, with several stretches and panels although they are few."""
+    residual = T.copy() if sample_weight is None else T * np.sqrt(sample_weight)[:, None]
+    kept = memory_storage(X, scale_inputs("minmax", X), residual, len(T), panel=3, **storage)
+    backend = LocalBackend(kept, (*X.shape, T.shape[1]), sample_weight=sample_weight, n_jobs=n_jobs, stretch=64)
+    return Rows(backend, NODES.layer)
 
 
 def residual_of(rows):
-    return rows.storage.residual(slice(None))
+    return rows.backend.storage.residual(slice(None))
 
 
-@pytest.fixture(autouse=True)
-def short_stretches(monkeypatch):
-    """Several stretches and panels also on few rows."""
-    monkeypatch.setattr(_stretches, "STRETCH", 64)
-    monkeypatch.setattr(memory, "PANEL", 3)
+def basis_of(rows):
+    return np.concatenate(rows.backend.storage.basis(slice(0, 300), rows.basis_size))
 
 
 @pytest.mark.parametrize("weights", [None, P])
@@ -60,8 +60,7 @@ def test_joining_keeps_the_basis_orthonormal_and_the_residual_that_of_least_squa
     rows = make(sample_weight=weights)
     for start in range(0, 12, size):
         append(rows, range(start, start + size))
-    everything = slice(0, 300)
-    basis = np.concatenate(rows.storage.basis(everything, rows.basis_size))
+    basis = basis_of(rows)
     np.testing.assert_allclose(basis @ basis.T, np.eye(12), atol=1e-12)
     roots = np.sqrt(np.ones(300) if weights is None else weights)[:, None]
     solution = lstsq(roots * H[:, :12], roots * T)[0]
@@ -76,7 +75,7 @@ def test_opening_gives_the_sums_of_the_columns_and_changes_nothing(weights):
     before = residual_of(rows).copy()
     columns = rows.open(rows.nodes(W[:, 2:5], B[2:5]))
     p = np.ones(300) if weights is None else weights
-    basis = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
+    basis = basis_of(rows)
     h = H[:, 2:5] * np.sqrt(p)[:, None]
     v = h - basis.T @ (basis @ h)
     np.testing.assert_allclose(columns.sums.projections, before.T @ h, atol=1e-10)
@@ -93,12 +92,10 @@ def test_rotating_the_basis_keeps_what_it_spans():
     rows = make()
     for j in range(7):
         append(rows, [j])
-    before = np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size))
+    before = basis_of(rows)
     rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(7, 5)))[0]
     rows.rotate(rotation)
-    np.testing.assert_allclose(
-        np.concatenate(rows.storage.basis(slice(0, 300), rows.basis_size)), rotation.T @ before, atol=1e-14
-    )
+    np.testing.assert_allclose(basis_of(rows), rotation.T @ before, atol=1e-14)
 
 
 def test_threads_change_no_bit():
@@ -146,10 +143,8 @@ def test_single_precision_is_close(weights):
     np.testing.assert_allclose(fast.projections, exact.projections, atol=1e-4)
 
 
-def test_inputs_that_are_not_kept_scaled_give_the_same_bits(monkeypatch):
-    kept = make()
-    monkeypatch.setattr(memory, "_SMALL", 0)
-    passed = make()
+def test_inputs_that_are_not_kept_scaled_give_the_same_bits():
+    kept, passed = make(), make(small=0)
     for rows in (kept, passed):
         append(rows, [0])
     np.testing.assert_array_equal(kept.sums(NODES).projections, passed.sums(NODES).projections)

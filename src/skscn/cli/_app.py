@@ -53,7 +53,7 @@ class Task(StrEnum):
     CLASSIFICATION = "classification"
 
 
-class Kind(StrEnum):
+class EstimatorKind(StrEnum):
     """What is grown."""
 
     AUTO = "auto"
@@ -70,8 +70,8 @@ app = typer.Typer(
 )
 _TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
 
-Model = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
-Data = Annotated[
+ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
+DataArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
@@ -107,7 +107,7 @@ def main(
 
 @app.command()
 def fit(
-    data: Data,
+    data: DataArgument,
     target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
     model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write, for example houses.scn.")],
     task: Annotated[
@@ -118,12 +118,12 @@ def fit(
         ),
     ] = Task.AUTO,
     estimator: Annotated[
-        Kind,
+        EstimatorKind,
         typer.Option(
             help="The kind of model. ensemble: more accurate, and provides prediction intervals; network: faster; "
             "auto: chosen by the size of the data."
         ),
-    ] = Kind.AUTO,
+    ] = EstimatorKind.AUTO,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -192,10 +192,11 @@ def fit(
     if shuffle and time is not None:
         raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
     with later():
-        from skscn.cli._fit import Request, run_fit
+        from skscn.cli._fit import run_fit
+        from skscn.cli._fit_options import FitOptions
         from skscn.cli._voice import Voice
 
-    request = Request(
+    options = FitOptions(
         data=data,
         target=target,
         model=model,
@@ -212,13 +213,13 @@ def fit(
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
         dates=dates.value,
     )
-    run_fit(request, Voice(quiet, as_json))
+    run_fit(options, Voice(quiet, as_json))
 
 
 @app.command()
 def predict(
-    model: Model,
-    data: Data,
+    model: ModelArgument,
+    data: DataArgument,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -267,7 +268,9 @@ def predict(
 
 
 @app.command()
-def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json = False, quiet: Quiet = False) -> None:
+def evaluate(
+    model: ModelArgument, data: DataArgument, target: TargetName = None, as_json: Json = False, quiet: Quiet = False
+) -> None:
     """Measure how accurate a model is on a table that contains the target, compared with a simple baseline.
 
     The baseline predicts the mean or, in classification, the most frequent class.
@@ -281,7 +284,7 @@ def evaluate(model: Model, data: Data, target: TargetName = None, as_json: Json 
 
 
 @app.command()
-def inspect(model: Model, as_json: Json = False) -> None:
+def inspect(model: ModelArgument, as_json: Json = False) -> None:
     """Show what is in a model file: nodes, scopes, columns, training data, parameters and versions.
 
     Example: skscn inspect houses.scn
@@ -294,8 +297,8 @@ def inspect(model: Model, as_json: Json = False) -> None:
 
 @app.command()
 def report(
-    model: Model,
-    data: Data,
+    model: ModelArgument,
+    data: DataArgument,
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
     target: TargetName = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
@@ -313,7 +316,7 @@ def report(
 
 @app.command()
 def export(
-    model: Model,
+    model: ModelArgument,
     out: Annotated[Path, typer.Argument(metavar="FILE.onnx", help="The ONNX file to write.")],
     quiet: Quiet = False,
 ) -> None:

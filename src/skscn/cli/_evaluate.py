@@ -8,12 +8,19 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._models import Model, encoded_batches, open_data, open_model
-from skscn.cli._scores import TITLES, Baseline, beside, classification_scores, regression_scores, true_class_shares
+from skscn.cli._scores import (
+    TITLES,
+    Baseline,
+    baseline_score,
+    classification_scores,
+    regression_scores,
+    true_class_shares,
+)
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
-from skscn.cli._voice import Voice, count, short
+from skscn.cli._voice import Voice, short
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
-from skscn.words import quoted, shortened
+from skscn.words import count, quoted, shortened
 
 
 class Compared:
@@ -73,7 +80,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     }
     lines = [("Rows", f"{len(found.y):,}")]
     lines += [
-        (TITLES[name], f"{short(value)}{beside(name, known[name], baseline.words)}")
+        (TITLES[name], f"{short(value)}{baseline_score(name, known[name], baseline.words)}")
         for name, value in found.scores.items()
         if not np.isnan(value)
     ]

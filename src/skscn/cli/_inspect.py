@@ -8,20 +8,22 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skscn.cli._fit import describe_networks, networks
 from skscn.cli._models import Model, open_model
+from skscn.cli._networks import describe_networks
 from skscn.cli._scores import TITLES
-from skscn.cli._voice import Voice, count, short, size
+from skscn.cli._voice import Voice, short, size
+from skscn.estimators.networks import grown_networks
+from skscn.growth import StopReason
 from skscn.persistence import describe_model
 from skscn.tables import TableEncoder
-from skscn.words import listed
+from skscn.words import count, listed
 
 
 def run_inspect(path: Path, voice: Voice) -> None:
     """Describe a model file."""
     model = open_model(path)
     description = describe_model(path)
-    scopes = np.concatenate([_kept_scopes(network) for network in networks(model.estimator)])
+    scopes = np.concatenate([_kept_scopes(network) for network in grown_networks(model.estimator)])
     facts = {
         **description,
         # The sketch of the training rows is for evaluate, not for people.
@@ -30,7 +32,7 @@ def run_inspect(path: Path, voice: Voice) -> None:
         "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
         if len(scopes)
         else None,
-        "stopped": [network.stop_reason_ for network in networks(model.estimator)],
+        "stopped": [network.stop_reason_ for network in grown_networks(model.estimator)],
         "columns": _columns(model),
     }
     voice.result(facts, _lines(model, description, scopes))
@@ -49,9 +51,9 @@ def _kept_scopes(network) -> np.ndarray:
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
     notes, columns = model.notes, _columns(model)
-    reasons = {network.stop_reason_ for network in networks(model.estimator)}
+    reasons = {network.stop_reason_ for network in grown_networks(model.estimator)}
     if notes.get("interrupted"):
-        reasons = reasons - {"callback"} | {"Ctrl-C"}
+        reasons = reasons - {StopReason.CALLBACK} | {"Ctrl-C"}
     lines = [
         ("File", f"{model.path} ({size(description['bytes'])})"),
         ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),

@@ -67,6 +67,6 @@ def true_class_shares(y: np.ndarray, classes: np.ndarray, probabilities: np.ndar
     return np.where(classes[places] == y, probabilities[np.arange(len(y)), places], 0.0)
 
 
-def beside(name: str, baseline: float, words: str) -> str:
+def baseline_score(name: str, baseline: float, words: str) -> str:
     """The score of a baseline, to be printed after the model's; R² is a comparison with it by itself."""
     return "" if name == "r2" else f"  (baseline {words}: {short(baseline)})"

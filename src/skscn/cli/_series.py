@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from skscn.cli._voice import count
 from skscn.tables.columns import Moment, is_number
 from skscn.tables.learning import learn, rises
+from skscn.words import count
 
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.5

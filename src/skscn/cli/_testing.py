@@ -11,23 +11,9 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
 from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
-from skscn.cli._validated import COVERAGE, Part, Validated
+from skscn.cli._training_rows import TableRows
+from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
 from skscn.tables import TableEncoder
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on."""
-
-    table: Any
-    y: np.ndarray
-    sample_weight: np.ndarray | None
-    numbers: np.ndarray
-
-    def take(self, rows: np.ndarray) -> Rows:
-        """These rows only."""
-        weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return Rows(self.table.take(rows), self.y[rows], weight, self.numbers[rows])
 
 
 @dataclass(frozen=True)
@@ -67,7 +53,7 @@ def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Fold
 
 
 def cross_validate(
-    encoder: TableEncoder, estimator: BaseEstimator, rows: Rows, folds: Folds, growth: Growth
+    encoder: TableEncoder, estimator: BaseEstimator, rows: TableRows, folds: Folds, growth: Growth
 ) -> Validated | None:
     """Fit on all parts but one and predict that one; an interrupt leaves the parts that are done."""
     parts, words = [], ""
@@ -85,7 +71,7 @@ def cross_validate(
     return Validated(parts, folds.count, words, folds.ordered, spread)
 
 
-def _part(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task: str) -> Part:
+def _part(encoder: TableEncoder, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones."""
     estimator.fit(encoder.transform(known.table), known.y, sample_weight=known.sample_weight)
     X, y = encoder.transform(unseen.table), unseen.y
@@ -97,7 +83,7 @@ def _part(encoder: TableEncoder, estimator: Any, known: Rows, unseen: Rows, task
         shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
         scores = classification_scores(y, predicted, shares)
     n_new = 0 if task == "regression" else int(np.count_nonzero(~np.isin(y, known.y)))
-    return Part(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
+    return HeldOutPart(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
 
 
 def _within(estimator: Any, X: np.ndarray, y: np.ndarray) -> float | None:

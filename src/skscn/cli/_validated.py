@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from skscn.cli._scores import TITLES, beside
-from skscn.cli._voice import count, finite, short
-from skscn.estimators.out_of_bag import positive
-from skscn.words import listed
+from skscn.cli._scores import TITLES, baseline_score
+from skscn.cli._voice import finite, short
+from skscn.estimators.ensemble.out_of_bag import positive
+from skscn.words import count, listed
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
 COVERAGE = 0.9
@@ -31,7 +32,7 @@ _SPREAD = " (± standard deviation over the {part})"
 
 
 @dataclass(frozen=True)
-class Part:
+class HeldOutPart:
     """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
 
     n_new is how many of them have a class that training did not have.
@@ -48,7 +49,8 @@ class Part:
     @property
     def residuals(self) -> np.ndarray:
         """Targets minus predictions."""
-        return self.y - self.predicted
+        residuals: np.ndarray = self.y - self.predicted
+        return residuals
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,7 @@ class Validated:
 
     Attributes
     ----------
-    parts : list of Part
+    parts : list of HeldOutPart
         In order of time, if the rows are ordered.
     folds : int
         In how many parts the rows were split.
@@ -69,7 +71,7 @@ class Validated:
         The variance of the target in the first half of the rows, for regression.
     """
 
-    parts: list[Part]
+    parts: list[HeldOutPart]
     folds: int
     words: str
     ordered: bool = False
@@ -114,9 +116,9 @@ class Validated:
         rows = [len(part.y) for part in self.parts if part.within is not None]
         return float(np.average(shares, weights=rows)) if shares else None
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """For JSON."""
-        return finite(
+        facts: dict[str, Any] = finite(
             {
                 "folds": self.folds,
                 "parts": len(self.parts),
@@ -126,6 +128,7 @@ class Validated:
                 "interval_90": self.within,
             }
         )
+        return facts
 
     def lines(self) -> list[tuple[str, str]]:
         """For people."""
@@ -136,7 +139,7 @@ class Validated:
             spread = self._spread(name)
             several = len(self.parts) > 1 and not (self.ordered and name == "r2")
             more = f" ± {short(float(f'{spread:.2g}'))}" if several else ""
-            baseline = beside(name, self.value(name, baseline=True), self.words)
+            baseline = baseline_score(name, self.value(name, baseline=True), self.words)
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.within is not None:
             lines.append(

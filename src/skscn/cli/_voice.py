@@ -73,11 +73,6 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def count(number: int, noun: str) -> str:
-    """A number and its noun: "1 row", "2,000 rows"."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
 def short(number: float) -> str:
     """A number with four digits that count: "51,450", "0.8011"."""
     return f"{float(f'{number:.4g}'):,.10g}"

@@ -58,6 +58,9 @@ class Configuration(ABC):
     direct_link = False
     early_stopping = False
     alpha: float | str = 0.0
+    # What it needs: the derivative of nodes with respect to their weights; outputs of nodes on single rows.
+    needs_derivative = False
+    samples_rows = False
     # Whether predictions are kept near the range of the training targets.
     bounded = False
 
@@ -86,5 +89,5 @@ class Configuration(ABC):
 
 def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Nodes:
     """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
-    weights = rng.uniform(-scope, scope, (rows.n_features, count))
+    weights = rng.uniform(-scope, scope, (rows.layer.width(rows.n_features), count))
     return rows.nodes(weights, rng.uniform(-scope, scope, count), scope)

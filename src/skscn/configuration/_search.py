@@ -34,10 +34,10 @@ _MANY_INPUTS, _DAMPING, _FLAT = 64, 0.1, 1e-12
 
 
 class Search:
-    """Rows to search on: scaled inputs X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of the columns.
+    """Rows to search on: features X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of the columns.
 
-    Residual and basis are multiplied by ``roots``, the square roots of the weights of the rows, if any. All rows are
-    used, or a sample if there are many.
+    Features are what nodes see: the scaled inputs, in a dense layer. Residual and basis are multiplied by ``roots``,
+    the square roots of the weights of the rows, if any. All rows are used, or a sample if there are many.
     """
 
     def __init__(self, rows: Rows, rng: np.random.Generator):
@@ -46,11 +46,12 @@ class Search:
         size = max(size, 2 * rows.basis_size)
         everything = rows.n_rows <= size
         sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
-        largest = np.abs(sample.X).max(initial=0.0)
+        X = rows.layer.features(sample.X)
+        largest = np.abs(X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= _MODERATE else np.float64
         norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
         self.layer = rows.layer
-        self.X: np.ndarray = sample.X.astype(precision)
+        self.X: np.ndarray = X.astype(precision)
         self.roots: np.ndarray | None = None if sample.roots is None else sample.roots.astype(precision)
         self.residual: np.ndarray = (sample.residual / (norm or 1.0)).astype(precision)
         self.basis: np.ndarray = sample.basis.astype(precision)

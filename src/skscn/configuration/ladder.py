@@ -29,7 +29,8 @@ class Ladder(Configuration):
         """The admissible candidates of each scope and contraction, largest ξ first."""
         for level, scope in enumerate(self.scopes, start=1):
             pool, drawn = draw(rows, scope, self.max_candidates, rng), level * self.max_candidates
-            if rows.n_rows < _MANY_ROWS:
+            # Single rows tell nothing where a column depends on the rows before.
+            if rows.n_rows < _MANY_ROWS or rows.layer.carries:
                 yield from self._admitted(rows, pool, np.float64, node, count, drawn)
                 continue
             best = survivors(rows, pool, rng)

@@ -41,6 +41,7 @@ class Pooled(Configuration):
     early_stopping = True
     alpha = "gcv"
     bounded = True
+    samples_rows = True
     # Candidates to polish for each node wanted, and how often their scores are evaluated.
     polished = 0
     evaluations = 0

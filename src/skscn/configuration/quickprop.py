@@ -33,6 +33,8 @@ class Quickprop(Configuration):
         Iterations without progress before a node is finished.
     """
 
+    needs_derivative = True
+
     def __init__(self, *settings, learning_rate: float = 0.05, max_iter: int = 200, patience: int = 8):
         super().__init__(*settings)
         self.learning_rate = learning_rate
@@ -41,11 +43,6 @@ class Quickprop(Configuration):
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """One optimised node from each random start; another start if it cannot be used."""
-        if not rows.layer.differentiable:
-            raise ValueError(
-                f"Quickprop needs the derivative of the activation {rows.layer.name!r}; pass "
-                "skscn.Activation(name, value, derivative)."
-            )
         scope = self.scopes[0]
         for start in range(1, self.max_candidates + 1):
             drawn = draw(rows, scope, 1, rng)

@@ -7,19 +7,19 @@ except ImportError:
     class _NoContext:
         """Stands in for a CallbackContext: no callbacks, no stop."""
 
-        def subcontext(self, **settings) -> "_NoContext":
+        def subcontext(self, **settings: object) -> "_NoContext":
             return self
 
-        def call_on_fit_task_begin(self, **state) -> "_NoContext":
+        def call_on_fit_task_begin(self, **state: object) -> "_NoContext":
             return self
 
-        def call_on_fit_task_end(self, **state) -> bool:
+        def call_on_fit_task_end(self, **state: object) -> bool:
             return False
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """The part of scikit-learn's mixin that fitting calls."""
 
-        def _init_callback_context(self, **settings) -> _NoContext:
+        def _init_callback_context(self, **settings: object) -> _NoContext:
             return _NoContext()
 
 

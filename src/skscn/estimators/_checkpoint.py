@@ -23,6 +23,7 @@ from skscn.configuration import Configuration
 from skscn.estimators.data import TrainingData
 from skscn.estimators.training import Training, history_columns, history_of
 from skscn.files import check_writable
+from skscn.layers import Layer, Nodes
 from skscn.locks import locked
 
 # Seconds between two writes.
@@ -35,15 +36,14 @@ class CheckpointError(ValueError):
     """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
 
 
-_KIND = Kind("checkpoint", 1, CheckpointError, "give another path, or delete it to start again")
+_KIND = Kind("checkpoint", 2, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """Weights and biases of the nodes of a growing network, its history, and its seed."""
+    """The nodes of a growing network, its history, and its seed."""
 
-    weights: np.ndarray
-    biases: np.ndarray
+    nodes: Nodes
     history: np.ndarray
     seed: int
 
@@ -65,14 +65,15 @@ class Checkpoint:
             read_header(self.path, _KIND)
         self._written, self._warned = monotonic(), False
 
-    def load(self) -> Saved | None:
-        """The saved state, or None if there is no file yet."""
+    def load(self, layer: Layer) -> Saved | None:
+        """The saved state, its nodes in this layer; None if there is no file yet."""
         if not self.path.exists():
             return None
         about, arrays = read_archive(self.path, _KIND)
         try:
             self._check_origin(about["origin"])
-            return Saved(arrays["weights"], arrays["biases"], history_of(arrays), int(about["seed"]))
+            nodes = Nodes.of(layer, arrays["weights"], arrays["biases"], arrays["scopes"])
+            return Saved(nodes, history_of(arrays), int(about["seed"]))
         except (KeyError, AttributeError, TypeError) as error:
             raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
 
@@ -99,7 +100,8 @@ class Checkpoint:
     def save(self, training: Training, seed: int) -> None:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
         grown = training.grown
-        arrays = {"weights": grown.weights, "biases": grown.biases, **history_columns(training.history)}
+        nodes = {"weights": grown.weights, "biases": grown.biases, "scopes": grown.scopes}
+        arrays = {**nodes, **history_columns(training.history)}
         try:
             write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
         except OSError as error:

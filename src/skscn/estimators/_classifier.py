@@ -1,14 +1,19 @@
 """Classification with a stochastic configuration network."""
 
+from typing import Any
+
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 
 from skscn.estimators._docs import document
+from skscn.estimators._fitting import fit_network
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
+from skscn.estimators._opening import training_data
 from skscn.estimators._scn import BaseSCN
 from skscn.estimators.calibration import ENOUGH_ROWS, calibrate
 from skscn.estimators.data import labels_of
+from skscn.estimators.recipe import Recipe
 from skscn.estimators.training import Training
 
 
@@ -57,27 +62,27 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         self
         """
         check_labels(y)
-        with self._opened(X, y, sample_weight) as rows:
-            data = self._training_data(rows, "classification")
+        recipe = Recipe.of(self)
+        with training_data(self, "classification", X, y, sample_weight) as data:
             self._check_classes(data.classes)
-            self._fit_network(data)
+            fit_network(self, recipe, data)
         return self
 
     def _check_classes(self, classes: np.ndarray | None) -> None:
         assert classes is not None
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
-        if self._is_continued() and not np.array_equal(classes, self.classes_):
+        if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
-    def _fitted_attributes(self, training: Training, seed: int) -> dict:
+    def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
         settled = training.settled()
         n_rows = settled.rows.n_rows
         if n_rows <= ENOUGH_ROWS:
             rows = np.arange(n_rows)
         else:
             rows = np.random.default_rng(seed).choice(n_rows, ENOUGH_ROWS, replace=False)
-        data, scaling = settled.data.take(rows), settled.parts.outputs
+        data, scaling = settled.data.take(rows), settled.frame.outputs
         left_out = scaling.transform(data.targets) - settled.output_weights.leave_one_out(settled.rows, rows)
         outputs = scaling.inverse_transform(left_out)
         calibration = calibrate(
@@ -85,9 +90,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             labels_of(data.targets),
             data.sample_weight,
             weight=settled.rows.weight,
-            nodes=settled.output_weights.nodes,
+            n_nodes=settled.output_weights.nodes,
         )
-        learnt = super()._fitted_attributes(training, seed)
+        learnt = super()._learnt(training, seed)
         return {**learnt, "classes_": data.classes, "calibration_": calibration}
 
     @lazily

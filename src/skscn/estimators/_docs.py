@@ -1,7 +1,11 @@
 """One description for each parameter and attribute; an estimator's docstring is assembled from its signature."""
 
 import inspect
+from collections.abc import Callable
 from textwrap import indent
+from typing import TypeVar
+
+Estimator = TypeVar("Estimator")
 
 # name -> (type, meaning)
 _PARAMETERS = {
@@ -41,9 +45,11 @@ _PARAMETERS = {
     "alpha": (
         'float, "gcv" or "auto"',
         "α of the ridge ‖T − Hβ‖² + α‖β‖² for the final output weights of SC-III, with targets as scaled; intercept\n"
-        "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, use no penalty.\n"
+        "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, have no penalty.\n"
         '"gcv" chooses α by generalised cross-validation; "auto" follows the configuration.',
     ),
+    "loss": ('{"squared"}', "What is minimised."),
+    "layer": ('{"dense"}', 'What hidden nodes compute: "dense" is g(wᵀx + b).'),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
     "patience": ("int", "Iterations without progress before a node is finished."),
@@ -128,10 +134,12 @@ Examples
 """
 
 
-def document(summary: str, story: str, examples: str, attributes: str = ""):
+def document(
+    summary: str, story: str, examples: str, attributes: str = ""
+) -> Callable[[type[Estimator]], type[Estimator]]:
     """Decorate an estimator with its documentation."""
 
-    def decorate(cls):
+    def decorate(cls: type[Estimator]) -> type[Estimator]:
         text = _TEMPLATE.format(
             summary=summary,
             story=story.strip(),

@@ -32,7 +32,7 @@ def check_labels(y: Any) -> None:
         )
 
 
-def _are_exact(labels: list) -> bool:
+def _are_exact(labels: list[Any]) -> bool:
     """Whether an array holds these numbers as they are: integers of 64 bits, or, next to fractions, of 53."""
     whole = [int(label) for label in labels if isinstance(label, Integral)]
     if not whole:
@@ -43,7 +43,7 @@ def _are_exact(labels: list) -> bool:
     return any(np.iinfo(type).min <= low and high <= np.iinfo(type).max for type in (np.int64, np.uint64))
 
 
-def _objects(y: Any) -> list:
+def _objects(y: Any) -> list[Any]:
     """The labels whose types may differ: those in lists, tuples and object arrays or columns."""
     if is_dask(y):
         return []

@@ -2,34 +2,35 @@
 
 from itertools import pairwise
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._early_stopping import CRITERIA
-from skscn.estimators.growing import MANY_ROWS, GrowingNetwork
-from skscn.layers import IDENTITY, Nodes
-from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.estimators.growing import GrowingNetwork
+from skscn.layers import LAYERS
+from skscn.losses import LOSSES
+from skscn.output_weights import ALGORITHMS
 from skscn.scaling import SCALINGS
-
-# Direct links are fitted by plain least squares, so they need more rows than inputs.
-_ROWS_PER_LINK = 4
-_MANY_INPUTS = 200
 
 
 class BaseSCN(GrowingNetwork):
     """Base of :class:`SCNRegressor` and :class:`SCNClassifier`."""
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GrowingNetwork._parameter_constraints,
-        "algorithm": [StrOptions(set(ALGORITHMS))],
+        # Views of the registries, so that a part can be registered later.
+        "algorithm": [StrOptions(ALGORITHMS.keys())],
+        "layer": [StrOptions(LAYERS.keys())],
+        "loss": [StrOptions(LOSSES.keys())],
         "max_candidates": [Interval(Integral, 1, None, closed="left")],
         "scopes": ["array-like"],
         "contractions": ["array-like"],
         "window": [Interval(Integral, 1, None, closed="left")],
         "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
-        "configuration": [StrOptions(set(CONFIGURATIONS)), Configuration],
+        "configuration": [StrOptions(CONFIGURATIONS.keys()), Configuration],
         "direct_link": ["boolean", StrOptions({"auto"})],
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "gcv"})],
         "scaling": [StrOptions({"auto", *(name for name in SCALINGS if name is not None)}), None],
@@ -49,6 +50,8 @@ class BaseSCN(GrowingNetwork):
         configuration="polished",
         direct_link="auto",
         alpha="auto",
+        loss="squared",
+        layer="dense",
         activation="sigmoid",
         scaling="auto",
         early_stopping="auto",
@@ -85,6 +88,8 @@ class BaseSCN(GrowingNetwork):
         self.configuration = configuration
         self.direct_link = direct_link
         self.alpha = alpha
+        self.loss = loss
+        self.layer = layer
 
     def _configuration(self) -> Configuration:
         scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
@@ -101,21 +106,6 @@ class BaseSCN(GrowingNetwork):
         return resolve_configuration(
             self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
         )
-
-    def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
-        """An intercept, and a direct link from each input if there are enough rows to fit them.
-
-        With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
-        another column of the basis.
-        """
-        if not self._setting("direct_link"):
-            return super()._linear_columns(n_rows, n_features)
-        wanted = self.direct_link is True or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
-        links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
-        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
-
-    def _output_weights(self, n_outputs: int) -> OutputWeights:
-        return ALGORITHMS[self.algorithm](n_outputs, self.window, self._setting("alpha"))
 
 
 def _numbers(name: str, values) -> tuple[float, ...]:

@@ -65,7 +65,7 @@ def averaged() -> Iterator[None]:
 
 
 def calibrate(
-    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, nodes: int
+    outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, n_nodes: int
 ) -> Calibration:
     """The calibration with the lowest log loss for leave-one-out outputs (n, classes) and indices of the true classes.
 
@@ -75,13 +75,13 @@ def calibrate(
         Of the training rows, or of some of them.
     weight : float
         Of all training rows.
-    nodes : int
-        Nodes of the network.
+    n_nodes : int
+        Number of nodes of the network.
     """
     classes = outputs.shape[1]
     indicators = np.eye(classes)[labels]
     if _averaged.get():
-        smoothing, equal_share = 0.0, min(1.0, nodes / weight) ** 2 / 2
+        smoothing, equal_share = 0.0, min(1.0, n_nodes / weight) ** 2 / 2
     else:
         smoothing, equal_share = classes / (weight + classes), 0.0
     frequencies = np.average(indicators, axis=0, weights=sample_weight)
@@ -108,4 +108,5 @@ def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
     """log s(f); for f < 0 the sum f + √(f² + 4ε²) cancels, so the equal 4ε²/(√(f² + 4ε²) + |f|) is used."""
     outputs = np.clip(outputs.astype(np.float64), -1e300, 1e300)
     positive = np.log(np.hypot(outputs, 2.0 * floor) + np.abs(outputs))
-    return np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)
+    logarithms: np.ndarray = np.where(outputs > 0.0, positive - np.log(2.0), np.log(2.0 * floor**2) - positive)
+    return logarithms

@@ -1,16 +1,19 @@
 """Regression with growing networks: stochastic configuration networks and the two baselines of the paper."""
 
 from numbers import Integral, Real
+from typing import Any, ClassVar
 
 from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._docs import document
+from skscn.estimators._fitting import fit_network
 from skscn.estimators._lazily import lazily
+from skscn.estimators._opening import training_data
 from skscn.estimators._scn import BaseSCN
 from skscn.estimators.growing import GrowingNetwork
-from skscn.output_weights import Constructive, LeastSquares, OutputWeights
+from skscn.estimators.recipe import Recipe
 
 
 class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
@@ -35,8 +38,9 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         self
         """
-        with self._opened(X, y, sample_weight, multi_output=True, y_numeric=True) as rows:
-            self._fit_network(self._training_data(rows, "regression"))
+        recipe = Recipe.of(self)
+        with training_data(self, "regression", X, y, sample_weight, multi_output=True, y_numeric=True) as data:
+            fit_network(self, recipe, data)
         return self
 
     @lazily
@@ -108,7 +112,8 @@ True
 """,
 )
 class IRVFLRegressor(NetworkRegressor):
-    _parameter_constraints: dict = {
+    _implied: ClassVar[dict[str, Any]] = {**GrowingNetwork._implied, "algorithm": "SC-I"}
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GrowingNetwork._parameter_constraints,
         "scope": [Interval(Real, 0, 1e6, closed="right")],
     }
@@ -156,9 +161,6 @@ class IRVFLRegressor(NetworkRegressor):
     def _configuration(self) -> Configuration:
         return Free((self.scope,))
 
-    def _output_weights(self, n_outputs: int) -> OutputWeights:
-        return Constructive(n_outputs)
-
 
 @document(
     summary="Regression with a constructive network trained by quickprop: the baseline MQ of the paper.",
@@ -177,7 +179,7 @@ True
 """,
 )
 class ModifiedQuickpropRegressor(NetworkRegressor):
-    _parameter_constraints: dict = {
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **GrowingNetwork._parameter_constraints,
         "scope": [Interval(Real, 0, 1e6, closed="right")],
         "learning_rate": [Interval(Real, 0, None, closed="neither")],
@@ -229,6 +231,3 @@ class ModifiedQuickpropRegressor(NetworkRegressor):
         return Quickprop(
             (self.scope,), learning_rate=self.learning_rate, max_iter=self.max_iter, patience=self.patience
         )
-
-    def _output_weights(self, n_outputs: int) -> OutputWeights:
-        return LeastSquares(n_outputs)

@@ -11,9 +11,10 @@ import numpy as np
 from skscn.configuration import Configuration
 from skscn.estimators._early_stopping import Watch
 from skscn.estimators.data import TrainingData
-from skscn.growth import Step, grow
-from skscn.layers import Dense, Nodes
-from skscn.network import LinearColumns, Network
+from skscn.growth import Step, StopReason, grow
+from skscn.layers import Layer, Nodes
+from skscn.losses import Loss
+from skscn.network import Block, LinearColumns, Network
 from skscn.output_weights import OutputWeights
 from skscn.scaling import InputScaling, Scaling
 
@@ -45,10 +46,11 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Parts:
-    """The parts of a network other than its nodes."""
+class Frame:
+    """What surrounds the nodes of a network."""
 
-    layer: Dense
+    layer: Layer
+    loss: Loss
     inputs: InputScaling
     outputs: Scaling
     linear: Nodes
@@ -64,7 +66,7 @@ class Training:
     ----------
     data : TrainingData
         The rows to train on.
-    parts : Parts
+    frame : Frame
     make_output_weights : callable
         Creates the rule for a number of outputs.
     watch : Watch or None
@@ -75,24 +77,24 @@ class Training:
     def __init__(
         self,
         data: TrainingData,
-        parts: Parts,
+        frame: Frame,
         make_output_weights: Callable[[int], OutputWeights],
         watch: Watch | None,
         n_jobs: int | None,
     ):
-        self.data, self.parts, self.n_jobs = data, parts, n_jobs
+        self.data, self.frame, self.n_jobs = data, frame, n_jobs
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.n_outputs)
-        self.rows = data.open_rows(parts.outputs, layer=parts.layer, scaling=parts.inputs, n_jobs=n_jobs)
+        self.rows = data.open_rows(frame.outputs, layer=frame.layer, scaling=frame.inputs, n_jobs=n_jobs)
         self._watch = watch
-        self._grown = [Nodes.none(parts.layer, data.shape[1])]
+        self._grown = [Nodes.none(frame.layer, data.shape[1])]
         self._history: list[tuple] = []
 
     def __enter__(self) -> Training:
         """Open the rows and add the linear columns."""
         self.rows.__enter__()
-        kept = self.output_weights.append_linear(self.rows, self.parts.linear)
-        self._linear = self.parts.linear.take(kept)
+        kept = self.output_weights.append_linear(self.rows, self.frame.linear)
+        self._linear = self.frame.linear.take(kept)
         if self._watch:
             self._watch.begin(self._linear, self.output_weights, self.rows)
         return self
@@ -139,7 +141,7 @@ class Training:
 
     def steps(
         self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
-    ) -> Generator[Step, None, str]:
+    ) -> Generator[Step, None, StopReason]:
         """Grow; yield each step with its validation error; return why growth ended."""
         growth = grow(
             self.rows,
@@ -154,11 +156,12 @@ class Training:
             try:
                 step = next(growth)
             except StopIteration as end:
-                return end.value
+                reason: StopReason = end.value
+                return reason
             step = replace(step, validation_rmse=self._note(step.added))
             self._history.append(tuple(getattr(step, name) for name in HISTORY.fields or ()))
             yield step
-        return "early stopping"
+        return StopReason.EARLY_STOPPING
 
     @property
     def history(self) -> np.ndarray:
@@ -174,14 +177,14 @@ class Training:
         """The state of training after the nodes to keep."""
         if self.nodes == self.output_weights.nodes:
             return self
-        training = Training(self.data, self.parts, self._make_output_weights, None, self.n_jobs)
+        training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs)
         with training:
             training.resume(self.grown.take(slice(self.nodes)), self.history, nodes_per_step=1)
         return training
 
     def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
         """The range of the scaled training targets, extended by a twentieth."""
-        low, high = self.parts.outputs.transform(np.stack(self.data.target_range()))
+        low, high = self.frame.outputs.transform(np.stack(self.data.target_range()))
         margin = 0.05 * (high - low)
         return low - margin, high + margin
 
@@ -190,19 +193,18 @@ class Training:
         nodes, start = self.nodes, self.output_weights.linear
         solution = self.output_weights.solution(self.rows, nodes)
         # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
-        beta = np.ascontiguousarray(solution.output_weights)
-        grown, linear = self.grown.take(slice(nodes)), self._linear
+        contiguous = np.ascontiguousarray
+        beta, linear, grown = contiguous(solution.output_weights), self._linear, self.grown.take(slice(nodes))
         return Network(
-            weights=np.ascontiguousarray(grown.weights),
-            biases=grown.biases,
-            output_weights=beta[start:],
-            linear=LinearColumns(np.ascontiguousarray(linear.weights), linear.biases, beta[:start]),
-            activation=self.parts.layer.activation,
-            inputs=self.parts.inputs,
-            outputs=self.parts.outputs,
-            bounds=self._bounds() if self.parts.bounded else None,
+            linear=LinearColumns(replace(linear, weights=contiguous(linear.weights)), beta[:start]),
+            layers=(Block(replace(grown, weights=contiguous(grown.weights)), beta[start:]),),
+            inputs=self.frame.inputs,
+            outputs=self.frame.outputs,
+            loss=self.frame.loss,
+            bounds=self._bounds() if self.frame.bounded else None,
             directions=solution.directions,
-            coefficients=np.ascontiguousarray(solution.coefficients),
-            single_output=self.parts.single_output,
-            single_precision=self.parts.single_precision,
+            coefficients=contiguous(solution.coefficients),
+            factor=self.output_weights.final_factor(self.rows, nodes),
+            single_output=self.frame.single_output,
+            single_precision=self.frame.single_precision,
         )

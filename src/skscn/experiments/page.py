@@ -25,7 +25,7 @@ CRITERION = (
 
 
 @dataclass(frozen=True)
-class Picture:
+class PageFigure:
     """A figure on the page."""
 
     title: str
@@ -34,7 +34,7 @@ class Picture:
     findings: list[str] = field(default_factory=list)
 
     @classmethod
-    def read(cls, path: Path, title: str, caption: str, findings: list[str] | None = None) -> Picture:
+    def read(cls, path: Path, title: str, caption: str, findings: list[str] | None = None) -> PageFigure:
         """A figure that was saved as SVG."""
         return cls(title, caption, base64.b64encode(path.read_bytes()).decode(), findings or [])
 
@@ -45,7 +45,7 @@ class Report:
 
     cells: dict[int, list[Cell]]
     seconds: list[dict]
-    pictures: dict[str, Picture]
+    pictures: dict[str, PageFigure]
     units: list[Unit]
     trials: int
     seed: int

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from skscn.datasets import make_db1
 from skscn.experiments import figures, studies, tables
-from skscn.experiments.page import Picture, Report
+from skscn.experiments.page import PageFigure, Report
 from skscn.experiments.store import TrialStore
 from skscn.experiments.trials import Trial, Unit
 from skscn.files import check_writable, make_folder, replace_file
@@ -127,14 +127,14 @@ class Reproduction:
         tables.write_csv(cells, path)
         return [path]
 
-    def _picture(self, name: str) -> Picture:
+    def _picture(self, name: str) -> PageFigure:
         path = self.out / f"{name}.svg"
         if name in FIGURES:
             db1 = make_db1(random_state=self.seed)
             figures.save(figures.draw_figure(FIGURES[name], self.results, db1, seed=0), path)
-            return Picture.read(path, f"Figure {FIGURES[name]}", figures.CAPTIONS[name])
+            return PageFigure.read(path, f"Figure {FIGURES[name]}", figures.CAPTIONS[name])
         settings = studies.study_settings(name, self.results)
         studies.write_study(settings, self.out / f"{name}.csv")
         figures.save(studies.draw_study(settings), path)
         caption = f"Test RMSE of SC-III (SC-II for the window) after 50 nodes, mean and deviation: {name}."
-        return Picture.read(path, name.capitalize(), caption, studies.findings(settings))
+        return PageFigure.read(path, name.capitalize(), caption, studies.findings(settings))

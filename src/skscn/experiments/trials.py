@@ -17,6 +17,7 @@ from skscn.datasets import load_compactiv, load_concrete, load_stock, make_db1
 from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.estimators.regressor import NetworkRegressor
 from skscn.experiments.paper import TOLERANCE
+from skscn.growth import StopReason
 
 ALL_SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
 # Υ for each data set: with the paper's full list SC-I stalls on the spikes of DB 1, at an RMSE of .165.
@@ -91,7 +92,7 @@ def run_trial(unit: Unit, seed: int, data_seed: int) -> Trial:
     """Grow one network and note its errors."""
     X_train, X_test, y_train, y_test = load(unit.data, data_seed)
     model = unit.estimator(seed).fit(X_train, y_train)
-    if unit.until and model.history_["train_rmse"][-1] > TOLERANCE and model.stop_reason_ == "max_nodes":
+    if unit.until and model.history_["train_rmse"][-1] > TOLERANCE and model.stop_reason_ == StopReason.MAX_NODES:
         model.set_params(warm_start=True, max_nodes=unit.until, tol=TOLERANCE).fit(X_train, y_train)
     span = model.network_.outputs.scale[0]
     return Trial(

@@ -3,10 +3,11 @@
 Activations are applied only here: kernels, searches, validation and the network all use a layer.
 """
 
-from skscn.layers._base import Layer, Nodes
+from skscn.layers._base import Graph, Layer, Nodes
 from skscn.layers.dense import Dense
 from skscn.layers.identity import IDENTITY, Identity
 
-LAYERS: dict[str, type[Layer]] = {"dense": Dense, "identity": Identity}
+# The layers that hidden nodes can belong to; intercept and direct links are nodes of IDENTITY.
+LAYERS: dict[str, type[Layer]] = {"dense": Dense}
 
-__all__ = ["IDENTITY", "LAYERS", "Dense", "Identity", "Layer", "Nodes"]
+__all__ = ["IDENTITY", "LAYERS", "Dense", "Graph", "Identity", "Layer", "Nodes"]

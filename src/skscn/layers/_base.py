@@ -5,22 +5,46 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
+
+from skscn.activations import Activation
+
+
+class Graph(Protocol):
+    """What a layer needs to write itself as ONNX operators: each call returns the name of an output."""
+
+    def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """An operator."""
+        ...
+
+    def constant(self, value: Any) -> str:
+        """A constant."""
+        ...
+
+    def activation(self, activation: Activation, z: str) -> str:
+        """An activation function."""
+        ...
 
 
 class Layer(ABC):
     """Computes the columns of nodes from rows of inputs.
 
     Rows are scaled and end with an input that is 1, whose weight is the bias. A column is h = ``outer`` · value: the
-    constant factor is applied to sums and output weights, where it is free.
+    constant factor is applied to sums and output weights, where it is free. Fields of a subclass, a dataclass, are its
+    parameters, which model files contain: activations, numbers and strings.
     """
 
-    @property
-    def name(self) -> str:
-        """Its name in messages."""
-        return type(self).__name__.lower()
+    # g, in layers that have one.
+    activation: Activation | None = None
+    # Whether a column depends on the rows before, so that rows must be processed in order.
+    carries: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, activation: Activation) -> Self:
+        """The layer that an estimator with this activation uses."""
+        return cls()
 
     @property
     def outer(self) -> float:
@@ -41,26 +65,46 @@ class Layer(ABC):
         """How many weights a node has."""
         return n_inputs
 
+    def fits(self, nodes: Nodes, n_inputs: int) -> bool:
+        """Whether nodes that a file contains can belong to it."""
+        return len(nodes.weights) == self.width(n_inputs)
+
+    def after(self, nodes: Nodes) -> Layer:
+        """The layer of the next nodes, once these have joined the network; another one if they depend on these."""
+        return self
+
     def folded(self, nodes: Nodes) -> Any:
         """The argument of :meth:`values` for these nodes: their weights above their biases, shape (d + 1, k)."""
         return np.vstack([nodes.weights, nodes.biases])
 
-    @abstractmethod
-    def values(self, x: np.ndarray, folded: Any) -> np.ndarray:
-        """h/outer of shape (n, k), for rows that end with a 1."""
+    def memory(self, nodes: Nodes) -> Any:
+        """What these nodes know of the rows before the first one; :meth:`values` changes it as rows pass by."""
+        return None
 
-    def columns(self, x: np.ndarray, folded: Any) -> np.ndarray:
+    @abstractmethod
+    def values(self, x: np.ndarray, folded: Any, memory: Any = None) -> np.ndarray:
+        """h/outer of shape (n, k), for rows that end with a 1; for layers that carry, the rows after the last call."""
+
+    def columns(self, x: np.ndarray, folded: Any, memory: Any = None) -> np.ndarray:
         """The same, in shape (k, n)."""
-        return self.values(x, folded).T
+        return self.values(x, folded, memory).T
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """What nodes see of rows that do not end with a 1; searches draw directions among these."""
+        return X
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
-        """h of shape (n, k), for rows that do not end with a 1; in their precision."""
+        """h of shape (n, k) from :meth:`features`, in their precision."""
         x = np.column_stack([X, np.ones(len(X), X.dtype)])
-        return self.outer * self.values(x, self.folded(nodes).astype(X.dtype))
+        return self.outer * self.values(x, self.folded(nodes).astype(X.dtype), self.memory(nodes))
 
     def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """g′(z) and g(z), each (n, k), for layers whose nodes are h = g(z) with z = wᵀx + b."""
         raise NotImplementedError(f"{type(self).__name__} has no derivative.")
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """The output h of these nodes in an ONNX graph, from scaled inputs that do not end with a 1."""
+        raise ValueError(f"Nodes of the layer {type(self).__name__} have no counterpart in ONNX.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,8 +140,9 @@ class Nodes:
 
     @classmethod
     def joined(cls, blocks: Sequence[Nodes]) -> Nodes:
-        """The nodes of all blocks, which must belong to one layer."""
-        weights = np.hstack([block.weights for block in blocks])
+        """The nodes of all blocks; where some have fewer weights than others, the rest are 0."""
+        width = max(len(block.weights) for block in blocks)
+        weights = np.hstack([_padded(block.weights, width) for block in blocks])
         biases = np.hstack([block.biases for block in blocks])
         return cls(blocks[0].layer, weights, biases, np.hstack([block.scopes for block in blocks]))
 
@@ -107,3 +152,8 @@ class Nodes:
     def take(self, chosen: np.ndarray | slice) -> Nodes:
         """Some of them, in this order."""
         return Nodes(self.layer, self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
+
+
+def _padded(weights: np.ndarray, width: int) -> np.ndarray:
+    missing = width - len(weights)
+    return np.pad(weights, ((0, missing), (0, 0))) if missing else weights

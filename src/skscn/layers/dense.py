@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skscn.activations import Activation
-from skscn.layers._base import Layer, Nodes
+from skscn.layers._base import Graph, Layer, Nodes
 
 
 @dataclass(frozen=True)
@@ -16,10 +16,10 @@ class Dense(Layer):
 
     activation: Activation
 
-    @property
-    def name(self) -> str:
-        """The name of its activation."""
-        return self.activation.name
+    @classmethod
+    def of(cls, activation: Activation) -> Dense:
+        """With this activation."""
+        return cls(activation)
 
     @property
     def outer(self) -> float:
@@ -40,11 +40,11 @@ class Dense(Layer):
         """Weights above biases, times the inner factor of the activation."""
         return self.activation.core.inner * super().folded(nodes)
 
-    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    def values(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """One matrix product and one pass of the activation."""
         return self.activation.core.value(x @ folded)
 
-    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    def columns(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """The same, contiguous in this shape."""
         return self.activation.core.value(folded.T @ x.T)
 
@@ -57,6 +57,11 @@ class Dense(Layer):
         assert self.activation.derivative is not None
         z = _inner(X, weights, biases)
         return self.activation.derivative(z), self.activation.value(z)
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """As in the formula."""
+        inner = graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))
+        return graph.activation(self.activation, inner)
 
 
 def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:

@@ -11,11 +11,11 @@ from skscn.layers._base import Layer
 class Identity(Layer):
     """Nodes without activation."""
 
-    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    def values(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """One matrix product."""
         return x @ folded
 
-    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+    def columns(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """The same, contiguous in this shape."""
         return folded.T @ x.T
 

@@ -24,8 +24,9 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
+from skscn.factor import Factor
 from skscn.layers import Nodes
-from skscn.rows import Columns, Rows
+from skscn.rows import Rows
 from skscn.supervision import SMALLEST_REMAINDER, Sums
 
 # ‖v‖², relative to its initial value, that must be left of a column when those before it in its block are removed;
@@ -61,7 +62,7 @@ class Admission:
     """
 
     def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool):
-        self.columns: Columns = rows.open(nodes)
+        self.nodes, self.columns = nodes, rows.open(nodes)
         self.orthogonal = orthogonal
         self.residual_squares = rows.residual_squares
         self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
@@ -118,10 +119,12 @@ class OutputWeights:
     window : int
         K of SC-II; ignored by the other rules.
     alpha : float or "gcv"
-        Regularisation of the final output weights; ignored by rules that leave earlier weights unchanged.
+        Regularisation of the final output weights, in rules that regularise them: those that solve for all of them.
     """
 
     keeps_columns: ClassVar[bool] = True
+    # Whether it uses ``alpha``.
+    regularises: ClassVar[bool] = False
     # Whether several nodes can be added together.
     takes_blocks: ClassVar[bool] = True
 
@@ -168,6 +171,7 @@ class OutputWeights:
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
         self._join(rows, block)
+        rows.layer = rows.layer.after(block.nodes)
 
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add nodes that were accepted before.
@@ -228,6 +232,10 @@ class OutputWeights:
     def solution(self, rows: Rows, nodes: int) -> Solution:
         """The final output weights of the first ``nodes`` nodes."""
         return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
+
+    def final_factor(self, rows: Rows, nodes: int) -> Factor | None:
+        """What further rows can join to evaluate the first ``nodes`` nodes again; None if some weights are fixed."""
+        return None
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
         """Leave-one-out residuals of the training rows with these numbers, for fixed nodes."""

@@ -4,47 +4,50 @@ import numpy as np
 from scipy import sparse
 from scipy.linalg import solve_triangular
 
+from skscn.factor import Factor
 from skscn.output_weights._base import OutputWeights, Solution
-from skscn.output_weights._ridge import cross_validated, regularised, smoother
 from skscn.rows import Rows
 
 
 class LeastSquares(OutputWeights):
     """The rule of Algorithm SC-III, with an orthonormal basis that grows by one vector per node: O(N L) each."""
 
+    regularises = True
+
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β = R⁻¹ Qᵀ T; the triangular solve is backward stable where the product U C is not quite."""
-        return _solve(self.factor, self.coefficients(nodes))
+        coefficients = self.coefficients(nodes)
+        size = len(coefficients)
+        return solve_triangular(self.factor[:size, :size], coefficients) if size else coefficients
+
+    def final_factor(self, rows: Rows, nodes: int) -> Factor:
+        """R and C of the first nodes; the residual then still contained what later nodes removed from it."""
+        size, coefficients = self._columns(nodes), self.coefficients()
+        residual_squares = rows.residual_squares + (coefficients[size:] ** 2).sum(axis=0)
+        triangle = np.ascontiguousarray(self.factor[:size, :size])
+        return Factor(triangle, coefficients[:size], residual_squares, rows.weight, self.linear)
 
     def solution(self, rows: Rows, nodes: int) -> Solution:
         """The output weights of the first nodes, regularised; with the same α, those of every smaller network too."""
-        alpha = self.chosen_alpha(rows, nodes)
+        factor = self.final_factor(rows, nodes)
+        alpha = self._chosen(factor)
         if alpha == 0.0:
             return super().solution(rows, nodes)
-        size = self._columns(nodes)
-        factor, coefficients = regularised(self.factor[:size, :size], self.coefficients(nodes), self.linear, alpha)
-        directions = sparse.csc_array(solve_triangular(factor, np.eye(size)))
-        return Solution(_solve(factor, coefficients), directions, coefficients)
+        ridge = factor.regularised(alpha)
+        directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
+        return Solution(ridge.output_weights(), directions, ridge.coefficients)
 
     def chosen_alpha(self, rows: Rows, nodes: int) -> float:
         """α for the first nodes."""
-        if self.alpha != "gcv":
-            return float(self.alpha)
-        size, coefficients = self._columns(nodes), self.coefficients()
-        # The residual then still contained what later nodes removed from it.
-        residual_squares = float(rows.residual_squares.sum() + (coefficients[size:] ** 2).sum())
-        return cross_validated(
-            self.factor[:size, :size], coefficients[:size], self.linear, residual_squares, rows.weight
-        )
+        return self._chosen(self.final_factor(rows, nodes))
+
+    def _chosen(self, factor: Factor) -> float:
+        return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
         """With the same regularisation as the output weights."""
-        alpha = self.chosen_alpha(rows, self.nodes)
+        factor = self.final_factor(rows, self.nodes)
+        alpha = self._chosen(factor)
         if alpha == 0.0:
             return super().leave_one_out(rows, numbers)
-        return rows.leave_one_out(numbers, smoother(self.factor, self.linear, alpha), self.coefficients())
-
-
-def _solve(factor: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-    size = len(coefficients)
-    return solve_triangular(factor[:size, :size], coefficients) if size else coefficients
+        return rows.leave_one_out(numbers, factor.smoother(alpha), factor.coefficients)

@@ -2,8 +2,8 @@
 
 A file contains the arrays of a model and, in the header, its class, parameters, names of the inputs and classes, the
 versions it was written with, and a checksum over everything. Nothing in a file is trusted: see
-:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for its contents, and ``_parts.py`` for the
-consistency of the parts of a model.
+:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for its contents, and ``_models.py`` for the
+classes that a model may consist of.
 """
 
 from __future__ import annotations
@@ -21,8 +21,9 @@ from sklearn.base import BaseEstimator
 from skscn import __version__
 from skscn.activations import Activation, Function
 from skscn.archive import Kind, read_archive, read_header, write_archive
-from skscn.persistence._fields import Shelf, UnusableError
-from skscn.persistence._parts import read_model, write_model
+from skscn.persistence._base import Shelf, UnusableError
+from skscn.persistence._models import read_model, write_model
+from skscn.persistence._network import shape_of_network
 
 __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
 
@@ -34,7 +35,7 @@ class ModelFileError(ValueError):
 _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_model")
 
 
-def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str, Any] | None = None) -> None:
+def save_model(model: BaseEstimator, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
     """Write a fitted estimator, or a Pipeline of supported parts, to a file.
 
     Supported are the estimators of skscn, ``TableEncoder``, and scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
@@ -82,14 +83,15 @@ def save_model(model: BaseEstimator, path: str | os.PathLike, notes: Mapping[str
     write_archive(Path(path), _KIND, about, shelf.arrays)
 
 
-def _as_json(about: dict) -> dict:
+def _as_json(about: dict[str, Any]) -> dict[str, Any]:
     try:
-        return json.loads(json.dumps(about, allow_nan=False))
+        written: dict[str, Any] = json.loads(json.dumps(about, allow_nan=False))
     except (TypeError, ValueError) as error:
         raise UnusableError(f"its notes, or one of its parts, cannot be written as JSON: {error}") from error
+    return written
 
 
-def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | Function] | None = None) -> Any:
+def load_model(path: str | os.PathLike[str], activations: Mapping[str, Activation | Function] | None = None) -> Any:
     """Read a model that :func:`save_model` has written.
 
     Nothing in the file is executed, and memory use is limited by the size of the file, whoever wrote it. Before fitting
@@ -118,7 +120,7 @@ def load_model(path: str | os.PathLike, activations: Mapping[str, Activation | F
         raise ModelFileError(f"{path} cannot be used: {error}.") from error
 
 
-def describe_model(path: str | os.PathLike) -> dict[str, Any]:
+def describe_model(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Describe a model from the header of its file, without loading the model.
 
     Parameters
@@ -157,13 +159,13 @@ def describe_model(path: str | os.PathLike) -> dict[str, Any]:
         raise ModelFileError(f"{path} cannot be used: its header has an unexpected structure.") from error
 
 
-def _description(estimator: dict) -> dict[str, Any]:
+def _description(estimator: dict[str, Any]) -> dict[str, Any]:
     """The description of an estimator, as it is written; empty for other parts."""
     if "fitted" not in estimator:
         return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
-    shapes = [network["weights"] for network in networks]
+    shapes = [shape_of_network(network) for network in networks]
     return {
         "parameters": estimator["parameters"],
         "n_features": fitted.get("n_features_in_", shapes[0][0]),
@@ -177,7 +179,7 @@ def _versions() -> dict[str, str]:
     return {"skscn": __version__, "numpy": np.__version__, "scikit-learn": sklearn.__version__}
 
 
-class _AnyActivation(dict):
+class _AnyActivation(dict[str, Activation | Function]):
     """Placeholder for activations that will be given when the file is loaded."""
 
     def __contains__(self, name: object) -> bool:

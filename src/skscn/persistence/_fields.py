@@ -8,62 +8,16 @@ are rejected before anything is built from them.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
-from itertools import pairwise
-from reprlib import Repr
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from skscn.activations import ACTIVATIONS, Activation, Function, resolve_activation
+from skscn.persistence._base import Shelf, Sizes, UnusableError, at, check_keys, shortened
 
 # A Python float: a comparison with an int, however large, does not overflow.
 _FINITE = sys.float_info.max
-# The size of all classes together, each padded to the longest, as in an array of strings.
-_MOST_CHARACTERS = 2**22
-_SHORT = Repr()
-_SHORT.maxstring = _SHORT.maxother = 60
-
-
-class UnusableError(ValueError):
-    """A value that cannot be kept in a file, or that a file should not contain; the message says which."""
-
-
-@dataclass
-class Shelf:
-    """The arrays of a file, and what the reader was given in addition to the file.
-
-    Attributes
-    ----------
-    arrays : dict of str to ndarray
-        A reader removes those that it uses, so that arrays nothing refers to are left over.
-    activations : mapping of str to function
-        The user's custom activations.
-    """
-
-    arrays: dict[str, np.ndarray] = field(default_factory=dict)
-    activations: Mapping[str, Activation | Function] = field(default_factory=dict)
-
-    def take(self, place: str) -> np.ndarray:
-        """The array of a place."""
-        if place not in self.arrays:
-            raise UnusableError(f"the array {place} is missing")
-        return self.arrays.pop(place)
-
-
-Sizes = dict[str, int]
-
-
-class Field(Protocol):
-    """A kind of value: written as JSON, with its arrays on the shelf, and read from there."""
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> Any:
-        """JSON."""
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        """The value; UnusableError if no value would have been written like this."""
 
 
 @dataclass(frozen=True)
@@ -127,7 +81,7 @@ class Sparse:
         whole = {"int32": np.int32, "int64": np.int64}[index]
         return {"data": Array(np.float64, "e"), "indices": Array(whole, "e"), "indptr": Array(whole, "i")}
 
-    def write(self, value: sparse.csc_array, place: str, shelf: Shelf) -> dict:
+    def write(self, value: sparse.csc_array, place: str, shelf: Shelf) -> dict[str, Any]:
         index = value.indices.dtype.name
         parts = self._parts(index)
         arrays = {name: part.write(getattr(value, name), at(place, name), shelf) for name, part in parts.items()}
@@ -151,7 +105,7 @@ class Sparse:
 
 
 @dataclass(frozen=True)
-class Number:
+class Scalar:
     """A float or, with ``whole``, an int, within limits."""
 
     lowest: float = -np.inf
@@ -184,268 +138,3 @@ class Choice:
         if type(stored) not in (str, bool, type(None)) or stored not in self.choices:
             raise UnusableError(f"{place} is {shortened(stored)}")
         return stored
-
-
-class Optional:
-    """Something, or None."""
-
-    def __init__(self, something: Field):
-        self.something = something
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> Any:
-        return None if value is None else self.something.write(value, place, shelf)
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        return None if stored is None else self.something.read(stored, place, shelf, sizes)
-
-
-class Several:
-    """A list of values of one kind.
-
-    Parameters
-    ----------
-    item : Field
-    apart : bool
-        Whether letters may have different values in each of them.
-    as_tuple : bool
-    """
-
-    def __init__(self, item: Field, *, apart: bool = False, as_tuple: bool = False):
-        self.item, self.apart, self.as_tuple = item, apart, as_tuple
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> list:
-        return [self.item.write(item, at(place, number), shelf) for number, item in enumerate(value)]
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> list | tuple:
-        if not isinstance(stored, list):
-            raise UnusableError(f"{place} is not a list")
-        values = [
-            self.item.read(item, at(place, number), shelf, {} if self.apart else sizes)
-            for number, item in enumerate(stored)
-        ]
-        return tuple(values) if self.as_tuple else values
-
-
-class Record:
-    """An object with some attributes, made by calling its class with them.
-
-    Parameters
-    ----------
-    make : callable
-    check : callable
-        Raises UnusableError for attributes that do not fit together.
-    fields : Field
-        For each attribute.
-    """
-
-    def __init__(self, make: Callable, check: Callable[[Any], None] = lambda made: None, **fields: Field):
-        self.make, self.check, self.fields = make, check, fields
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> dict:
-        return {
-            name: attribute.write(getattr(value, name), at(place, name), shelf)
-            for name, attribute in self.fields.items()
-        }
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        check_keys(stored, self.fields, place)
-        made = self.make(
-            **{
-                name: attribute.read(stored[name], at(place, name), shelf, sizes)
-                for name, attribute in self.fields.items()
-            }
-        )
-        self.check(made)
-        return made
-
-
-class OneOf:
-    """An object of one of several classes, preceded by the name of its class.
-
-    Parameters
-    ----------
-    what : str
-        What they are, for messages.
-    fields : mapping of str to Field
-        For each name of a class.
-    """
-
-    def __init__(self, what: str, fields: Mapping[str, Field]):
-        self.what, self.fields = what, fields
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> dict:
-        name = type(value).__name__
-        if name not in self.fields:
-            raise UnusableError(
-                f"{name} is not one of the {self.what} that files can hold: {', '.join(self.fields)}; for a wrapper, "
-                "save the estimator within it, such as regressor_ or best_estimator_"
-            )
-        return {"class": name, **self.fields[name].write(value, place, shelf)}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        name = stored.get("class") if isinstance(stored, dict) else None
-        if not isinstance(name, str) or name not in self.fields:
-            raise UnusableError(
-                f"{place or 'the model'} is {shortened(name)}, which is not one of the supported {self.what}"
-            )
-        rest = {key: value for key, value in stored.items() if key != "class"}
-        return self.fields[name].read(rest, place, shelf, sizes)
-
-
-class Activations:
-    """An activation, by its name; one that is not registered has to be given again when the file is loaded."""
-
-    def write(self, value: Activation | Function, place: str, shelf: Shelf) -> dict:
-        activation = resolve_activation(value)
-        return {"name": activation.name, "registered": ACTIVATIONS.get(activation.name) == activation}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Activation:
-        return resolve_activation(self.read_as_given(stored, place, shelf))
-
-    def read_as_given(self, stored: Any, place: str, shelf: Shelf) -> Activation | Function:
-        """The activation parameter of an estimator, which may be a plain function."""
-        check_keys(stored, ("name", "registered"), place)
-        name, known = stored["name"], ACTIVATIONS if stored["registered"] is True else shelf.activations
-        if not isinstance(name, str):
-            raise UnusableError(f"{place} is {shortened(stored)}")
-        if name not in known:
-            raise UnusableError(
-                f"its activation {shortened(name)} is not one of skscn's; pass it when loading: "
-                f"load_model(path, activations={{{shortened(name)}: function}})"
-            )
-        return known[name]
-
-
-_LABELS: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "object": (str, bool, int, float),
-    "bool": (bool,),
-    **{f"{sign}int{bits}": (int,) for sign in ("", "u") for bits in (8, 16, 32, 64)},
-    **{f"float{bits}": (float,) for bits in (16, 32, 64)},
-}
-
-
-class Labels:
-    """Classes: numbers, booleans or strings, in their order."""
-
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
-        kind = {"U": "str"}.get(value.dtype.kind, value.dtype.name)
-        if kind not in _LABELS:
-            raise UnusableError(
-                f"{place} is an array of {value.dtype}; numbers, booleans and strings can be kept in files"
-            )
-        return {"type": kind, "values": [_plain_label(label, place) for label in value.tolist()]}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        check_keys(stored, {"type", "values"}, place)
-        kind, values = stored["type"], stored["values"]
-        types = _LABELS.get(kind, ()) if isinstance(kind, str) else ()
-        if not isinstance(values, list) or not all(type(value) in types for value in values):
-            raise UnusableError(f"{place} is {shortened(stored)}")
-        if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
-            raise UnusableError(f"{place} holds strings that are too long for {len(values)} classes")
-        try:
-            labels = np.array(values, dtype=kind)
-            # NaN is not a class, and each class occurs once, in increasing order.
-            in_order = all(a < b for a, b in pairwise(labels))
-        except (OverflowError, TypeError) as error:
-            raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
-        if not in_order or len(labels) < 2 or sizes.setdefault("c", len(labels)) != len(labels):
-            raise UnusableError(f"{place} does not have its classes in increasing order")
-        return labels
-
-
-class Values:
-    """A one-dimensional array whose values are in the header: numbers, booleans or strings.
-
-    Parameters
-    ----------
-    nan : bool
-        Whether NaN and None, which stand for missing values, may be among them.
-    """
-
-    def __init__(self, *, nan: bool = False):
-        self.nan = nan
-
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
-        kind = {"U": "str"}.get(value.dtype.kind, value.dtype.name)
-        if kind not in _LABELS:
-            raise UnusableError(
-                f"{place} is an array of {value.dtype}; numbers, booleans and strings can be kept in files"
-            )
-        return {"type": kind, "values": [self._written(item, place) for item in value.tolist()]}
-
-    def _written(self, item: Any, place: str) -> Any:
-        if self.nan and (item is None or (type(item) is float and not np.isfinite(item))):
-            return {"float": str(item)} if item is not None else None
-        return _plain_label(item, place)
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        check_keys(stored, ("type", "values"), place)
-        kind, items = stored["type"], stored["values"]
-        types = _LABELS.get(kind, ()) if isinstance(kind, str) else ()
-        if not types or not isinstance(items, list):
-            raise UnusableError(f"{place} is {shortened(stored)}")
-        values = [self._read(item, kind, types, place) for item in items]
-        if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
-            raise UnusableError(f"{place} holds strings that are too long for {len(values)} values")
-        array = np.empty(len(values), dtype=object)
-        array[:] = values
-        try:
-            return array if kind == "object" else np.array(values, dtype=kind)
-        except OverflowError as error:
-            raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
-
-    def _read(self, item: Any, kind: str, types: tuple[type, ...], place: str) -> Any:
-        if type(item) in types:
-            return item
-        if self.nan and item is None and kind == "object":
-            return None
-        if self.nan and float in types and item in ({"float": "nan"}, {"float": "inf"}, {"float": "-inf"}):
-            return float(item["float"])
-        raise UnusableError(f"{place} holds {shortened(item)}")
-
-
-class Names:
-    """Names of the inputs, as in scikit-learn."""
-
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> list[str]:
-        return value.tolist()
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        if not isinstance(stored, list) or not all(isinstance(name, str) for name in stored):
-            raise UnusableError(f"{place} does not hold names")
-        if sizes.setdefault("d", len(stored)) != len(stored):
-            raise UnusableError(f"{place} holds {len(stored)} names for {sizes['d']} inputs")
-        return np.array(stored, dtype=object)
-
-
-def _plain_label(label: Any, place: str) -> str | bool | int | float:
-    if type(label) not in (str, bool, int, float):
-        raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and strings can be kept in files")
-    return label
-
-
-def at(place: str, name: str | int) -> str:
-    """The place of a part within its whole."""
-    return f"{place}.{name}" if place else str(name)
-
-
-def check_class(value: Any, cls: type) -> None:
-    """Reject another class, which may have the same name."""
-    if type(value) is not cls:
-        raise UnusableError(
-            f"its class is {type(value).__module__}.{type(value).__qualname__}, not {cls.__module__}.{cls.__name__}"
-        )
-
-
-def check_keys(stored: Any, wanted: Collection[str], place: str) -> None:
-    """Reject a value that does not consist of these."""
-    if not isinstance(stored, dict) or set(stored) != set(wanted):
-        found = shortened(list(stored) if isinstance(stored, dict) else stored)
-        raise UnusableError(f"{place or 'the model'} consists of {found}, and not of {', '.join(wanted)}")
-
-
-def shortened(value: Any) -> str:
-    """A value for a message, shortened if it is long."""
-    return _SHORT.repr(value)

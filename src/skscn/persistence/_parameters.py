@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from skscn import estimators
 from skscn.activations import Activation
 from skscn.configuration import CONFIGURATIONS, Configuration
-from skscn.persistence._fields import Activations, Array, Shelf, UnusableError, at, shortened
+from skscn.persistence._activations import Activations
+from skscn.persistence._base import Shelf, UnusableError, at, shortened
+from skscn.persistence._fields import Array
 
 _PLAIN = (str, bool, int, type(None))
 _ACTIVATIONS = Activations()
@@ -20,13 +22,13 @@ _DTYPES = ("bool", "int32", "int64", "float32", "float64")
 _TWISTER = Array(np.uint32, "k")
 
 
-def write_parameters(estimator: BaseEstimator, place: str, shelf: Shelf) -> dict:
+def write_parameters(estimator: BaseEstimator, place: str, shelf: Shelf) -> dict[str, Any]:
     """The parameters of an estimator as JSON."""
     parameters = estimator.get_params(deep=False)
     return {name: _write(value, at(place, name), shelf) for name, value in parameters.items()}
 
 
-def read_parameters(cls: type[BaseEstimator], stored: Any, place: str, shelf: Shelf) -> dict:
+def read_parameters(cls: type[BaseEstimator], stored: Any, place: str, shelf: Shelf) -> dict[str, Any]:
     """The parameters of a class; those that the file does not mention keep their defaults."""
     if not isinstance(stored, dict):
         raise UnusableError(f"the parameters of {cls.__name__} are {shortened(stored)}")
@@ -61,17 +63,17 @@ def _read(stored: Any, place: str, shelf: Shelf) -> Any:
     return _FORMS[tag].read(stored[tag], place, shelf)
 
 
-def _write_items(values: tuple | list, place: str, shelf: Shelf) -> list:
+def _write_items(values: tuple[Any, ...] | list[Any], place: str, shelf: Shelf) -> list[Any]:
     return [_write(value, place, shelf) for value in values]
 
 
-def _read_items(stored: Any, place: str, shelf: Shelf) -> list:
+def _read_items(stored: Any, place: str, shelf: Shelf) -> list[Any]:
     if not isinstance(stored, list):
         raise UnusableError(f"{place} is {shortened(stored)}")
     return [_read(item, place, shelf) for item in stored]
 
 
-def _write_array(value: np.ndarray, place: str, shelf: Shelf) -> dict:
+def _write_array(value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
     if value.dtype.kind not in "biuf":
         raise UnusableError(f"{place} is an array of {value.dtype}; give a tuple of numbers")
     return {"type": value.dtype.name, "values": _write_items(value.tolist(), place, shelf)}
@@ -102,7 +104,7 @@ def _read_path(stored: Any, place: str, shelf: Shelf) -> Path:
     return Path(stored)
 
 
-def _write_configuration(value: Configuration, place: str, shelf: Shelf) -> dict:
+def _write_configuration(value: Configuration, place: str, shelf: Shelf) -> dict[str, Any]:
     names = [name for name, cls in CONFIGURATIONS.items() if cls is type(value)]
     if not names:
         raise UnusableError(
@@ -127,7 +129,7 @@ def _read_configuration(stored: Any, place: str, shelf: Shelf) -> Configuration:
     return configuration
 
 
-def _write_random_state(value: np.random.RandomState, place: str, shelf: Shelf) -> dict:
+def _write_random_state(value: np.random.RandomState, place: str, shelf: Shelf) -> dict[str, Any]:
     state: Any = value.get_state(legacy=False)
     if state["bit_generator"] != "MT19937":
         raise UnusableError(
@@ -154,7 +156,7 @@ def _read_random_state(stored: Any, place: str, shelf: Shelf) -> np.random.Rando
     return generator
 
 
-def _write_estimator(value: BaseEstimator, place: str, shelf: Shelf) -> dict:
+def _write_estimator(value: BaseEstimator, place: str, shelf: Shelf) -> dict[str, Any]:
     if type(value).__name__ not in estimators.__all__:
         raise UnusableError(f"{place}={type(value).__name__}(...) is not a scikit-scn estimator")
     return {"class": type(value).__name__, "parameters": write_parameters(value, place, shelf)}
@@ -171,7 +173,7 @@ def _read_estimator(stored: Any, place: str, shelf: Shelf) -> BaseEstimator:
 def _write_dtype(value: Any, place: str, shelf: Shelf) -> str:
     if not (isinstance(value, np.dtype) or issubclass(value, np.generic)) or np.dtype(value).name not in _DTYPES:
         raise UnusableError(f"{place}={shortened(value)} cannot be kept in a file; of types, {', '.join(_DTYPES)} can")
-    return np.dtype(value).name
+    return str(np.dtype(value).name)
 
 
 def _read_dtype(stored: Any, place: str, shelf: Shelf) -> type:

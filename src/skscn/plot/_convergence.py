@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skscn.plot.networks import grown_networks
+from skscn.estimators.networks import grown_networks
 from skscn.plot.style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from skscn.estimators.networks import grown_networks
 from skscn.network import Network
-from skscn.plot.networks import grown_networks
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from skscn.report._errors import Measure
 from skscn.report._subject import Subject
-from skscn.report._words import count, listed, number, percent
+from skscn.report._words import enumerated, number, percent
+from skscn.words import count
 
 # From this share on, rows of training are spoken of.
 _SEEN = 0.05
@@ -97,7 +98,7 @@ def _unusual_inputs(subject: Subject) -> Iterable[str]:
     if notable:
         names = [f"{column.name} ({count(column.outside, 'row')})" for column in notable[:_COLUMNS_NAMED]]
         more = len(notable) - len(names)
-        named = listed([*names, *([count(more, "other column")] if more else [])])
+        named = enumerated([*names, *([count(more, "other column")] if more else [])])
         changed = [column.name for column in notable if column.unit]
         unit = f" Is the unit of {changed[0]} the same as in training?" if changed else ""
         yield f"Some inputs are outside the training range, so the model extrapolates: {named}.{unit}"

@@ -11,18 +11,20 @@ from importlib.metadata import version
 import numpy as np
 
 import skscn
+from skscn.growth import StopReason
 from skscn.report._subject import Subject, has_intervals
-from skscn.report._words import count, number
+from skscn.report._words import number
+from skscn.words import count
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _LONGEST_VALUE = 200
 _COLUMNS_NAMED = 20
 _STOPS = {
-    "tol": "the training error reached tol",
-    "max_nodes": "max_nodes was reached",
-    "no candidate": "no further candidate passed the supervisory inequality",
-    "early stopping": "the error on held-out rows, or its estimate, stopped decreasing",
-    "callback": "a callback stopped it",
+    StopReason.TOL: "the training error reached tol",
+    StopReason.MAX_NODES: "max_nodes was reached",
+    StopReason.NO_CANDIDATE: "no further candidate passed the supervisory inequality",
+    StopReason.EARLY_STOPPING: "the error on held-out rows, or its estimate, stopped decreasing",
+    StopReason.CALLBACK: "a callback stopped it",
 }
 
 
@@ -40,12 +42,12 @@ def facts(subject: Subject) -> dict[str, str]:
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
         **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
         "Linear part": _linear_part(network),
-        "Activation": network.activation.name,
+        "Activation": "none" if network.activation is None else network.activation.name,
         "Scaling of the inputs": str(network.inputs.name or "none"),
         "Weights and biases": f"{numbers:,}",
         "Candidates tried": f"{sum(int(history['candidates'].sum()) for history in histories):,}",
         "Training time": f"{number(sum(history['seconds'].sum() for history in histories))} s",
-        "Reason for stopping": "; ".join(sorted({_STOPS[grown.stop_reason_] for grown in networks})),
+        "Reason for stopping": "; ".join(sorted({_STOPS[StopReason(grown.stop_reason_)] for grown in networks})),
     }
 
 

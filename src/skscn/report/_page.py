@@ -16,8 +16,9 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.report import _doubts, _errors, _influence, _model, _pictures, _summary
 from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
-from skscn.report._words import alike, count, fixed, number, percent, share
+from skscn.report._words import alike, fixed, number, percent, share
 from skscn.tables import TableEncoder
+from skscn.words import count
 
 _IMPORTANCES_SHOWN = 30
 _OUTPUTS_PICTURED = 6

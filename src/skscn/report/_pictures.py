@@ -18,7 +18,8 @@ from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDispl
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
-from skscn.report._words import alike, count, listed, number, percent
+from skscn.report._words import alike, enumerated, number, percent
+from skscn.words import count
 
 _UNDONE = "Paler colours show later nodes, which were tried but not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -221,7 +222,7 @@ def _in_thirds(residuals: np.ndarray, words: tuple[str, ...]) -> str:
     if len(residuals) < len(words):
         return f"{number(np.abs(residuals).mean())} for all"
     sizes = [np.abs(part).mean() for part in np.array_split(residuals, len(words))]
-    return listed([f"{size} {word}" for size, word in zip(alike(sizes), words, strict=True)])
+    return enumerated([f"{size} {word}" for size, word in zip(alike(sizes), words, strict=True)])
 
 
 def series_picture(subject: Subject, output: int, coverage: float | None) -> Picture:

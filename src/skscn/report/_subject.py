@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import check_array, check_consistent_length
 
-from skscn.plot.networks import grown_networks
+from skscn.estimators.networks import grown_networks
 
 # The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000

@@ -11,8 +11,9 @@ from scipy import sparse
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
-from skscn.report._words import alike, count, listed, number, percent
+from skscn.report._words import alike, enumerated, number, percent
 from skscn.tables.columns import RowTime
+from skscn.words import count
 
 _COLUMNS_SHOWN = 50
 # Errors that differ by less than this share are about the same.
@@ -48,7 +49,7 @@ def sentences(
         said.append(_about_intervals(coverages[0]))
     mattering = [importance.name for importance in importances[:3] if importance.low > 0.0]
     if mattering:
-        said.append(f"The most important input{'s are' if len(mattering) > 1 else ' is'} {listed(mattering)}.")
+        said.append(f"The most important input{'s are' if len(mattering) > 1 else ' is'} {enumerated(mattering)}.")
     return said
 
 
@@ -146,7 +147,7 @@ def _mean(values: Iterable[float]) -> float:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnSummary:
     """What the values of a column are like: statistics, or where there are none, a note.
 
     ``missing`` is the number of rows without a value; None where nothing marks them.
@@ -162,7 +163,7 @@ class Column:
 STATISTICS = ("minimum", "median", "mean", "maximum", "std. dev.")
 
 
-def input_columns(subject: Subject) -> list[Column]:
+def input_columns(subject: Subject) -> list[ColumnSummary]:
     """The inputs; those of sparse rows as in the sample."""
     X = subject.sample_rows if sparse.issparse(subject.X) else subject.X
     return [
@@ -170,28 +171,30 @@ def input_columns(subject: Subject) -> list[Column]:
     ]
 
 
-def _describe_input(subject: Subject, name: str, values: np.ndarray) -> Column:
+def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSummary:
     source = subject.sources.get(name)
     if subject.is_one_hot(name):
         missing = getattr(source, "missing", False)
         shown = values[:, :-1] if missing else values
-        return Column(
+        return ColumnSummary(
             name, "category", int(values[:, -1].sum()) if missing else None, note=_frequent(subject, name, shown)
         )
     if source is None:
         if values.shape[1] > 1:
-            return Column(name, "numbers", note=count(values.shape[1], "column"))
+            return ColumnSummary(name, "numbers", note=count(values.shape[1], "column"))
         return _describe(name, values[:, 0])
     if isinstance(source, RowTime):
-        return Column(name, source.kind, note=f"not an input itself, only its place in the {listed(source.cycles)}")
+        return ColumnSummary(
+            name, source.kind, note=f"not an input itself, only its place in the {enumerated(source.cycles)}"
+        )
     marks = values[:, -1] if source.indicator else np.zeros(len(values))
     missing = int(marks.sum()) if source.indicator else None
     present = values[marks == 0.0, 0]
     if not present.size:
-        return Column(name, source.kind, missing, note="missing in all rows")
+        return ColumnSummary(name, source.kind, missing, note="missing in all rows")
     if source.kind == "boolean":
-        return Column(name, source.kind, missing, note=f"true in {percent(present.mean())} of the rows")
-    return Column(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
+        return ColumnSummary(name, source.kind, missing, note=f"true in {percent(present.mean())} of the rows")
+    return ColumnSummary(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
 
 
 def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
@@ -223,12 +226,12 @@ def _five(values: np.ndarray) -> tuple[float, ...]:
 _WRITTEN = {"date": _dates, "time": _times}
 
 
-def target_columns(subject: Subject) -> list[Column]:
+def target_columns(subject: Subject) -> list[ColumnSummary]:
     """The targets, or how frequent the classes are."""
     if subject.classifies:
         return []
     return [_describe(name, subject.y[:, k]) for k, name in enumerate(subject.outputs)]
 
 
-def _describe(name: str, values: np.ndarray) -> Column:
-    return Column(name, "number", values=_statistics(values))
+def _describe(name: str, values: np.ndarray) -> ColumnSummary:
+    return ColumnSummary(name, "number", values=_statistics(values))

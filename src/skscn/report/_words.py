@@ -48,11 +48,6 @@ def share(value: float) -> str:
     return f"{100 * value:.1f}".replace("-", "−") + "\N{NO-BREAK SPACE}%" if math.isfinite(value) else "–"
 
 
-def count(how_many: int, what: str, many: str | None = None) -> str:
-    """1 row, 2,000 rows."""
-    return f"{how_many:,} {what if how_many == 1 else many or what + 's'}"
-
-
-def listed(names: Sequence[str]) -> str:
+def enumerated(names: Sequence[str]) -> str:
     """a, b and c."""
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))

@@ -1,47 +1,81 @@
-"""Where the training rows are stored; one file per backend, each a :class:`Rows`."""
+"""Where the training rows are; :class:`Rows` is what growth does with them, whichever backend they are in."""
 
-from collections.abc import Callable
+from typing import Any, Protocol
 
-import numpy as np
-
-from skscn.rows._base import Columns, Rows, Sample
-from skscn.rows._local import LocalRows
-from skscn.rows._shard import Gathered, Storage
-from skscn.rows._stretched import StretchedRows
+from skscn.layers import Layer
+from skscn.rows._backend import Backend
+from skscn.rows._local import LocalBackend
+from skscn.rows._rows import OpenColumns, Rows
+from skscn.rows._shard import Gathered, Sample, Storage
+from skscn.rows._stretches import stretch_length
 from skscn.rows.blocks import Block
-from skscn.rows.chunks import ChunkRows
-from skscn.rows.memory import MemoryRows
+from skscn.rows.chunks import chunk_rows
+from skscn.rows.dask import DaskBackend, dask_rows
+from skscn.rows.memory import memory_rows, memory_storage
 from skscn.rows.operations import Operation, Selection
-from skscn.rows.parts import is_dask
+from skscn.rows.partitions import is_dask
 from skscn.rows.reading import opened
 from skscn.rows.scratch_inputs import ScratchInputs
 from skscn.rows.sources import Chunks
+from skscn.scaling import InputScaling
 
-ROWS: dict[str, Callable[..., StretchedRows]] = {"memory": MemoryRows, "chunks": ChunkRows}
+
+class OpensRows(Protocol):
+    """Opens rows for growth, in one backend. Inputs, targets and weights are of types that the backend expects."""
+
+    def __call__(
+        self,
+        X: Any,
+        targets: Any,
+        *,
+        layer: Layer,
+        scaling: InputScaling,
+        sample_weight: Any = None,
+        n_jobs: int | None = None,
+    ) -> Rows:
+        """The rows, with the scaled targets as the first residual."""
+        ...
 
 
-def open_rows(X, targets: np.ndarray, **settings) -> StretchedRows:
-    """The rows in the backend that matches the type of their inputs."""
-    return ROWS["chunks" if isinstance(X, ScratchInputs) else "memory"](X, targets, **settings)
+ROWS: dict[str, OpensRows] = {"memory": memory_rows, "chunks": chunk_rows, "dask": dask_rows}
+
+
+def open_rows(
+    X: Any,
+    targets: Any,
+    *,
+    layer: Layer,
+    scaling: InputScaling,
+    sample_weight: Any = None,
+    n_jobs: int | None = None,
+) -> Rows:
+    """The rows in the backend that matches the type of their inputs; the targets are scaled, the inputs are not."""
+    name = "dask" if is_dask(X) else "chunks" if isinstance(X, ScratchInputs) else "memory"
+    return ROWS[name](X, targets, layer=layer, scaling=scaling, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 __all__ = [
     "ROWS",
+    "Backend",
     "Block",
-    "ChunkRows",
     "Chunks",
-    "Columns",
+    "DaskBackend",
     "Gathered",
-    "LocalRows",
-    "MemoryRows",
+    "LocalBackend",
+    "OpenColumns",
+    "OpensRows",
     "Operation",
     "Rows",
     "Sample",
     "ScratchInputs",
     "Selection",
     "Storage",
-    "StretchedRows",
+    "chunk_rows",
+    "dask_rows",
     "is_dask",
+    "memory_rows",
+    "memory_storage",
     "open_rows",
     "opened",
+    "stretch_length",
 ]

@@ -13,17 +13,18 @@ from typing import Any
 
 from skscn.extras import optional
 
-# Seconds of waiting after which the state of the workers is checked.
-INTERVAL = 10.0
+# Seconds of waiting after which the state of the workers is checked, unless Dask's configuration says otherwise.
+_INTERVAL, _INTERVAL_KEY = 10.0, "skscn.check-workers-every"
 
 
-def scheduler() -> Callable | None:
+def scheduler() -> Callable[..., Any] | None:
     """What computes graphs here: a cluster that is monitored, or None for Dask's default scheduler."""
     get = optional("dask.base", "Training on Dask collections").get_scheduler()
     client = getattr(get, "__self__", None)
     if client is None or not hasattr(client, "scheduler_info") or _within_a_task():
         return None
-    return partial(watched, client, interval=INTERVAL)
+    interval = optional("dask.config", "Training on Dask collections").get(_INTERVAL_KEY, _INTERVAL)
+    return partial(watched, client, interval=interval)
 
 
 def _within_a_task() -> bool:
@@ -35,7 +36,7 @@ def _within_a_task() -> bool:
     return True
 
 
-def watched(client, graph, keys, *, interval: float, **settings) -> Any:
+def watched(client: Any, graph: object, keys: object, *, interval: float, **settings: object) -> Any:
     """The values of keys of a graph, as from ``client.get``; the workers are checked every ``interval`` seconds."""
     distributed = optional("distributed", "Training on a Dask cluster")
     packed = client.get(graph, keys, sync=False, **settings)
@@ -48,7 +49,7 @@ def watched(client, graph, keys, *, interval: float, **settings) -> Any:
             future.release()
 
 
-def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping]) -> None:
+def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping[str, Any]]) -> None:
     """Wait until a function no longer raises TimeoutError; warn once if workers are paused in the meantime."""
     warned = False
     while True:
@@ -63,7 +64,7 @@ def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping]) -> 
             return
 
 
-def paused_workers(info: Mapping) -> str | None:
+def paused_workers(info: Mapping[str, Any]) -> str | None:
     """A sentence about the paused workers, from the scheduler's information; None if none is paused."""
     workers = info["workers"]
     paused = {address: worker for address, worker in workers.items() if worker.get("status") == "paused"}
@@ -77,6 +78,6 @@ def paused_workers(info: Mapping) -> str | None:
     )
 
 
-def _memory(worker: Mapping) -> str:
+def _memory(worker: Mapping[str, Any]) -> str:
     used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
     return f"{used / 1e9:.1f} GB" + (f" of {limit / 1e9:.1f} GB" if limit else "")

@@ -2,37 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, Self
+from contextlib import contextmanager, nullcontext
+from typing import final
 
 import numpy as np
 from joblib import effective_n_jobs
 
-from skscn.layers import Layer, Nodes
-from skscn.rows import _stretches
-from skscn.rows._base import Sample
+from skscn.rows._backend import Backend
 from skscn.rows._shard import Shard, Storage
-from skscn.rows._stretched import StretchedRows
-from skscn.rows._stretches import stretches, total
-from skscn.rows.operations import Gather, Operation, ScoreSample
-from skscn.supervision import SampledSums
+from skscn.rows._stretches import STRETCH, Share, stretches, total
+from skscn.rows.operations import Answer, Operation, Selection
 
 
-class LocalRows(StretchedRows):
+@final
+class LocalBackend(Backend):
     """N training rows in a storage.
 
     Parameters
     ----------
     storage : Storage
-        With the scaled targets, the first residual e_0.
+        With the first residual e_0, the scaled targets times √p.
     shape : tuple of int
         N, d and m.
-    layer : Layer
-        The layer of the nodes to be added.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
-        Threads, within the context.
+        Threads, within the context; each has at least one stretch of the largest length.
+    stretch : int
+        The largest number of rows in a stretch; on it depends in which order sums are added up.
     """
 
     def __init__(
@@ -40,46 +39,37 @@ class LocalRows(StretchedRows):
         storage: Storage,
         shape: tuple[int, int, int],
         *,
-        layer: Layer,
-        sample_weight: np.ndarray | None,
-        n_jobs: int | None,
+        sample_weight: np.ndarray | None = None,
+        n_jobs: int | None = None,
+        stretch: int = STRETCH,
     ):
-        super().__init__(shape, layer)
-        self.storage = storage
+        self.storage, self.shape = storage, shape
         self._shard = Shard(storage, sample_weight)
-        self._stretches = stretches(self.n_rows)
-        # A thread pays off only for at least one long stretch.
-        self._threads = max(1, min(effective_n_jobs(n_jobs), self.n_rows // _stretches.STRETCH))
+        self._stretches = stretches(shape[0], stretch)
+        self._threads = max(1, min(effective_n_jobs(n_jobs), shape[0] // stretch))
         self._executor: ThreadPoolExecutor | None = None
-        self._begin_fit()
 
-    def __enter__(self) -> Self:
-        super().__enter__()
-        if self._threads > 1:
-            self._executor = self._resources.enter_context(ThreadPoolExecutor(self._threads))
-        return self
+    @contextmanager
+    def resources(self) -> Iterator[None]:
+        """Threads, if there are rows for several."""
+        with ThreadPoolExecutor(self._threads) if self._threads > 1 else nullcontext() as self._executor:
+            try:
+                yield
+            finally:
+                self._executor = None
 
-    def __exit__(self, *exception) -> None:
-        """Shut the threads down."""
-        self._executor = None
-        super().__exit__(*exception)
-
-    def sample(self, rows: np.ndarray) -> Sample:
-        """The rows with these numbers, in the form that searches on a sample need."""
-        return Sample.of(*Gather(self.basis_size)(self._shard, rows))
-
-    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
-        """Row sums of T candidates on the rows with these numbers."""
-        return ScoreSample(nodes, precision)(self._shard, rows)
-
-    def total(self, operation: Operation) -> Any:
-        """Run an operation on all stretches, divided among the threads, and sum what it returns."""
-        shard, count = self._shard, len(self._stretches)
+    def total(self, operation: Operation[Share]) -> Share:
+        """Run an operation on all stretches, divided among the threads, and add up its shares."""
+        shard = self._shard
         operation.prepare(shard)
-        if self._executor is None:
-            return total([operation(shard, rows) for rows in self._stretches], count)
+        if self._executor is None or operation.ordered:
+            return total([operation(shard, rows) for rows in self._stretches])
         # Each thread gets consecutive stretches: submitting them one by one would take longer than most kernels.
-        size = -(-count // self._threads)
-        runs = [self._stretches[start : start + size] for start in range(0, count, size)]
-        parts = self._executor.map(lambda run: [operation(shard, rows) for rows in run], runs)
-        return total([part for run in parts for part in run], count)
+        size = -(-len(self._stretches) // self._threads)
+        runs = [self._stretches[start : start + size] for start in range(0, len(self._stretches), size)]
+        shares = self._executor.map(lambda run: [operation(shard, rows) for rows in run], runs)
+        return total([share for run in shares for share in run])
+
+    def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
+        """The answer of a selection, from the one shard."""
+        return selection(self._shard, rows)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -19,6 +21,38 @@ class Gathered(NamedTuple):
     X: np.ndarray
     residual: np.ndarray
     basis: np.ndarray
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some of the rows: scaled inputs (n, d), residual (n, m) and basis (n, k), the last two weighted by ``roots``."""
+
+    X: np.ndarray
+    residual: np.ndarray
+    basis: np.ndarray
+    roots: np.ndarray | None
+
+    @classmethod
+    def of(cls, X: np.ndarray, residual: np.ndarray, vectors: np.ndarray, roots: np.ndarray | None) -> Sample:
+        """From basis vectors (k, n), always in the same memory layout, on which the last bits of products depend."""
+        contiguous = np.ascontiguousarray
+        return cls(contiguous(X), contiguous(residual), contiguous(vectors).T, roots)
+
+    @classmethod
+    def joined(cls, samples: Sequence[Sample]) -> Sample:
+        """All of them together, one after the other."""
+        roots = [sample.roots for sample in samples if sample.roots is not None]
+        return cls.of(
+            np.concatenate([sample.X for sample in samples]),
+            np.concatenate([sample.residual for sample in samples]),
+            np.concatenate([sample.basis.T for sample in samples], axis=1),
+            np.concatenate(roots) if roots else None,
+        )
+
+    def take(self, order: np.ndarray) -> Sample:
+        """Its rows in this order."""
+        roots = None if self.roots is None else self.roots[order]
+        return self.of(self.X[order], self.residual[order], self.basis.T[:, order], roots)
 
 
 class Storage(ABC):
@@ -72,6 +106,8 @@ class Shard:
     def __init__(self, storage: Storage, sample_weight: np.ndarray | None):
         self.storage, self.sample_weight = storage, sample_weight
         self.roots = None if sample_weight is None else np.sqrt(sample_weight)
+        # What the nodes of a layer that carries know of the stretches before.
+        self.memory: Any = None
 
     def roots_of(self, rows: slice | np.ndarray) -> np.ndarray | None:
         """√p of some rows."""

@@ -3,7 +3,11 @@
 Both depend only on the number of rows, so a sum does not depend on threads, files or machines.
 """
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+# What an operation returns for one stretch; shares have a sum, a + b.
+Share = TypeVar("Share")
 
 # The largest number of rows in a stretch: enough for the overhead of a call to be small.
 STRETCH = 16384
@@ -13,17 +17,17 @@ _SHORTEST, _FEW = 2048, 4
 _SHARES = 8
 
 
-def stretch_length(n_rows: int) -> int:
+def stretch_length(n_rows: int, longest: int = STRETCH) -> int:
     """Rows in a stretch; the last one may be shorter."""
-    count = max(1, -(-n_rows // STRETCH), min(_FEW, n_rows // _SHORTEST))
+    count = max(1, -(-n_rows // longest), min(_FEW, n_rows // _SHORTEST))
     if count > _FEW:
         count = _SHARES * -(-count // _SHARES)
     return max(1, -(-n_rows // count))
 
 
-def stretches(n_rows: int) -> list[slice]:
+def stretches(n_rows: int, longest: int = STRETCH) -> list[slice]:
     """All rows, stretch by stretch."""
-    length = stretch_length(n_rows)
+    length = stretch_length(n_rows, longest)
     return [slice(start, min(start + length, n_rows)) for start in range(0, n_rows, length)]
 
 
@@ -53,7 +57,8 @@ def added(nodes: Subtrees, count: int) -> Subtrees:
     return left | {(level, i): value for i, value in waiting.items()}
 
 
-def total(values: list, count: int):
-    """The sum of the results on ``count`` stretches, in their order."""
-    (result,) = added({(0, i): value for i, value in enumerate(values)}, count).values()
+def total(shares: Sequence[Share]) -> Share:
+    """The sum of the shares of all stretches, in their order."""
+    result: Share
+    (result,) = added({(0, i): share for i, share in enumerate(shares)}, len(shares)).values()
     return result

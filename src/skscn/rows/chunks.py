@@ -6,50 +6,39 @@ used for rows in memory, so the network is the same. Only the target and the wei
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 
 from skscn.kernels import Inputs, scaled
 from skscn.layers import Layer
-from skscn.rows._local import LocalRows
+from skscn.rows._local import LocalBackend
+from skscn.rows._rows import Rows
 from skscn.rows._shard import PANEL, Gathered, Storage
 from skscn.rows._stretches import stretch_length, stretches
 from skscn.rows.scratch_inputs import ScratchInputs, grouped
 from skscn.scaling import InputScaling
 
 
-class ChunkRows(LocalRows):
-    """N training rows whose inputs, residual and basis are in files.
-
-    Parameters
-    ----------
-    X : ScratchInputs
-    targets, layer, scaling, sample_weight, n_jobs
-        As for rows in memory.
-    """
-
-    def __init__(
-        self,
-        X: ScratchInputs,
-        targets: np.ndarray,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        sample_weight: np.ndarray | None = None,
-        n_jobs: int | None = None,
-    ):
-        storage = _ScratchStorage(X, scaling, targets.shape[1])
-        for rows in stretches(len(targets)):
-            roots = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
-            storage.set_residual(rows, targets[rows] * roots)
-        super().__init__(
-            storage,
-            (*X.shape, targets.shape[1]),
-            layer=layer,
-            sample_weight=sample_weight,
-            n_jobs=n_jobs,
-        )
+def chunk_rows(
+    X: ScratchInputs,
+    targets: np.ndarray,
+    *,
+    layer: Layer,
+    scaling: InputScaling,
+    sample_weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> Rows:
+    """N training rows whose inputs, residual and basis are in files; the parameters are those of ``memory_rows``."""
+    storage = _ScratchStorage(X, scaling, targets.shape[1])
+    for rows in stretches(len(targets)):
+        roots = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
+        storage.set_residual(rows, targets[rows] * roots)
+    shape = (*X.shape, targets.shape[1])
+    return Rows(LocalBackend(storage, shape, sample_weight=sample_weight, n_jobs=n_jobs), layer)
 
 
+@final
 class _ScratchStorage(Storage):
     def __init__(self, X: ScratchInputs, scaling: InputScaling, n_outputs: int):
         n_rows, _ = X.shape

@@ -2,27 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from copy import copy
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 from uuid import uuid4
 
 import numpy as np
 
 from skscn.extras import optional
 from skscn.rows.array_chunks import as_block
-from skscn.rows.parts import Parts, is_dask, task
+from skscn.rows.blocks import Block
+from skscn.rows.partitions import Delayed, Partitions, is_dask, task
+
+# A Dask array, series or dataframe; dask is an optional package.
+Collection: TypeAlias = Any
+# What a model predicts for some rows.
+Arrays: TypeAlias = np.ndarray | tuple[np.ndarray, ...]
+Model = TypeVar("Model")
 
 
 class Collections(NamedTuple):
-    """Training rows of Dask collections: parts of :class:`~skscn.rows.blocks.Block`, and the names of the inputs."""
+    """Training rows of Dask collections, block by block, and the names of the inputs."""
 
-    blocks: Parts
+    blocks: Partitions[Block]
     n_features: int
     names: np.ndarray | None
 
 
-def read_collections(X, y, sample_weight=None) -> Collections:
+def read_collections(
+    X: Collection, y: Collection | str | Sequence[str], sample_weight: Collection | str | None = None
+) -> Collections:
     """Rows of Dask arrays or dataframes, checked on the workers.
 
     Parameters
@@ -59,14 +68,16 @@ def read_collections(X, y, sample_weight=None) -> Collections:
             "repartition() or rechunk(), or put the target into the same dataframe and pass its name as y."
         )
     make = task(as_block)
-    blocks = Parts([make(values, number) for number, values in enumerate(zip(*pieces, strict=True))])
+    blocks: Partitions[Block] = Partitions(
+        [make(values, number) for number, values in enumerate(zip(*pieces, strict=True))]
+    )
     if blocks.n_rows == 0:
         raise ValueError("There are no rows; training needs at least one.")
     names = np.array(inputs, dtype=object) if columns and all(isinstance(name, str) for name in inputs) else None
     return Collections(blocks, len(inputs) if columns else int(X.shape[1]), names)
 
 
-def _check_columns(X, inputs: list) -> None:
+def _check_columns(X: Collection, inputs: Sequence[str]) -> None:
     """Reject columns that are not numeric, before anything is read."""
     kinds = {name: getattr(X[name].dtype, "kind", "O") for name in inputs}
     wrong = [str(name) for name, kind in kinds.items() if kind not in "biuf"]
@@ -77,7 +88,7 @@ def _check_columns(X, inputs: list) -> None:
         )
 
 
-def _pieces(collection, X, what: str) -> list:
+def _pieces(collection: Collection, X: Collection, what: str) -> list[Delayed]:
     """The partitions of a collection, as delayed values."""
     if not is_dask(collection):
         raise TypeError(
@@ -99,7 +110,7 @@ def _pieces(collection, X, what: str) -> list:
     return list(collection.to_delayed().reshape(len(collection.chunks[0]), -1)[:, 0])
 
 
-def mapped(function: Callable, model, X, few):
+def mapped(function: Callable[[Model, Any], Arrays], model: Model, X: Collection, few: object) -> Any:
     """Apply a function of a model and rows to the partitions of X; returns Dask arrays that are not computed yet.
 
     Parameters
@@ -113,8 +124,7 @@ def mapped(function: Callable, model, X, few):
     """
     dask, da = optional("dask", "Predicting for Dask collections"), optional("dask.array", "Predicting")
     sample = function(model, few)
-    several = isinstance(sample, tuple)
-    samples = sample if several else (sample,)
+    samples = sample if isinstance(sample, tuple) else (sample,)
     empty = tuple(values[:0] for values in samples)
     # A copy of its present state, in case it changes before the predictions are computed.
     carried = dask.delayed(copy(model), name=f"skscn-model-{uuid4().hex}", traverse=False)
@@ -131,10 +141,12 @@ def mapped(function: Callable, model, X, few):
         )
         for i in range(len(samples))
     )
-    return arrays if several else arrays[0]
+    return arrays if isinstance(sample, tuple) else arrays[0]
 
 
-def _made(function: Callable, model, rows, empty: tuple) -> tuple:
+def _made(
+    function: Callable[[Model, Any], Arrays], model: Model, rows: Any, empty: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, ...]:
     """A function applied to some rows; an empty result for no rows."""
     if not len(rows):
         return empty

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import final
+
 import numpy as np
 from scipy import sparse
 
-from skscn.kernels import Inputs, scaled, with_one
+from skscn.kernels import Inputs, Matrix, scaled, with_one
 from skscn.layers import Layer
-from skscn.rows._local import LocalRows
+from skscn.rows._local import LocalBackend
+from skscn.rows._rows import Rows
 from skscn.rows._shard import PANEL, Gathered, Storage
 from skscn.scaling import InputScaling
 
@@ -15,7 +18,15 @@ from skscn.scaling import InputScaling
 _SMALL = 4_000_000
 
 
-class MemoryRows(LocalRows):
+def memory_rows(
+    X: Matrix,
+    targets: np.ndarray,
+    *,
+    layer: Layer,
+    scaling: InputScaling,
+    sample_weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+) -> Rows:
     """N training rows as arrays.
 
     Parameters
@@ -30,40 +41,31 @@ class MemoryRows(LocalRows):
     n_jobs : int or None
         Threads.
     """
-
-    def __init__(
-        self,
-        X,
-        targets: np.ndarray,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        sample_weight: np.ndarray | None = None,
-        n_jobs: int | None = None,
-    ):
-        residual = targets.copy() if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
-        super().__init__(
-            memory_storage(X, scaling, residual, X.shape[0]),
-            (*X.shape, targets.shape[1]),
-            layer=layer,
-            sample_weight=sample_weight,
-            n_jobs=n_jobs,
-        )
+    residual = targets.copy() if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
+    storage = memory_storage(X, scaling, residual, X.shape[0])
+    shape = (*X.shape, targets.shape[1])
+    return Rows(LocalBackend(storage, shape, sample_weight=sample_weight, n_jobs=n_jobs), layer)
 
 
-def memory_storage(X, scaling: InputScaling, residual: np.ndarray, n_rows: int) -> Storage:
+def memory_storage(
+    X: Matrix, scaling: InputScaling, residual: np.ndarray, n_rows: int, *, small: int = _SMALL, panel: int = PANEL
+) -> Storage:
     """Arrays: inputs as given, and the first residual, which the storage then owns.
 
-    They may be part of ``n_rows`` rows; if those are few, their inputs are kept scaled.
+    They may be part of ``n_rows`` rows; if these have at most ``small`` inputs in all, the inputs are kept scaled. The
+    basis is allocated and multiplied ``panel`` vectors at a time.
     """
-    is_small = n_rows * X.shape[1] <= _SMALL and not sparse.issparse(X)
-    return _MemoryStorage(X, scaling, residual, with_one(scaled(X, scaling)) if is_small else None)
+    is_small = n_rows * X.shape[1] <= small and not sparse.issparse(X)
+    return _MemoryStorage(X, scaling, residual, with_one(scaled(X, scaling)) if is_small else None, panel)
 
 
+@final
 class _MemoryStorage(Storage):
-    def __init__(self, X, scaling: InputScaling, residual: np.ndarray, scaled_inputs: np.ndarray | None):
+    def __init__(
+        self, X: Matrix, scaling: InputScaling, residual: np.ndarray, scaled_inputs: np.ndarray | None, panel: int
+    ):
         self._X, self._scaling, self._scaled = X, scaling, scaled_inputs
-        self._residual = residual
+        self._residual, self._panel = residual, panel
         self._columns = np.empty((0, len(residual)))
         self._panels: list[np.ndarray] = []
 
@@ -85,17 +87,17 @@ class _MemoryStorage(Storage):
         self._columns[:, rows] = values
 
     def basis(self, rows: slice | np.ndarray, size: int) -> list[np.ndarray]:
-        full, rest = divmod(size, PANEL)
+        full, rest = divmod(size, self._panel)
         panels = [panel[:, rows] for panel in self._panels[:full]]
         return [*panels, self._panels[full][:rest, rows]] if rest else panels
 
     def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
         for number, vector in enumerate(values, start=place):
-            self._panels[number // PANEL][number % PANEL, rows] = vector
+            self._panels[number // self._panel][number % self._panel, rows] = vector
 
     def reserve(self, basis: int, columns: int) -> None:
-        while basis > PANEL * len(self._panels):
-            self._panels.append(np.empty((PANEL, len(self._residual))))
+        while basis > self._panel * len(self._panels):
+            self._panels.append(np.empty((self._panel, len(self._residual))))
         if columns != len(self._columns):
             self._columns = np.empty((columns, len(self._residual)))
 

@@ -8,18 +8,25 @@ operation is one class; every backend can run it.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import reduce
+from operator import add
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from skscn import kernels
 from skscn.layers import Nodes
-from skscn.rows._shard import Shard
+from skscn.rows._shard import Sample, Shard
+from skscn.rows._stretches import Share
 from skscn.supervision import SampledSums, Slopes, Sums
 
+# What a selection returns.
+Answer = TypeVar("Answer")
 
-class Operation(ABC):
+
+class Operation(ABC, Generic[Share]):
     """Something to be done on every stretch of the rows.
 
     The three flags tell a backend whose rows may lose their state (Dask) what it must do again to restore it.
@@ -32,24 +39,39 @@ class Operation(ABC):
     # Changes the residual or the basis permanently.
     lasts: ClassVar[bool] = False
 
+    @property
+    def ordered(self) -> bool:
+        """Whether stretches must be processed in their order, because a row depends on those before it."""
+        return False
+
     def prepare(self, shard: Shard) -> None:
         """Reserve space for what will be written; called once, before all stretches."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: slice) -> Any:
+    def __call__(self, shard: Shard, rows: slice) -> Share:
         """Run it on one stretch; return its share of the sum."""
 
 
-class Selection(ABC):
+class Selection(ABC, Generic[Answer]):
     """A query on rows with given numbers; it changes nothing."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: np.ndarray) -> Any:
-        """The result for these rows."""
+    def __call__(self, shard: Shard, rows: np.ndarray) -> Answer:
+        """The answer for these rows."""
+
+    @staticmethod
+    @abstractmethod
+    def combined(answers: Sequence[Answer]) -> Answer:
+        """One answer from those for several sets of rows, one set after the other."""
+
+    @staticmethod
+    def arranged(answer: Answer, order: np.ndarray) -> Answer:
+        """The answer with its rows in this order, which does not matter where they have been added up."""
+        return answer
 
 
 @dataclass(frozen=True)
-class Weigh(Operation):
+class Weigh(Operation[float]):
     """The sum of the weights; the number of rows without them."""
 
     def __call__(self, shard: Shard, rows: slice) -> float:
@@ -59,7 +81,7 @@ class Weigh(Operation):
 
 
 @dataclass(frozen=True)
-class SquareResidual(Operation):
+class SquareResidual(Operation[np.ndarray]):
     """‖e_q‖² of each output."""
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
@@ -67,12 +89,19 @@ class SquareResidual(Operation):
 
 
 @dataclass(frozen=True)
-class Score(Operation):
+class Score(Operation[Sums]):
     """Row sums of candidates."""
 
     nodes: Nodes
     complete: bool
     precision: type
+
+    @property
+    def ordered(self) -> bool:
+        return self.nodes.layer.carries
+
+    def prepare(self, shard: Shard) -> None:
+        shard.memory = self.nodes.layer.memory(self.nodes)
 
     def __call__(self, shard: Shard, rows: slice) -> Sums:
         return kernels.candidate_sums(
@@ -80,13 +109,14 @@ class Score(Operation):
             shard.storage.residual(rows),
             shard.roots_of(rows),
             self.nodes,
+            shard.memory,
             complete=self.complete,
             precision=self.precision,
         )
 
 
 @dataclass(frozen=True)
-class Slope(Operation):
+class Slope(Operation[Slopes]):
     """How the row sums of one candidate change with its weights and bias."""
 
     node: Nodes
@@ -97,19 +127,24 @@ class Slope(Operation):
 
 
 @dataclass(frozen=True)
-class Open(Operation):
+class Open(Operation[np.ndarray]):
     """Write new columns; return ⟨e, h⟩, ‖h‖², Σ h⁴ and the projection on the basis of each."""
 
     opens: ClassVar[bool] = True
     size: int
     nodes: Nodes
 
+    @property
+    def ordered(self) -> bool:
+        return self.nodes.layer.carries
+
     def prepare(self, shard: Shard) -> None:
         shard.storage.reserve(self.size, len(self.nodes))
+        shard.memory = self.nodes.layer.memory(self.nodes)
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
         storage, roots = shard.storage, shard.roots_of(rows)
-        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes)
+        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes, shard.memory)
         storage.set_columns(rows, h)
         squares = h * h
         # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
@@ -125,7 +160,7 @@ class Open(Operation):
 
 
 @dataclass(frozen=True)
-class Deflate(Operation):
+class Deflate(Operation[np.ndarray]):
     """Remove basis vectors from the columns; return VᵀV, eᵀV and the remaining projection of V on the basis."""
 
     works: ClassVar[bool] = True
@@ -142,7 +177,7 @@ class Deflate(Operation):
 
 
 @dataclass(frozen=True)
-class Join(Operation):
+class Join(Operation[np.ndarray]):
     """Subtract the open columns' part from the residual, keep their directions if asked; return ‖e_q‖²."""
 
     works: ClassVar[bool] = True
@@ -165,7 +200,7 @@ class Join(Operation):
 
 
 @dataclass(frozen=True)
-class Rotate(Operation):
+class Rotate(Operation[int]):
     """Replace the basis Q by Q @ rotation."""
 
     lasts: ClassVar[bool] = True
@@ -180,17 +215,25 @@ class Rotate(Operation):
 
 
 @dataclass(frozen=True)
-class Gather(Selection):
-    """Scaled inputs, residual, basis (size, n), and √p."""
+class Gather(Selection[Sample]):
+    """The rows themselves: scaled inputs, residual, the first ``size`` basis vectors, and √p."""
 
     size: int
 
-    def __call__(self, shard: Shard, rows: np.ndarray) -> tuple:
-        return *shard.storage.gather(rows, self.size), shard.roots_of(rows)
+    def __call__(self, shard: Shard, rows: np.ndarray) -> Sample:
+        return Sample.of(*shard.storage.gather(rows, self.size), shard.roots_of(rows))
+
+    @staticmethod
+    def combined(answers: Sequence[Sample]) -> Sample:
+        return Sample.joined(answers)
+
+    @staticmethod
+    def arranged(answer: Sample, order: np.ndarray) -> Sample:
+        return answer.take(order)
 
 
 @dataclass(frozen=True)
-class ScoreSample(Selection):
+class ScoreSample(Selection[SampledSums]):
     """Row sums of candidates on the rows with these numbers."""
 
     nodes: Nodes
@@ -210,6 +253,11 @@ class ScoreSample(Selection):
         p = np.ones(len(rows)) if roots is None else roots**2
         return SampledSums(sums, float((residual**2).sum()), float(p.sum()), float((p**2).sum()))
 
+    @staticmethod
+    def combined(answers: Sequence[SampledSums]) -> SampledSums:
+        return reduce(add, answers)
+
 
 def _squares(columns: np.ndarray) -> np.ndarray:
-    return np.einsum("ij,ij->j", columns, columns)
+    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
+    return squares

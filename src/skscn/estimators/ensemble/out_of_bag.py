@@ -28,7 +28,8 @@ class OutOfBag:
     def coefficients(self, weights: np.ndarray) -> np.ndarray:
         """Weights of the members for each row; members that have seen it share theirs equally among the others."""
         count = np.maximum(self.unseen.sum(axis=0), 1)
-        return self.unseen * (weights[:, np.newaxis] + (1.0 - weights @ self.unseen) / count)
+        coefficients: np.ndarray = self.unseen * (weights[:, np.newaxis] + (1.0 - weights @ self.unseen) / count)
+        return coefficients
 
     def shares(self, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Rows that members of positive weight have not seen, and the normalised weights of these members.
@@ -43,7 +44,7 @@ class OutOfBag:
 
     def combined(self, weights: np.ndarray) -> np.ndarray:
         """Predictions of shape (rows, outputs) by members that have not seen the row; NaN if all have seen it."""
-        combined = np.einsum("mr,mro->ro", self.coefficients(weights), self.predictions)
+        combined: np.ndarray = np.einsum("mr,mro->ro", self.coefficients(weights), self.predictions)
         combined[~self.unseen.any(axis=0)] = np.nan
         return combined
 
@@ -55,7 +56,7 @@ class OutOfBag:
         rows = self.rows
         unseen, predictions = self.unseen[:, rows, np.newaxis], self.predictions[:, rows]
         mean = (unseen * predictions).sum(axis=0) / unseen.sum(axis=0)
-        errors = self.targets[rows] - np.where(unseen, predictions, mean)
+        errors: np.ndarray = self.targets[rows] - np.where(unseen, predictions, mean)
         # In units of the target's range, so that outputs count the same.
         errors /= positive(np.ptp(self.targets[rows], axis=0))
         errors *= np.sqrt(self.sample_weight[rows] / self.sample_weight[rows].max())[:, np.newaxis]
@@ -74,8 +75,9 @@ def nonnegative_weights(errors: np.ndarray, equal: np.ndarray) -> np.ndarray:
     # A triangular matrix of the size of the members gives the same norms as all rows.
     triangle = np.linalg.qr(errors / size, mode="r")
     ask = np.linalg.norm(triangle) / np.sqrt(len(equal))
-    weights, _ = nnls(np.vstack([triangle, np.full(len(equal), ask)]), np.r_[np.zeros(len(triangle)), ask])
-    return weights / weights.sum()
+    weights: np.ndarray = nnls(np.vstack([triangle, np.full(len(equal), ask)]), np.r_[np.zeros(len(triangle)), ask])[0]
+    shares: np.ndarray = weights / weights.sum()
+    return shares
 
 
 def positive(values: np.ndarray) -> np.ndarray:

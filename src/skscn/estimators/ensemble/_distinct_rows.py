@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
@@ -15,23 +17,23 @@ from skscn.estimators.data import LARGEST_MEAN_COUNT, finalised
 class DistinctRows:
     """Rows, usually each distinct row once with the total weight of its copies, and the index of each given row."""
 
-    X: np.ndarray
+    X: Any
     y: np.ndarray
     sample_weight: np.ndarray
     inverse: np.ndarray
 
 
-def checked_weights(sample_weight, X) -> np.ndarray:
+def checked_weights(sample_weight: ArrayLike | None, X: Any) -> np.ndarray:
     """Weights of all rows; 1 if none were given."""
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    largest = sample_weight.max()
-    if (sample_weight < 0).any() or largest == 0:
+    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    largest = weights.max()
+    if (weights < 0).any() or largest == 0:
         raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
     # Counts stay unchanged; weights too large for counts could overflow when summed.
-    return sample_weight / largest if largest > 2**53 else sample_weight
+    return weights / largest if largest > 2**53 else weights
 
 
-def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
+def distinct_rows(X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
     """Each distinct row once; numbers are y as numbers. The order of the result does not depend on that of the rows.
 
     Rows that repeat too often for weights to count them stay as they are: a few distinct rows, each repeated many
@@ -48,7 +50,7 @@ def distinct_rows(X, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarr
     return DistinctRows(X[first], y[first], np.bincount(inverse, weights=sample_weight), inverse)
 
 
-def _hash(rows, constants: np.ndarray) -> np.ndarray:
+def _hash(rows: Any, constants: np.ndarray) -> np.ndarray:
     """A 64-bit hash of each row, the same for equal rows, dense or sparse; 10⁶ others collide with probability 3e-8.
 
     Integer arithmetic wraps, so the sums are exact in any order; a 0 adds nothing.
@@ -56,8 +58,9 @@ def _hash(rows, constants: np.ndarray) -> np.ndarray:
     if sparse.issparse(rows):
         rows = rows.copy()
         rows.sum_duplicates()
-        return sparse.csr_array((_mix(rows.data), rows.indices, rows.indptr), shape=rows.shape) @ constants
-    return _mix(rows) @ constants
+        mixed = sparse.csr_array((_mix(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+        return np.asarray(mixed @ constants)
+    return np.asarray(_mix(rows) @ constants)
 
 
 def _mix(values: np.ndarray) -> np.ndarray:

@@ -1,0 +1,1 @@
+"""What the benchmark of accuracy consists of, one module each."""

@@ -1,0 +1,1 @@
+"""The parts of the benchmark of speed, one module each, and what they share."""

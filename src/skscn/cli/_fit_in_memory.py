@@ -1,0 +1,86 @@
+"""``skscn fit`` on a table in memory: a network or an ensemble, and tests on rows that were held out."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import numpy as np
+
+from skscn.cli._choosing import build_estimator, choose
+from skscn.cli._fit_options import FitOptions, FitSettings
+from skscn.cli._fit_summary import describe_columns
+from skscn.cli._fitted import Fitted, path_to_write, save_fitted
+from skscn.cli._growth import Growth, growing
+from skscn.cli._networks import are_whole
+from skscn.cli._seen import RowSketch
+from skscn.cli._series import find_series
+from skscn.cli._testing import Folds, cross_validate, split, split_series
+from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
+from skscn.cli._validated import describe_outliers
+from skscn.cli._voice import Voice
+from skscn.tables import TableEncoder, TableFile, learn_target
+from skscn.words import count, shortened
+
+# Tables of up to this many numbers are tested on all parts of a cross-validation unless the user says otherwise: a few
+# minutes on one processor.
+_CROSS_VALIDATED_NUMBERS = 200_000
+_FOLDS = 5
+
+
+def fit_in_memory(
+    file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
+) -> Fitted:
+    """Train on all rows, write the model, and test it on rows that are held out in turn."""
+    table = file.read([*inputs, *options.target_and_weight], exact=[options.target])
+    if len(table) < FEWEST_ROWS:
+        raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
+    target, reason = learn_target(options.target, table.column(options.target), options.task)
+    tested = options.cv is None or options.cv > 1
+    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
+    rows = complete_rows(table, inputs, target, options.weight, series, voice)
+    encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
+    voice.notes(series.notes)
+    voice.note(
+        f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
+    )
+    voice.notes(encoder.notes_)
+    X = encoder.transform(rows.table)
+    ensemble, why = choose(options.estimator, X.size)
+    estimator = build_estimator(target.task, ensemble, settings, series, options)
+    voice.note(f"Training {type(estimator).__name__} ({why}).")
+    # The processes are for members; a network has threads.
+    with growing(voice.errors, options.jobs if ensemble else 1) as growth:
+        growth.begin("Growing", estimator)
+        estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
+        cut_short = growth.interrupted and not are_whole(estimator)
+        path = path_to_write(options.model, cut_short)
+        fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
+        fitted.sketch = RowSketch().add(X, rows.y)
+        save_fitted(fitted, options)
+        if not growth.interrupted:
+            every_part = options.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
+            n_folds = _FOLDS if options.cv is None else options.cv
+            folds = (split if series.time is None else split_series)(rows.y, target.task, n_folds, every_part)
+            _test(fitted, rows, folds, growth)
+    fitted.warnings = [*series.warnings, *_warnings(fitted, rows)]
+    return fitted
+
+
+def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
+    """What there is to say about the tests; without any, about the rows out of bag."""
+    if fitted.validated is not None:
+        return fitted.validated.warnings()
+    if fitted.target.task != "regression" or not hasattr(fitted.estimator, "oob_prediction_"):
+        return []
+    known = np.isfinite(fitted.estimator.oob_prediction_)
+    if not known.any():
+        return []
+    outliers = describe_outliers((rows.y - fitted.estimator.oob_prediction_)[known], rows.numbers[known])
+    return [outliers] if outliers else []
+
+
+def _test(fitted: Fitted, rows: TableRows, folds: Folds, growth: Growth) -> None:
+    """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
+    with suppress(KeyboardInterrupt):
+        fitted.validated = cross_validate(fitted.encoder, fitted.estimator, rows, folds, growth)
+    fitted.tests_interrupted = growth.interrupted

@@ -1,0 +1,84 @@
+"""What ``skscn fit`` was asked for: its arguments, the parameters set by ``--set``, and the columns to learn from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from skscn.cli._settings import parse_settings
+from skscn.estimators import SCNEnsembleRegressor, SCNRegressor
+from skscn.tables import TableEncoder, TableFile
+from skscn.words import listed, quoted
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """The arguments and options of the command line."""
+
+    data: Path
+    target: str
+    model: Path
+    task: str = "auto"
+    estimator: str = "auto"
+    settings: list[str] = field(default_factory=list)
+    cv: int | None = None
+    seed: int = 0
+    jobs: int = 1
+    drop: list[str] = field(default_factory=list)
+    weight: str | None = None
+    time: str | None = None
+    shuffle: bool = False
+    memory_limit: int | None = None
+    dates: str = "auto"
+
+    @property
+    def target_and_weight(self) -> list[str]:
+        """The columns that are read in addition to the inputs."""
+        return [self.target] if self.weight is None else [self.target, self.weight]
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """Parameters that the user set, by what they belong to."""
+
+    encoder: dict[str, Any]
+    ensemble: dict[str, Any]
+    network: dict[str, Any]
+
+    @property
+    def dates(self) -> str:
+        """How dates are read that can be read day first or month first."""
+        return str(self.encoder.get("dates", "auto"))
+
+
+def read_settings(options: FitOptions) -> FitSettings:
+    """The parameters that the user set, by what they belong to; names are the same for numbers and for classes."""
+    encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
+    # The time has an option of its own.
+    own = [set(part.get_params(deep=False)) - {"time"} for part in (encoder, ensemble, network)]
+    values = parse_settings(options.settings, set[str]().union(*own))
+    if options.dates != "auto":
+        values["dates"] = options.dates
+    return FitSettings(*({name: value for name, value in values.items() if name in names} for names in own))
+
+
+def input_names(file: TableFile, options: FitOptions) -> list[str]:
+    """The columns to learn from."""
+    apart = [*options.target_and_weight, *options.drop]
+    for name in [*apart, *([] if options.time is None else [options.time])]:
+        file.find(name)
+    if options.time in apart:
+        raise ValueError(
+            f"{options.time!r} cannot be the time of the rows if it is the target, the weights or a dropped column; "
+            "name another column."
+        )
+    if options.target in apart[1:]:
+        raise ValueError(f"{quoted(options.target)} is the target; it cannot also be dropped or contain the weights.")
+    inputs = [name for name in file.names if name not in set(apart)]
+    if not inputs:
+        raise ValueError(
+            f"{file.label} has no column to predict {quoted(options.target)} from; its columns are "
+            f"{listed(file.names)}."
+        )
+    return inputs

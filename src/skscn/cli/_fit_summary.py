@@ -1,0 +1,46 @@
+"""What ``skscn fit`` says at its end: facts for programs, lines for people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.cli._fitted import Fitted
+from skscn.cli._networks import describe_networks
+from skscn.cli._voice import size
+from skscn.estimators.networks import grown_networks
+from skscn.tables import TableEncoder
+from skscn.words import count
+
+
+def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The facts, and the lines of a heading and a text."""
+    target, validated = fitted.target, fitted.validated
+    facts = {
+        "model": str(fitted.path),
+        "target": target.name,
+        "task": target.task,
+        "rows": fitted.n_rows,
+        "columns": [column.name for column in fitted.encoder.columns_],
+        "estimator": type(fitted.estimator).__name__,
+        "nodes": [network.n_nodes_ for network in grown_networks(fitted.estimator)],
+        "interrupted": fitted.interrupted,
+        "tested": validated.facts() if validated else None,
+        "time": fitted.encoder.time_,
+        "warnings": fitted.warnings,
+        "notes": fitted.encoder.notes_,
+        "seconds": round(seconds, 3),
+    }
+    time_taken = f"in {seconds:.1f} s{' including tests' if validated else ''}"
+    lines = [
+        ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
+        ("Trained on", f"{count(fitted.n_rows, 'row')}, {describe_columns(fitted.encoder)}, {time_taken}"),
+        *(validated.lines() if validated else []),
+        *(("Caution", text) for text in fitted.warnings),
+    ]
+    return facts, lines
+
+
+def describe_columns(encoder: TableEncoder) -> str:
+    """How many columns there are, and as how many features they are encoded."""
+    used, encoded = len(encoder.columns_), len(encoder.get_feature_names_out())
+    return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")

@@ -1,0 +1,41 @@
+"""What there is to say of the networks of a model: how many nodes they have, and how their growth ended."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.estimators.networks import grown_networks
+from skscn.growth import StopReason
+from skscn.words import count
+
+
+def are_whole(estimator: Any) -> bool:
+    """Whether every network has grown to its end."""
+    networks = grown_networks(estimator)
+    complete = len(networks) == getattr(estimator, "n_members", 1)
+    return complete and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
+
+
+def describe_networks(estimator: Any) -> str:
+    """How many networks and nodes a model has, in words."""
+    counts = [network.n_nodes_ for network in grown_networks(estimator)]
+    if len(counts) == 1:
+        return f"a network with {count(counts[0], 'node')}"
+    return f"{len(counts)} networks with {min(counts)} to {max(counts)} nodes each"
+
+
+def limit_reached(networks: list[Any]) -> list[str]:
+    """What to say where the limit on nodes has ended growth, in at least half of the networks."""
+    # Where early stopping threw most nodes away, it is not more of them that are wanted.
+    ended = [
+        network
+        for network in networks
+        if network.stop_reason_ == StopReason.MAX_NODES and 2 * network.n_nodes_ > network.max_nodes
+    ]
+    if 2 * len(ended) < len(networks):
+        return []
+    most = ended[0].max_nodes
+    kept = sorted({network.n_nodes_ for network in ended})
+    which = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
+    fewer = f", and early stopping kept {which} of these nodes" if kept[0] < most else ""
+    return [f"Growth ended at max_nodes={most}{fewer}; more nodes may be better: --set max_nodes={2 * most}."]

@@ -1,0 +1,74 @@
+"""The training rows of a table in memory: those that have a target, in order, with their weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skscn.cli._series import Series
+from skscn.cli._voice import Voice
+from skscn.tables import Target
+from skscn.tables.columns import Number, describe_type, is_number
+from skscn.words import count, quoted, shortened
+
+FEWEST_ROWS = 10
+
+
+@dataclass(frozen=True)
+class TableRows:
+    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on."""
+
+    table: Any
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+    numbers: np.ndarray
+
+    def take(self, rows: np.ndarray) -> TableRows:
+        """These rows only."""
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows])
+
+
+def complete_rows(
+    table: Any, inputs: list[str], target: Target, weight: str | None, series: Series, voice: Voice
+) -> TableRows:
+    """The rows that have a target, in order of time if they are a series."""
+    order = np.arange(len(table)) if series.order is None else series.order
+    table = table if series.order is None else table.take(order)
+    y, present = target.values(table.column(target.name))
+    weights = None if weight is None else row_weights(weight, table)[present]
+    missing = len(present) - len(y)
+    if missing:
+        voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
+    if len(y) < FEWEST_ROWS:
+        raise ValueError(
+            f"{quoted(target.name)} has a value in only {count(len(y), 'row')}; training needs at least {FEWEST_ROWS}."
+        )
+    _check_varies(y, target)
+    return TableRows(table.filter(present).select(inputs), y, weights, order[np.asarray(present)] + 1)
+
+
+def _check_varies(y: np.ndarray, target: Target) -> None:
+    classes = np.unique(y)
+    if len(classes) == 1:
+        raise ValueError(
+            f"The target {quoted(target.name)} is {shortened(str(classes[0]))} in all rows; there is nothing to learn."
+        )
+    if target.task == "classification" and len(classes) > len(y) / 2:
+        raise ValueError(
+            f"The target {quoted(target.name)} has {len(classes)} classes in {count(len(y), 'row')}; classes need "
+            "several rows each. Is it the right column, or is it a number to be predicted (--task regression)?"
+        )
+
+
+def row_weights(name: str, table: Any) -> np.ndarray:
+    """The weights in a column, which must be numbers of at least 0."""
+    column = table.column(name)
+    if not is_number(column.type):
+        raise ValueError(f"The weights {quoted(name)} are {describe_type(column.type)}; they must be numbers.")
+    weights: np.ndarray = Number(name, 0.0, False).floats(column)
+    if np.isnan(weights).any() or (weights < 0).any():
+        raise ValueError(f"The weights {quoted(name)} must be numbers that are not negative, in every row.")
+    return weights

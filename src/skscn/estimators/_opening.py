@@ -1,0 +1,100 @@
+"""Opening what ``fit`` was given: arrays, files, chunks or Dask collections, validated before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from skscn.estimators._inputs import naming_encoder
+from skscn.estimators.data import ArrayData, TrainingData
+from skscn.rows import Chunks, ScratchInputs, is_dask, opened
+from skscn.rows.collections import Collections, read_collections
+from skscn.rows.masked import refuse_masked
+
+if TYPE_CHECKING:
+    from skscn.estimators.growing import GrowingNetwork
+
+
+@contextmanager
+def training_data(
+    estimator: GrowingNetwork, kind: str, X: Any, y: Any, sample_weight: Any, **checks: Any
+) -> Iterator[TrainingData]:
+    """Rows for "regression" or "classification", for as long as their source is open.
+
+    Arrays are used as they are, files and chunks are read; rows of Dask collections stay where they are.
+    """
+    if is_dask(X):
+        from skscn.estimators._dask_data import DaskData
+
+        collections = read_collections(X, y, sample_weight)
+        _validate_collections(estimator, collections, **checks)
+        yield getattr(DaskData, kind)(collections)
+        return
+    if isinstance(X, str | Path):
+        X, y = Chunks(X, y), None
+    if not isinstance(X, Chunks):
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
+        yield getattr(ArrayData, kind)(*_validated(estimator, X, y, **checks), sample_weight)
+        return
+    if y is not None or sample_weight is not None:
+        raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
+    # In addition to the inputs: the basis (nodes and links), the residual and the open column.
+    with opened(X, columns=estimator.max_nodes + X.n_features + 3) as rows:
+        yield getattr(ArrayData, kind)(*_validated_chunks(estimator, X, rows.X, rows.y, **checks), rows.sample_weight)
+
+
+def _validated(estimator: GrowingNetwork, X: Any, y: Any, **checks: Any) -> tuple[Any, np.ndarray]:
+    """X and y; the estimator notes number and names of the inputs unless it continues a network."""
+    reset = not estimator.is_continued()
+    with naming_encoder():
+        X, y = validate_data(
+            estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, **checks
+        )
+    return X, y
+
+
+def _validated_chunks(
+    estimator: GrowingNetwork, chunks: Chunks, X: Any, y: np.ndarray, **checks: Any
+) -> tuple[Any, np.ndarray]:
+    """As :func:`_validated`; inputs in files were checked as they were read."""
+    names = chunks.feature_names
+    _check_names(estimator, names)
+    if not checks.get("multi_output") and y.ndim == 2 and y.shape[1] == 1:
+        y = y[:, 0]
+    if isinstance(X, ScratchInputs):
+        # A few rows represent all: their number of inputs and the type of their targets.
+        few = min(len(y), 2)
+        _validated(estimator, X[:few], y[:few], **checks)
+        y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
+    else:
+        X, y = _validated(estimator, X, y, **checks)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    return X, y
+
+
+def _validate_collections(estimator: GrowingNetwork, collections: Collections, **checks: Any) -> None:
+    """As :func:`_validated`; the rows were checked as they were read, and two others represent them."""
+    _check_names(estimator, collections.names)
+    _validated(estimator, np.zeros((2, collections.n_features)), np.arange(2.0), **checks)
+    if collections.names is not None:
+        estimator.feature_names_in_ = collections.names
+
+
+def _check_names(estimator: GrowingNetwork, names: np.ndarray | None) -> None:
+    """Reject columns other than those of a network that is continued, and forget their names for now.
+
+    Arrays have no names, for which scikit-learn would warn.
+    """
+    known = estimator.__dict__.pop("feature_names_in_", None)
+    if estimator.is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
+        estimator.__dict__["feature_names_in_"] = known
+        raise ValueError(
+            f"warm_start=True continues a network on the columns {list(known)} in this order; got "
+            f"{None if names is None else list(names)}."
+        )

@@ -1,0 +1,208 @@
+"""What ensembles of regressors and classifiers share: parameters, growth of the members and their combination.
+
+Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
+of the rows does not matter, and a member is never grown on a copy of a row that is out of bag for it. Where rows repeat
+more than ten times on average, new rows are copies of old ones too, and all rows are kept.
+
+With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
+time, and only later rows are out of bag.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, clone
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.parallel import delayed
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from skscn.estimators._early_stopping import HELD_OUT
+from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._typing import MatrixLike
+from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
+from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
+from skscn.estimators.ensemble._predicting import mean_and_spread
+from skscn.estimators.ensemble._processes import Processes
+from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
+from skscn.estimators.growing import GrowingNetwork
+from skscn.progress import current_listener
+from skscn.rows import Chunks, is_dask
+from skscn.rows.masked import refuse_masked
+
+_DTYPES = (np.float64, np.float32)
+GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
+# With validation="last" a member holds out between half and one and a half times its validation_fraction.
+_SHARES_HELD_OUT = (0.5, 1.5)
+
+
+class BaseEnsemble(BaseEstimator, ABC):
+    """Parameters, growth of the members and their combination."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "n_members": [Interval(Integral, 1, None, closed="left")],
+        "bootstrap": ["boolean"],
+        "max_features": [Interval(Real, 0, 1, closed="right")],
+        "combination": [StrOptions({"average", "nonnegative"})],
+        "validation": [StrOptions(set(HELD_OUT))],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+    # What the ensemble combines: the name of the members' method.
+    _response: str
+    members_: list[GrowingNetwork]
+    features_: list[np.ndarray]
+    weights_: np.ndarray
+    out_of_bag_: np.ndarray
+
+    def __init__(
+        self,
+        estimator: GrowingNetwork | None = None,
+        n_members: int = 10,
+        bootstrap: bool = False,
+        max_features: float = 1.0,
+        combination: Literal["average", "nonnegative"] = "average",
+        validation: Literal["random", "last"] = "random",
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.estimator = estimator
+        self.n_members = n_members
+        self.bootstrap = bootstrap
+        self.max_features = max_features
+        self.combination = combination
+        self.validation = validation
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    @abstractmethod
+    def _default_estimator(self) -> GrowingNetwork:
+        """The default member."""
+
+    def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray) -> OutOfBag:
+        """Grow and weight the members, and set the common attributes; targets and strata are of the distinct rows."""
+        estimator = self._template()
+        rng = check_random_state(self.random_state)
+        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
+        plans = [self._plan(number, int(seed), data, strata) for number, seed in enumerate(seeds)]
+        listener = current_listener()
+        elsewhere = None if listener is None else listener.elsewhere()
+        tasks = (
+            delayed(grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response, elsewhere)
+            for plan in plans
+        )
+        grown = self._processes.grow(tasks, self.n_members)
+        predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
+        out_of_bag = OutOfBag(
+            predictions.reshape(len(grown), *targets.shape),
+            np.stack([member.unseen for member in grown]),
+            targets,
+            data.sample_weight,
+        )
+        self.weights_ = self._combination_weights(out_of_bag)
+        self.members_ = [member.network for member in grown]
+        self.features_ = [plans[member.number].features for member in grown]
+        self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
+        return out_of_bag
+
+    @property
+    def _processes(self) -> Processes:
+        return Processes(self.n_jobs, self.verbose)
+
+    def _template(self) -> GrowingNetwork:
+        """The member to clone, with the ensemble's way of holding out rows."""
+        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        if estimator.validation != "random" and estimator.validation != self.validation:
+            raise ValueError(
+                f"The members of this ensemble have validation={estimator.validation!r}; give it to the ensemble as "
+                f"well: {type(self).__name__}(estimator, validation={estimator.validation!r})."
+            )
+        template: GrowingNetwork = clone(estimator).set_params(validation=self.validation)
+        return template
+
+    def _rows(self, X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
+        """The rows to grow members on: each distinct row once, or all rows if their order matters."""
+        if self.validation == "last":
+            return DistinctRows(X, y, sample_weight, np.arange(len(y)))
+        return distinct_rows(X, y, numbers, sample_weight)
+
+    def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> MemberPlan:
+        """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
+        rng = np.random.default_rng(seed)
+        n_features = data.X.shape[1]
+        size = max(1, round(self.max_features * n_features))
+        features = np.sort(rng.choice(n_features, size, replace=False))
+        counts = bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
+        # Windows of different lengths give residuals at different distances from the training rows.
+        stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
+        return MemberPlan(number, seed, features, counts, stretch)
+
+    def _combination_weights(self, out_of_bag: OutOfBag) -> np.ndarray:
+        n_members = len(out_of_bag.predictions)
+        equal = np.full(n_members, 1.0 / n_members)
+        if self.combination == "average":
+            return equal
+        if not out_of_bag.rows.size:
+            raise ValueError(
+                'combination="nonnegative" weights the members by their errors on out-of-bag rows, and there are none; '
+                f'{GET_OUT_OF_BAG_ROWS}, or combination="average".'
+            )
+        return nonnegative_weights(out_of_bag.errors(), equal)
+
+    def _validated_training(
+        self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Training rows as an array or a sparse matrix, targets and weights."""
+        _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
+        with naming_encoder():
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
+        return X, np.asarray(y), checked_weights(sample_weight, X)
+
+    def _validated_rows(self, X: MatrixLike) -> Any:
+        """The rows to predict, as an array or a sparse matrix."""
+        check_is_fitted(self, "members_")
+        refuse_masked(X=X)
+        with naming_encoder():
+            return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+
+    def _mean_and_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and standard deviation of the members' predictions for validated rows."""
+        return mean_and_spread(self._responses(X), self.weights_)
+
+    def _responses(self, X: Any) -> np.ndarray:
+        """The predictions of each member for validated rows: shape (n_members, n_samples, ...)."""
+        return np.stack(
+            [
+                getattr(member, self._response)(select_columns(X, features))
+                for member, features in zip(self.members_, self.features_, strict=True)
+            ]
+        )
+
+
+def _refuse_chunks(X: object) -> None:
+    """Raise TypeError for rows that are not in memory."""
+    if isinstance(X, Chunks | str | Path):
+        raise TypeError(
+            "Ensembles are grown on rows in memory: read them first, or give files and chunks to SCNRegressor or "
+            "SCNClassifier."
+        )
+    if is_dask(X):
+        raise TypeError(
+            "Ensembles are grown on rows in memory: compute() them first, and grow the members over the cluster with "
+            'joblib.parallel_config(backend="dask"); or give Dask collections to SCNRegressor or SCNClassifier.'
+        )

@@ -1,0 +1,207 @@
+"""Classification with an ensemble: the average of the members' probabilities."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets
+
+from skscn.estimators._classifier import SCNClassifier
+from skscn.estimators._labels import check_labels
+from skscn.estimators._lazily import lazily
+from skscn.estimators._typing import MatrixLike, fit_context
+from skscn.estimators.ensemble._base import BaseEnsemble
+from skscn.estimators.ensemble._predicting import by_blocks
+from skscn.estimators.ensemble.out_of_bag import OutOfBag
+
+
+class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
+    """Classification with an ensemble of stochastic configuration networks.
+
+    The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
+    rows and columns; their probabilities are averaged. Rows that a member has not seen are *out of bag*; probabilities
+    for them, from those members that have not seen them, are an honest estimate of the accuracy.
+
+    Parameters
+    ----------
+    estimator : SCNClassifier or None, default=None
+        The base estimator; None means ``SCNClassifier(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
+        early stopping.
+    n_members : int, default=10
+        Number of networks.
+    bootstrap : bool, default=False
+        Whether each member is grown on a bootstrap sample, drawn within each class, so that every member is trained on
+        every class.
+    max_features : float, default=1.0
+        Share of the columns that each member gets, drawn without replacement; at least one column.
+    combination : {"average", "nonnegative"}, default="average"
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the Brier score on
+        out-of-bag rows.
+    validation : {"random", "last"}, default="random"
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_` and `combination` are based on rows later than
+        those that a member was trained on.
+    n_jobs : int or None, default=None
+        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws; pass an int for reproducible results.
+    verbose : int, default=0
+        1 or more shows how many members are finished.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    members_ : list of estimators
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
+        `out_of_bag_` rather than their `held_out_`.
+    features_ : list of ndarray of int
+        The columns of each member.
+    weights_ : ndarray of shape (n_members,)
+        The weights of the members; their sum is 1.
+    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
+        Which rows each member has not seen.
+    oob_decision_function_ : ndarray of shape (n_samples, n_classes)
+        Probabilities by the members that have not seen a row; NaN if all have seen it.
+    oob_score_ : float
+        Accuracy of the out-of-bag predictions; NaN without any.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of str
+        Names of the inputs, if X has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from skscn import SCNEnsembleClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> model = SCNEnsembleClassifier(n_members=5, random_state=0).fit(X, y)
+    >>> model.oob_score_ > 0.9
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BaseEnsemble._parameter_constraints,
+        "estimator": [SCNClassifier, None],
+    }
+    _response = "predict_proba"
+    classes_: np.ndarray
+    oob_decision_function_: np.ndarray
+    oob_score_: float
+
+    def _default_estimator(self) -> SCNClassifier:
+        return SCNClassifier(early_stopping=True, validation_fraction=0.2)
+
+    # Members check their own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the members on rows X and classes y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+            Class labels.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        self
+        """
+        check_labels(y)
+        rows, labels, weights = self._validated_training(X, y, sample_weight)
+        check_classification_targets(labels)
+        # A class with only rows of weight 0 is ignored.
+        classes = np.unique(labels[weights > 0])
+        if len(classes) < 2:
+            raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
+        _, numbers = np.unique(labels, return_inverse=True)
+        data = self._rows(rows, labels, numbers, weights)
+        indicators = data.y[:, np.newaxis] == classes
+        out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1))
+        combined = out_of_bag.combined(self.weights_)
+        self.classes_ = classes
+        self.oob_decision_function_ = combined[data.inverse]
+        self.oob_score_ = _accuracy(out_of_bag, combined)
+        return self
+
+    @lazily
+    def predict(self, X: MatrixLike) -> np.ndarray:
+        """Predict the class of each row: the one with the highest probability.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        (winners,) = by_blocks(self._validated_rows(X), lambda rows: (self._mean_and_spread(rows)[0].argmax(axis=1),))
+        return np.take(self.classes_, winners)
+
+    @lazily
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict the probability of each class: the weighted mean of the members' probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        (mean,) = by_blocks(self._validated_rows(X), lambda rows: self._mean_and_spread(rows)[:1])
+        return mean
+
+    @lazily
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
+        """Predict the logarithm of the probability of each class.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+
+        Returns
+        -------
+        logarithms : ndarray of shape (n_samples, n_classes)
+        """
+        return _log(self.predict_proba(X))
+
+    @lazily
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
+        """Return the log odds of the second class if there are two classes, else the probabilities.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
+
+        Returns
+        -------
+        decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
+        """
+        probabilities = self.predict_proba(X)
+        if len(self.classes_) > 2:
+            return probabilities
+        logarithms = _log(probabilities)
+        odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
+        return odds
+
+
+def _accuracy(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
+    rows = out_of_bag.rows
+    if not rows.size:
+        return np.nan
+    right = combined[rows].argmax(axis=1) == out_of_bag.targets[rows].argmax(axis=1)
+    return float(np.average(right, weights=out_of_bag.sample_weight[rows]))
+
+
+def _log(probabilities: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(probabilities, np.finfo(probabilities.dtype).tiny)))

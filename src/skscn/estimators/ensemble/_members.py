@@ -1,0 +1,96 @@
+"""One member of an ensemble: what it draws, and its growth on the rows and columns that it has drawn."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from skscn.estimators.calibration import averaged
+from skscn.estimators.growing import GrowingNetwork
+from skscn.progress import Listener, current_listener, listening
+from skscn.threads import single_threaded
+
+
+@dataclass(frozen=True)
+class MemberPlan:
+    """What makes a member differ.
+
+    Its number, its seed, its columns, how often each row was drawn, if any were, and the factor of validation_fraction.
+    """
+
+    number: int
+    seed: int
+    features: np.ndarray
+    counts: np.ndarray | None
+    stretch: float
+
+
+class GrownMember(NamedTuple):
+    """A member with its number, its predictions for all rows, and which of them it has not seen."""
+
+    number: int
+    network: GrowingNetwork
+    predictions: np.ndarray
+    unseen: np.ndarray
+
+
+def bootstrap_counts(strata: np.ndarray, has_weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How often each row is drawn in a bootstrap sample within each stratum, of the rows that have weight."""
+    counts = np.zeros(len(strata))
+    for stratum in np.unique(strata[has_weight]):
+        rows = np.flatnonzero(has_weight & (strata == stratum))
+        counts += np.bincount(rng.choice(rows, len(rows)), minlength=len(strata))
+    return counts
+
+
+def grow_member(
+    estimator: GrowingNetwork,
+    X: Any,
+    y: np.ndarray,
+    sample_weight: np.ndarray,
+    plan: MemberPlan,
+    response: str,
+    elsewhere: Listener | None,
+) -> GrownMember:
+    """Grow a member and let its method ``response`` predict all rows."""
+    weights = sample_weight if plan.counts is None else sample_weight * plan.counts
+    member = _member(estimator, plan, int(np.count_nonzero(weights)))
+    X = select_columns(X, plan.features)
+    # Sums in BLAS depend on the number of threads, which may be larger in a worker process than here.
+    with single_threaded(), listening(current_listener() or elsewhere), averaged():
+        member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
+        predictions = getattr(member, response)(X)
+    return GrownMember(plan.number, member, predictions, _unseen(member, weights))
+
+
+def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
+    """The member with the parameters of its plan; n_rows is the number of rows that it is grown on."""
+    member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
+    if member.checkpoint is not None:
+        # Each member has its own file.
+        member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
+    # At most halfway from the requested share to all rows.
+    share = member.validation_fraction
+    member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
+    holds_out = member.early_stopping in (True, "validation")
+    if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:
+        member.set_params(early_stopping=False)
+    return member
+
+
+def _unseen(member: GrowingNetwork, weights: np.ndarray) -> np.ndarray:
+    """Which rows are out of bag: those that the member was not grown on; in a series, only those that are later."""
+    unseen = np.asarray(weights == 0)
+    unseen[member.held_out_] = True
+    if member.validation == "last":
+        unseen[: np.flatnonzero(~unseen)[-1]] = False
+    return unseen
+
+
+def select_columns(X: Any, features: np.ndarray) -> Any:
+    """These columns of validated rows; X itself if they are all of them."""
+    return X if len(features) == X.shape[1] else X[:, features]

@@ -1,0 +1,207 @@
+"""Regression with an ensemble, with prediction intervals."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self, overload
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.metrics import r2_score
+from sklearn.utils.validation import check_is_fitted
+
+from skscn.estimators._lazily import lazily
+from skscn.estimators._typing import MatrixLike, fit_context
+from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
+from skscn.estimators.ensemble._interval_learning import learn_conformal
+from skscn.estimators.ensemble._predicting import by_blocks
+from skscn.estimators.ensemble.intervals import Conformal
+from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
+from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+
+
+class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
+    """Regression with an ensemble of stochastic configuration networks, with prediction intervals.
+
+    The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
+    rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
+    have not seen them, are an honest estimate of the error.
+
+    Parameters
+    ----------
+    estimator : SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None, default=None
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
+        early stopping.
+    n_members : int, default=10
+        Number of networks.
+    bootstrap : bool, default=False
+        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement.
+    max_features : float, default=1.0
+        Share of the columns that each member gets, drawn without replacement; at least one column.
+    combination : {"average", "nonnegative"}, default="average"
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
+        out-of-bag rows.
+    validation : {"random", "last"}, default="random"
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals are based on
+        errors on rows later than those that a member was trained on.
+    n_jobs : int or None, default=None
+        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the draws; pass an int for reproducible results.
+    verbose : int, default=0
+        1 or more shows how many members are finished.
+
+    Attributes
+    ----------
+    members_ : list of estimators
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
+        `out_of_bag_` rather than their `held_out_`.
+    features_ : list of ndarray of int
+        The columns of each member.
+    weights_ : ndarray of shape (n_members,)
+        The weights of the members; their sum is 1.
+    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
+        Which rows each member has not seen.
+    oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        Predictions by the members that have not seen a row; NaN if all have seen it.
+    oob_score_ : float
+        R² of the out-of-bag predictions; NaN with fewer than two of them.
+    n_features_in_ : int
+        Number of inputs.
+    feature_names_in_ : ndarray of str
+        Names of the inputs, if X has them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from skscn import SCNEnsembleRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = SCNEnsembleRegressor(n_members=5, random_state=0).fit(X[:300], y[:300])
+    >>> model.oob_score_ > 0.3
+    True
+    >>> lower, upper = model.predict_interval(X[300:], coverage=0.9)
+    >>> bool(0.8 < ((lower <= y[300:]) & (y[300:] <= upper)).mean())
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        **BaseEnsemble._parameter_constraints,
+        "estimator": [SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
+    }
+    _response = "predict"
+    oob_prediction_: np.ndarray
+    oob_score_: float
+    _conformal: Conformal | None
+
+    def _default_estimator(self) -> SCNRegressor:
+        return SCNRegressor(early_stopping=True, validation_fraction=0.2)
+
+    # Members check their own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the members on rows X and targets y.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are ignored.
+
+        Returns
+        -------
+        self
+        """
+        rows, outputs, weights = self._validated_training(X, y, sample_weight, multi_output=True, y_numeric=True)
+        data = self._rows(rows, outputs, outputs, weights)
+        targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
+        out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int))
+        combined = out_of_bag.combined(self.weights_)
+        self.oob_prediction_ = combined[data.inverse].reshape(outputs.shape)
+        self.oob_score_ = _r2(out_of_bag, combined)
+        self._conformal = learn_conformal(data.X, out_of_bag, self.weights_, self.members_, self._processes)
+        return self
+
+    @overload
+    def predict(self, X: MatrixLike, return_std: Literal[False] = False) -> np.ndarray: ...
+
+    @overload
+    def predict(self, X: MatrixLike, return_std: Literal[True]) -> tuple[np.ndarray, np.ndarray]: ...
+
+    @lazily
+    def predict(self, X: MatrixLike, return_std: bool = False) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Predict the target of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        return_std : bool, default=False
+            Whether to return the spread of the members as well.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            The weighted mean of the members' predictions.
+        std : ndarray of the shape of y
+            Their standard deviation, if ``return_std``. It measures how much the members disagree, without the noise
+            of the target; :meth:`predict_interval` includes both.
+        """
+        mean, spread = by_blocks(self._validated_rows(X), self._mean_and_spread)
+        return (mean, spread) if return_std else mean
+
+    @lazily
+    def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
+        """Predict an interval for the target of each row.
+
+        The interval is the prediction ± q·s(x). The local scale s(x) is the size of the residual that small networks
+        have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of the
+        absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
+        wider.
+
+        If the residuals were those of a fixed model on new rows, the interval would hold the target with at least this
+        probability, on average over rows like the training rows, whatever their distribution (split conformal
+        prediction). Here this is approximate. An out-of-bag prediction comes from some of the members and a new one
+        from all, which is corrected by the members' variance; early stopping has chosen the number of nodes on some
+        of these rows, which is counted as one degree of freedom. In trials on unseen rows the mean coverage at
+        90 % was 88 to 92 %, and up to 98 % for few rows with hardly any noise, where members differ more than the
+        target does. With several outputs the coverage is that of each of them.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        coverage : float, default=0.9
+            Share of the targets that should lie within.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Infinite where there are too few out-of-bag rows for such a coverage.
+        """
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must lie between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
+        check_is_fitted(self, "members_")
+        if self._conformal is None:
+            raise ValueError(
+                f"predict_interval learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}."
+            )
+        scale, quantile = self._conformal.scale, self._conformal.quantile(coverage)
+
+        def interval(rows: Any) -> tuple[np.ndarray, np.ndarray]:
+            mean, spread = self._mean_and_spread(rows)
+            half = (quantile * scale.at(rows, spread.reshape(len(spread), -1))).reshape(mean.shape)
+            return mean - half, mean + half
+
+        lower, upper = by_blocks(self._validated_rows(X), interval)
+        return lower, upper
+
+
+def _r2(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
+    rows = out_of_bag.rows
+    if len(rows) < 2:
+        return np.nan
+    targets = out_of_bag.targets[rows]
+    units = positive(np.abs(targets).max(axis=0))
+    return float(r2_score(targets / units, combined[rows] / units, sample_weight=out_of_bag.sample_weight[rows]))

@@ -1,0 +1,207 @@
+"""The decisions of a fit: every name and every "auto" is resolved here, once, before any work.
+
+What does not go together is refused here too, with what would work. A :class:`Recipe` follows from the parameters
+alone, a :class:`Plan` from these and the number of rows and inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skscn.activations import check_activation, resolve_activation
+from skscn.configuration import Configuration
+from skscn.estimators.data import ArrayData, TrainingData
+from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
+from skscn.losses import LOSSES, Loss
+from skscn.network import Network
+from skscn.output_weights import ALGORITHMS, OutputWeights
+
+if TYPE_CHECKING:
+    from skscn.estimators.growing import GrowingNetwork
+
+# Fewer rows are not split for early stopping unless the user asks for it.
+_ENOUGH_TO_HOLD_OUT = 100
+# From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
+MANY_ROWS = 100_000
+# Direct links are fitted by plain least squares, so they need more rows than inputs.
+_ROWS_PER_LINK = 4
+_MANY_INPUTS = 200
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the parameters of an estimator stand for.
+
+    Attributes
+    ----------
+    layer : Layer
+    loss : Loss
+    configuration : Configuration
+    rule : type of OutputWeights
+    window : int
+    alpha : float or "gcv"
+    scaling : str or None
+    direct_link, early_stopping : bool or str
+        For the plan; ``by_size`` says which of them depend on the number of rows.
+    by_size : frozenset of str
+    validation, validation_fraction, nodes_per_step
+        As given.
+    """
+
+    layer: Layer
+    loss: Loss
+    configuration: Configuration
+    rule: type[OutputWeights]
+    window: int
+    alpha: float | str
+    scaling: str | None
+    direct_link: bool
+    early_stopping: bool | str
+    by_size: frozenset[str]
+    validation: str
+    validation_fraction: float
+    nodes_per_step: int
+
+    @classmethod
+    def of(cls, estimator: GrowingNetwork) -> Recipe:
+        """The recipe of an estimator; ValueError if its parameters contradict each other."""
+        parameter, configuration = estimator.parameter, estimator._configuration()
+        activation = resolve_activation(estimator.activation)
+        check_activation(activation)
+        rule = ALGORITHMS[parameter("algorithm")]
+        auto = {name for name in ("alpha", "scaling", "direct_link", "early_stopping") if _is_auto(parameter(name))}
+
+        def resolved(name: str) -> Any:
+            return getattr(configuration, name) if name in auto else parameter(name)
+
+        recipe = cls(
+            layer=LAYERS[parameter("layer")].of(activation),
+            loss=LOSSES[parameter("loss")](),
+            configuration=configuration,
+            rule=rule,
+            window=parameter("window"),
+            alpha=0.0 if "alpha" in auto and not rule.regularises else resolved("alpha"),
+            scaling=resolved("scaling"),
+            direct_link=resolved("direct_link"),
+            early_stopping=resolved("early_stopping"),
+            by_size=frozenset(auto & {"direct_link", "early_stopping"}),
+            validation=estimator.validation,
+            validation_fraction=estimator.validation_fraction,
+            nodes_per_step=parameter("nodes_per_step"),
+        )
+        for contradiction in recipe._contradictions(estimator):
+            raise ValueError(contradiction)
+        return recipe
+
+    def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
+        """What does not go together, and what would work."""
+        layer, search = type(self.layer).__name__, type(self.configuration).__name__
+        algorithm, loss = estimator.parameter("algorithm"), estimator.parameter("loss")
+        if self.configuration.needs_derivative and not self.layer.differentiable:
+            what = f"layer {layer}" if self.layer.activation is None else f"activation {self.layer.activation.name!r}"
+            yield (
+                f"{search} needs the derivative of the {what}; pass skscn.Activation(name, value, derivative), or use "
+                'configuration="polished".'
+            )
+        if self.alpha != 0.0 and not self.rule.regularises:
+            yield (
+                f"alpha={self.alpha!r} regularises all output weights, and {algorithm} never evaluates older ones "
+                'again; use algorithm="SC-III", or alpha="auto".'
+            )
+        if self.layer.carries and self.configuration.samples_rows:
+            yield (
+                f"The layer {layer} needs the rows in their order, and {search} searches on a sample of them; use "
+                'configuration="ladder".'
+            )
+        held_out = self.early_stopping in (True, "validation")
+        if self.layer.carries and held_out and self.validation != "last":
+            yield (
+                f"The layer {layer} needs the rows in their order, and early stopping holds out rows in between; use "
+                'validation="last", or early_stopping="gcv" or False.'
+            )
+        if self.loss.rounds > 1 and (estimator.warm_start or estimator.checkpoint is not None):
+            yield (
+                f"loss={loss!r} is minimised in several rounds, which cannot be continued; use "
+                "warm_start=False and checkpoint=None."
+            )
+
+    def output_weights(self, n_outputs: int) -> OutputWeights:
+        """The rule for a number of outputs, before the first node."""
+        return self.rule(n_outputs, self.window, self.alpha)
+
+    def plan(self, data: TrainingData) -> Plan:
+        """With the decisions that depend on the number of rows and inputs."""
+        return Plan(self._criterion(data), self._share_held_out(data), self._linear_columns(*data.shape))
+
+    def _criterion(self, data: TrainingData) -> str | None:
+        """What early stopping monitors.
+
+        With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
+        cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
+        unless they are on a cluster.
+        """
+        if self.early_stopping and "early_stopping" in self.by_size:
+            # Weights with mean 1 sum to the number of rows up to rounding.
+            most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
+        if isinstance(self.early_stopping, str):
+            return self.early_stopping
+        return "validation" if self.early_stopping else None
+
+    def _share_held_out(self, data: TrainingData) -> float:
+        """Share of the rows to hold out; above MANY_ROWS, "auto" keeps the number of rows constant, to save memory."""
+        most = MANY_ROWS if "early_stopping" in self.by_size else np.inf
+        return self.validation_fraction * min(1.0, most / data.shape[0])
+
+    def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
+        """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
+
+        With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
+        another column of the basis.
+        """
+        if not self.direct_link:
+            return Nodes.none(IDENTITY, n_features)
+        wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
+        links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
+        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
+
+    def check_continues(self, network: Network, n_outputs: int, max_nodes: int) -> None:
+        """Reject a network that cannot be continued like this."""
+        grown = (network.n_outputs, network.nodes.layer, network.inputs.name)
+        if grown != (n_outputs, self.layer, self.scaling):
+            raise ValueError(
+                "warm_start=True continues a network with the same number of outputs, the same activation and the same "
+                "scaling (which may depend on the configuration); use warm_start=False to start again."
+            )
+        if max_nodes < network.n_nodes:
+            raise ValueError(
+                f"max_nodes={max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
+                "increase max_nodes, or use warm_start=False."
+            )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a recipe means for some rows.
+
+    Attributes
+    ----------
+    criterion : str or None
+        What early stopping monitors: one of CRITERIA, or None without early stopping.
+    share_held_out : float
+        If it monitors held-out rows, their share.
+    linear : Nodes
+        Intercept and direct links.
+    """
+
+    criterion: str | None
+    share_held_out: float
+    linear: Nodes
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

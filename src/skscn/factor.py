@@ -1,0 +1,129 @@
+"""Least squares in a small triangular factor: regularised, and extended by further rows, without the rows seen before.
+
+With the columns H = QR of all rows and C = QᵀT, ‖T − Hβ‖² is ‖C − Rβ‖² plus a constant. So R, C and that constant are
+all that is needed of the rows: the ridge problem min ‖T − Hβ‖² + α‖β‖² is min ‖C − Rβ‖² + α‖β‖², and further rows are
+appended below R. Linear columns, which come first, are not penalised; they fit whatever the nodes leave, so the nodes'
+weights solve the same problem with the last rows and columns of R and C alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.linalg import qr, solve_triangular, svd
+
+# From no regularisation to weights of almost 0, relative to the largest squared singular value of R.
+_SMALLEST, _LARGEST, _COUNT = 1e-16, 1.0, 65
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """All that is needed of the rows to evaluate the output weights of their columns.
+
+    Attributes
+    ----------
+    triangle, coefficients : ndarray of shape (k, k) and (k, m)
+        R, upper triangular, and C.
+    residual_squares : ndarray of shape (m,)
+        ‖T − Hβ‖² of the least-squares solution.
+    weight : float
+        N, or the sum of the weights of the rows.
+    linear : int
+        How many of the columns, the first ones, are linear.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn.factor import Factor
+    >>> rng = np.random.default_rng(0)
+    >>> H, T = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
+    >>> factor = Factor.empty(n_columns=3, n_outputs=1).with_rows(H[:20], T[:20]).with_rows(H[20:], T[20:])
+    >>> np.allclose(factor.output_weights(), np.linalg.lstsq(H, T)[0])
+    True
+    """
+
+    triangle: np.ndarray
+    coefficients: np.ndarray
+    residual_squares: np.ndarray
+    weight: float
+    linear: int = 0
+
+    @classmethod
+    def empty(cls, n_columns: int, n_outputs: int, linear: int = 0) -> Factor:
+        """Of no rows."""
+        shape = (n_columns, n_outputs)
+        return cls(np.zeros((n_columns, n_columns)), np.zeros(shape), np.zeros(n_outputs), 0.0, linear)
+
+    def with_rows(self, H: np.ndarray, T: np.ndarray, roots: np.ndarray | None = None, keep: float = 1.0) -> Factor:
+        """The factor of the rows so far, each with ``keep`` times its weight, and of further rows.
+
+        Parameters
+        ----------
+        H, T : ndarray of shape (n, k) and (n, m)
+            Columns and scaled targets of the further rows.
+        roots : ndarray of shape (n,) or None
+            The square roots of their weights.
+        keep : float
+            The share of its weight that every earlier row keeps; below 1 they are gradually forgotten.
+        """
+        p = np.ones(len(H)) if roots is None else roots
+        above = np.sqrt(keep) * np.hstack([self.triangle, self.coefficients])
+        size, outputs = self.coefficients.shape
+        stacked = np.vstack([above, p[:, np.newaxis] * np.hstack([H, T])])
+        (triangle,) = qr(np.pad(stacked, ((0, max(0, size + outputs - len(stacked))), (0, 0))), mode="r")
+        signs = _signs(triangle[:size, :size])
+        left = triangle[size : size + outputs, size:]
+        return Factor(
+            signs * triangle[:size, :size],
+            signs * triangle[:size, size:],
+            keep * self.residual_squares + np.einsum("ij,ij->j", left, left),
+            keep * self.weight + float(p @ p),
+            self.linear,
+        )
+
+    def output_weights(self, alpha: float = 0.0) -> np.ndarray:
+        """β of shape (k, m)."""
+        if alpha > 0.0:
+            return self.regularised(alpha).output_weights()
+        return solve_triangular(self.triangle, self.coefficients) if len(self.triangle) else self.coefficients
+
+    def regularised(self, alpha: float) -> Factor:
+        """R and C of the problem with the rows √α β = 0 below it, whose least-squares solution is that of ridge.
+
+        Its first k columns are the ridge problem of the first k nodes, so every prefix of the network is solved as
+        well.
+        """
+        size = len(self.triangle)
+        below = np.eye(size - self.linear, size, k=self.linear) * np.sqrt(alpha)
+        rotation, triangle = qr(np.vstack([self.triangle, below]), mode="economic")
+        signs = _signs(triangle)
+        coefficients = (signs[:, 0] * rotation[:size]).T @ self.coefficients
+        return replace(self, triangle=signs * triangle, coefficients=coefficients)
+
+    def cross_validated(self) -> float:
+        """α that minimises generalised cross-validation, mean squared error over (1 − degrees of freedom/N)²."""
+        linear = self.linear
+        if len(self.triangle) == linear:
+            return 0.0
+        left, singular, _ = svd(self.triangle[linear:, linear:])
+        explained = (left.T @ self.coefficients[linear:]) ** 2
+        squares = singular**2
+        alphas = np.append(0.0, squares[0] * np.geomspace(_SMALLEST, _LARGEST, _COUNT))
+        kept = squares / (squares + alphas[:, np.newaxis])
+        errors = self.residual_squares.sum() + ((1.0 - kept) ** 2 @ explained).sum(axis=1)
+        rest = 1.0 - (linear + kept.sum(axis=1)) / self.weight
+        scores = np.divide(errors, rest**2, out=np.full_like(errors, np.inf), where=rest > 0.0)
+        return float(alphas[scores.argmin()])
+
+    def smoother(self, alpha: float) -> np.ndarray:
+        """M of shape (k, k), with which the ridge solution fits Q M C where least squares fits Q C."""
+        matrix, linear = np.eye(len(self.triangle)), self.linear
+        left, singular, _ = svd(self.triangle[linear:, linear:])
+        matrix[linear:, linear:] = (left * (singular**2 / (singular**2 + alpha))) @ left.T
+        return matrix
+
+
+def _signs(triangle: np.ndarray) -> np.ndarray:
+    """The signs, as a column, that make a diagonal positive, as in growth."""
+    return np.where(triangle.diagonal() < 0.0, -1.0, 1.0)[:, np.newaxis]

@@ -1,0 +1,41 @@
+"""Estimators of one network in a model file: regressors and the classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.estimators.calibration import Calibration
+from skscn.persistence._base import Field, Sizes, UnusableError
+from skscn.persistence._composed import Record
+from skscn.persistence._estimator import FittedEstimator
+from skscn.persistence._fields import Scalar
+from skscn.persistence._network import GROWN
+from skscn.persistence._values import Labels
+
+
+def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
+    network, history = estimator.network_, estimator.history_
+    if network.n_nodes > (history["nodes"][-1] if len(history) else 0):
+        raise UnusableError("a network has more nodes than its history")
+    return {"n_nodes_": network.n_nodes, "n_iter_": len(history), "n_features_in_": network.n_features}
+
+
+def _derived_of_classifier(estimator: SCNClassifier, sizes: Sizes) -> dict[str, Any]:
+    network, count = estimator.network_, len(estimator.classes_)
+    if network.single_output != (count == 2) or network.n_outputs != (1 if count == 2 else count):
+        raise UnusableError(f"a network for {count} classes has {network.n_outputs} outputs")
+    return _derived(estimator, sizes)
+
+
+_CALIBRATION = Record(Calibration, exponent=Scalar(0.0), floor=Scalar(1e-6, 1e6), equal_share=Scalar(0.0, 1.0))
+
+REGRESSORS: dict[str, Field] = {
+    cls.__name__: FittedEstimator(cls, GROWN, _derived)
+    for cls in (SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor)
+}
+CLASSIFIERS: dict[str, Field] = {
+    "SCNClassifier": FittedEstimator(
+        SCNClassifier, {**GROWN, "classes_": Labels(), "calibration_": _CALIBRATION}, _derived_of_classifier
+    )
+}

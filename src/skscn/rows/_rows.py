@@ -1,0 +1,186 @@
+"""The algorithm on the rows: what is asked of them, and what the driver decides from their sums.
+
+It is the same for all backends, which run an :class:`~skscn.rows.Operation` on all stretches and add up its shares; the
+sums are the same, bit for bit, wherever the rows are.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Self, final
+
+import numpy as np
+
+from skscn.layers import Layer, Nodes
+from skscn.rows._backend import Backend
+from skscn.rows._shard import Sample
+from skscn.rows.operations import (
+    Deflate,
+    Gather,
+    Join,
+    Open,
+    Rotate,
+    Score,
+    ScoreSample,
+    Slope,
+    SquareResidual,
+    Weigh,
+)
+from skscn.supervision import SampledSums, Slopes, Sums
+from skscn.threads import single_threaded
+
+# The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
+_ORTHOGONAL = 1e-13
+
+
+@dataclass(frozen=True)
+class OpenColumns:
+    """New columns H = QP + V on all rows, with V orthogonal to the basis Q.
+
+    Attributes
+    ----------
+    sums : Sums
+        Row sums of H against the residual, with quartics.
+    projection : ndarray of shape (b, k)
+        P.
+    gram : ndarray of shape (k, k)
+        VᵀV.
+    inner : ndarray of shape (k, m)
+        Vᵀe.
+    """
+
+    sums: Sums
+    projection: np.ndarray
+    gram: np.ndarray
+    inner: np.ndarray
+
+
+@final
+class Rows:
+    """N training rows, their residual e, and an orthonormal basis Q of hidden columns; only row sums leave.
+
+    A context manager, within which the backend may use threads and BLAS is limited to one.
+
+    Parameters
+    ----------
+    backend : Backend
+        Where the rows are. At first the residual is the scaled targets, and the basis is empty.
+    layer : Layer
+        The layer of the nodes to be added.
+
+    Attributes
+    ----------
+    n_rows, n_features, n_outputs : int
+        N, d and m.
+    weight : float
+        The sum of the sample weights; N without them.
+    residual_squares : ndarray of shape (m,)
+        ‖e_q‖².
+    basis_size : int
+        Vectors in the basis.
+    """
+
+    def __init__(self, backend: Backend, layer: Layer):
+        self.backend, self.layer = backend, layer
+        self.n_rows, self.n_features, self.n_outputs = backend.shape
+        self.weight = backend.total(Weigh())
+        self.residual_squares = backend.total(SquareResidual())
+        self.basis_size = 0
+        self._open = ExitStack()
+
+    def __enter__(self) -> Self:
+        # In the search as well, which is not the backend's.
+        self._open.enter_context(single_threaded())
+        self._open.enter_context(self.backend.resources())
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        """Release what only growth needs."""
+        self._open.close()
+
+    @property
+    def rmse(self) -> float:
+        """Root mean squared residual over rows and outputs."""
+        return float(np.sqrt(self.residual_squares.sum() / (self.weight * self.n_outputs)))
+
+    def nodes(self, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray | float = np.nan) -> Nodes:
+        """Nodes of the layer that grows, with these weights (d, k) and biases (k,)."""
+        return Nodes.of(self.layer, weights, biases, scopes)
+
+    def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
+        """Row sums of T candidates against the residual, on all rows.
+
+        Quartics and the Gram matrix are included if they are to be ``complete``. Hidden outputs in np.float32 are fast
+        and sufficient to rank candidates; acceptance uses np.float64.
+        """
+        return self.backend.total(Score(nodes, complete, precision))
+
+    def sampled_sums(self, rows: np.ndarray, nodes: Nodes, *, precision: type) -> SampledSums:
+        """Row sums of T candidates on the rows with these numbers."""
+        return self.backend.select(ScoreSample(nodes, precision), rows)
+
+    def sample(self, rows: np.ndarray) -> Sample:
+        """The rows with these numbers, in the form that searches on a sample need."""
+        return self.backend.select(Gather(self.basis_size), rows)
+
+    def slopes(self, node: Nodes) -> Slopes:
+        """How the row sums of one candidate change with its weights and bias."""
+        return self.backend.total(Slope(node))
+
+    def open(self, nodes: Nodes) -> OpenColumns:
+        """Form the columns of nodes and make them orthogonal to the basis.
+
+        They stay open until others are opened; neither the residual nor the basis changes. Gram–Schmidt is repeated
+        where the first pass left more than rounding error, and "twice is enough" (Giraud, Langou and Rozložník, 2005).
+        """
+        m = self.n_outputs
+        start = self.backend.total(Open(self.basis_size, nodes))
+        sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
+        gram, inner, shared = self._deflated(projection)
+        if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
+            projection = projection + shared
+            gram, inner, _ = self._deflated(shared)
+        return OpenColumns(sums, projection, gram, inner)
+
+    def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Remove basis vectors from the columns; return VᵀV, Vᵀe and the remaining projection of V on the basis."""
+        sums = self.backend.total(Deflate(self.basis_size, projection))
+        k, m = sums.shape[1], self.n_outputs
+        return sums[:k], sums[k : k + m].T, sums[k + m :]
+
+    def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
+        """Add the open columns: subtract D C from the residual, with the directions D = V @ transform.
+
+        C, the ``coefficients``, has shape (k, m). With ``keep`` the directions, which must then be orthonormal, are
+        added to the basis.
+        """
+        self.residual_squares = self.backend.total(Join(self.basis_size, transform, coefficients, keep))
+        self.basis_size += keep * len(coefficients)
+
+    def rotate(self, rotation: np.ndarray) -> None:
+        """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
+        self.backend.total(Rotate(self.basis_size, rotation))
+        self.basis_size = rotation.shape[1]
+
+    def leave_one_out(
+        self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Leave-one-out residuals of the rows with these numbers, for fixed nodes.
+
+        e_i / (1 − ℓ_i), with the leverage ℓ_i = Σ_j q_ij² of row i in the basis: exact where the basis holds all nodes
+        (SC-III). A row of weight p counts as p rows, of which one is left out, or the row if p < 1. A model with a
+        smoother M and coefficients C, which fits Q M C instead of Q C, has the leverages Σ_jk q_ij M_jk q_ik.
+        """
+        sample = self.sample(rows)
+        residual, basis, roots = sample.residual, sample.basis.T, sample.roots
+        if smoother is None or coefficients is None:
+            leverage = np.einsum("ki,ki->i", basis, basis)
+        else:
+            leverage = np.einsum("ki,ki->i", basis, smoother @ basis)
+            residual = residual + basis.T @ (coefficients - smoother @ coefficients)
+        if roots is not None:
+            leverage = leverage / np.maximum(roots**2, 1.0)
+            residual = residual / roots[:, np.newaxis]
+        left_out: np.ndarray = residual / np.maximum(1.0 - leverage, 1e-10).reshape(-1, 1)
+        return left_out

@@ -1,0 +1,94 @@
+"""What parameters stand for, and what does not go together."""
+
+import numpy as np
+import pytest
+
+from skscn import Activation, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.configuration import CONFIGURATIONS
+from skscn.estimators.data import ArrayData
+from skscn.estimators.recipe import Recipe
+from skscn.output_weights import ALGORITHMS
+
+X = np.random.default_rng(0).uniform(size=(60, 2))
+
+
+def rows(count, n_features=3):
+    return ArrayData.regression(np.zeros((count, n_features)), np.zeros(count), None)
+
+
+@pytest.mark.parametrize("configuration", CONFIGURATIONS)
+def test_auto_follows_the_configuration(configuration):
+    recipe, search = Recipe.of(SCNRegressor(configuration=configuration)), CONFIGURATIONS[configuration]
+    assert (recipe.scaling, recipe.alpha) == (search.scaling, search.alpha)
+    assert (recipe.direct_link, recipe.early_stopping) == (search.direct_link, search.early_stopping)
+    asked = SCNRegressor(configuration=configuration, scaling=None, alpha=2, direct_link=True, early_stopping="bic")
+    recipe = Recipe.of(asked)
+    assert (recipe.scaling, recipe.alpha, recipe.direct_link, recipe.early_stopping) == (None, 2, True, "bic")
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_without_being_asked_only_sc3_regularises(algorithm):
+    assert Recipe.of(SCNRegressor(algorithm)).alpha == ("gcv" if algorithm == "SC-III" else 0.0)
+
+
+@pytest.mark.parametrize(
+    ("count", "parameters", "criterion", "held_out", "linear"),
+    [
+        (50, {}, "gcv", 0.1, 4),
+        (50, {"early_stopping": True}, "validation", 0.1, 4),
+        (10, {}, "gcv", 0.1, 1),
+        (100, {}, "validation", 0.1, 4),
+        (100_000, {}, "validation", 0.1, 4),
+        (150_000, {}, "gcv", 0.1 / 1.5, 1),
+        (150_000, {"early_stopping": True, "direct_link": True}, "validation", 0.1, 4),
+        (150_000, {"validation": "last"}, "validation", 0.1 / 1.5, 1),
+        (500, {"configuration": "ladder"}, None, 0.1, 0),
+        (500, {"configuration": "ladder", "early_stopping": "aic", "direct_link": True}, "aic", 0.1, 4),
+    ],
+)
+def test_a_plan_follows_from_the_number_of_rows(count, parameters, criterion, held_out, linear):
+    plan = Recipe.of(SCNRegressor(**parameters)).plan(rows(count))
+    assert plan.criterion == criterion
+    assert plan.share_held_out == pytest.approx(held_out)
+    assert len(plan.linear) == linear
+
+
+def test_many_inputs_are_not_linked_unless_asked():
+    wide = rows(2000, n_features=300)
+    assert len(Recipe.of(SCNRegressor()).plan(wide).linear) == 1
+    assert len(Recipe.of(SCNRegressor(direct_link=True)).plan(wide).linear) == 301
+
+
+def test_baselines_have_what_the_paper_gives_them():
+    assert Recipe.of(IRVFLRegressor()).rule is ALGORITHMS["SC-I"]
+    assert Recipe.of(ModifiedQuickpropRegressor()).rule is ALGORITHMS["SC-III"]
+    for baseline in (IRVFLRegressor(), ModifiedQuickpropRegressor()):
+        plan = Recipe.of(baseline).plan(rows(500))
+        assert (plan.criterion, len(plan.linear)) == (None, 0)
+
+
+SQUARE = Activation("square", np.square)
+
+
+@pytest.mark.parametrize("alpha", [0.1, "gcv"])
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
+def test_alpha_is_refused_where_it_would_be_ignored(algorithm, alpha):
+    sentence = f'{algorithm} never evaluates older ones again; use algorithm="SC-III", or alpha="auto".'
+    with pytest.raises(ValueError, match=sentence):
+        SCNRegressor(algorithm, alpha=alpha).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match=sentence):
+        SCNClassifier(algorithm, alpha=alpha).fit(X, X[:, 0] > 0.5)
+
+
+@pytest.mark.parametrize(
+    "model", [SCNRegressor(configuration="quickprop", activation=SQUARE), ModifiedQuickpropRegressor(activation=SQUARE)]
+)
+def test_quickprop_needs_a_derivative(model):
+    with pytest.raises(ValueError, match=r"derivative of the activation 'square'; pass skscn.Activation\(name, value"):
+        model.fit(X, X[:, 0])
+
+
+def test_contradictions_are_found_before_the_rows_are_read(tmp_path):
+    (tmp_path / "rows.csv").write_text("this,is\nnot,numbers\n")
+    with pytest.raises(ValueError, match="alpha=1 regularises"):
+        SCNRegressor("SC-I", alpha=1).fit(tmp_path / "rows.csv", "is")
