@@ -113,7 +113,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         y : ndarray of shape (n_samples,)
         """
-        return self._classes_of(self.network_.predict(self._validated(X), self.n_jobs))
+        rows = self._validated(X)
+        return self._classes_of(self.network_.predict(rows, self.n_jobs))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predicted classes after each node, in one pass over the rows.
@@ -126,7 +127,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         ------
         y : ndarray of shape (n_samples,)
         """
-        yield from map(self._classes_of, self.network_.staged_predict(self._validated(X)))
+        rows = self._validated(X)
+        yield from map(self._classes_of, self.network_.staged_predict(rows))
 
     @lazily
     def decision_function(self, X: MatrixLike) -> np.ndarray:
@@ -140,7 +142,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        outputs = self.network_.predict(self._validated(X), self.n_jobs)
+        rows = self._validated(X)
+        outputs = self.network_.predict(rows, self.n_jobs)
         return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
 
     @lazily
@@ -155,7 +158,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         probabilities : ndarray of shape (n_samples, n_classes), float64
         """
-        outputs = self.network_.predict(self._validated(X), self.n_jobs)
+        rows = self._validated(X)
+        outputs = self.network_.predict(rows, self.n_jobs)
         return self.calibration_.probabilities(_class_outputs(outputs))
 
     @lazily

@@ -70,7 +70,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        return self.network_.predict(self._validated(X), self.n_jobs)
+        rows = self._validated(X)
+        return self.network_.predict(rows, self.n_jobs)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predictions after each node, in one pass over the rows.
@@ -83,7 +84,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         ------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        yield from self.network_.staged_predict(self._validated(X))
+        rows = self._validated(X)
+        yield from self.network_.staged_predict(rows)
 
 
 @document(
