@@ -13,6 +13,7 @@ SOURCE = Path(skscn.__file__).parent
 LAYERS = [
     {"extras", "files", "locks", "threads", "words"},
     {"archive", "datasets"},
+    {"readers"},
     {"activations", "scaling"},
     {"factor", "layers", "supervision"},
     {"kernels", "losses"},

@@ -32,7 +32,7 @@ class _Limit:
 
 
 def _let_any_thread_decide() -> None:
-    """Recent versions of threadpoolctl ignore, without a word, all threads but the first one that set a limit."""
+    """Recent versions of threadpoolctl silently ignore all threads but the first one that set a limit."""
     forget = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if forget is not None:
         forget(force=True)

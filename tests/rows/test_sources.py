@@ -1,3 +1,4 @@
+import gzip
 import pickle
 import sys
 import tracemalloc
@@ -14,8 +15,9 @@ import pyarrow.parquet
 import pytest
 from scipy import sparse
 
-from skscn.rows import sources
-from skscn.rows.sources import Chunks
+from skscn.readers import open_table
+from skscn.rows import Chunks
+from skscn.rows.memory_limit import default_memory_limit
 
 RNG = np.random.default_rng(0)
 N = 50
@@ -234,12 +236,10 @@ def test_a_folder_of_parquet_takes_the_memory_of_a_few_blocks(rows_in_group, tmp
     assert peak < rows * columns * 8
 
 
-def test_default_memory_limit_is_a_quarter_of_the_memory_but_not_too_little(monkeypatch):
-    assert 256 * 2**20 <= Chunks(X, Y).memory_limit == sources.default_memory_limit() < 2**50
-    monkeypatch.setattr(sources, "_machine_memory", lambda: 2**40)
-    assert Chunks(X, Y).memory_limit == 2**38
-    monkeypatch.setattr(sources, "_machine_memory", lambda: 2**20)
-    assert Chunks(X, Y).memory_limit == 256 * 2**20
+def test_default_memory_limit_is_a_quarter_of_the_memory_but_not_too_little():
+    assert 256 * 2**20 <= Chunks(X, Y).memory_limit == default_memory_limit() < 2**50
+    assert default_memory_limit(machine_memory=2**40) == 2**38
+    assert default_memory_limit(machine_memory=2**20) == 256 * 2**20
     assert Chunks(X, Y, memory_limit=1000).memory_limit == 1000
 
 
@@ -273,17 +273,17 @@ WRONG = {
     "text": (
         lambda: Chunks(table_with(city=["Rome"] * N), "y"),
         ValueError,
-        "column 'city' holds text; encode it or drop",
+        "column 'city' holds text; encode it with .*TableEncoder",
     ),
     "categories": (
         lambda: Chunks(table_with(city=pa.array(["Rome"] * N).dictionary_encode()), "y"),
         ValueError,
-        "column 'city' holds text; encode it or drop it",
+        "column 'city' holds text; encode it with .*TableEncoder, drop it, or use the program",
     ),
     "dates": (
         lambda: Chunks(table_with(day=pa.array([0] * N, pa.date32())), "y"),
         ValueError,
-        "column 'day' holds dates or times; encode it or drop it",
+        "column 'day' holds dates or times; encode it with .*TableEncoder, drop it, or use the program",
     ),
     "nothing": (lambda: Chunks(table_with(void=pa.nulls(N)), "y"), ValueError, "column 'void' holds nothing"),
     "lists": (lambda: Chunks(table_with(l=[[1]] * N), "y"), ValueError, "column 'l' holds values of type list"),
@@ -318,12 +318,12 @@ WRONG = {
     "text in frame": (
         lambda: Chunks([(FRAME.assign(a="Rome"), Y)]),
         ValueError,
-        "column 'a' holds text; encode it or drop",
+        "column 'a' holds text; encode it with .*TableEncoder",
     ),
     "text in Polars": (
         lambda: Chunks([(pl.DataFrame({"u": Y, "city": ["Rome"] * N}), Y)]),
         ValueError,
-        "column 'city' holds text; encode it or drop it",
+        "column 'city' holds text; encode it with .*TableEncoder, drop it, or use the program",
     ),
     "text in list": (lambda: Chunks([([["1", "2"]], [1])]), ValueError, "column 0 holds text"),
     "dates in frame": (
@@ -399,16 +399,17 @@ def test_rows_must_stay_the_same():
 
 
 def test_wrong_paths(tmp_path):
-    with pytest.raises(FileNotFoundError, match=r"no file or folder .*gone\.csv"):
+    with pytest.raises(FileNotFoundError, match=r"no file or folder .*gone\.csv\. For remote files pass"):
         Chunks(tmp_path / "gone.csv", "y")
-    with pytest.raises(ValueError, match="contains no files; name one with .parquet, .csv"):
+    with pytest.raises(ValueError, match="contains no files; name one with .csv, "):
         Chunks(tmp_path, "y")
-    (tmp_path / "rows.xlsx").write_text("")
-    with pytest.raises(ValueError, match="end in '.xlsx' cannot be read; use .parquet, .csv"):
-        Chunks(tmp_path / "rows.xlsx", "y")
+    (tmp_path / "rows.xlsx").write_text("PK")
+    for path in (tmp_path / "rows.xlsx", tmp_path):
+        with pytest.raises(ValueError, match="rows.xlsx cannot be read; save the table as CSV, or as another of .csv"):
+            Chunks(path, "y")
     write(TABLE, tmp_path / "rows.csv")
-    with pytest.raises(ValueError, match="end in .csv, .xlsx; keep files of one kind"):
-        Chunks(tmp_path, "y")
+    with pytest.raises(FileNotFoundError, match=r"did you mean .*rows\.csv\?"):
+        Chunks(tmp_path / "row.csv", "y")
 
 
 def test_files_of_a_folder_must_be_alike(tmp_path):
@@ -423,11 +424,54 @@ def test_files_of_a_folder_must_be_alike(tmp_path):
         Chunks(tmp_path, "y")
 
 
-def test_text_further_down_a_csv_file_is_said(tmp_path):
+def test_text_further_down_a_csv_file_is_said_with_its_line(tmp_path):
     path = tmp_path / "rows.csv"
-    path.write_text("x,y\n" + "1,1\n" * 400_000 + "Rome,1\n", encoding="ascii")
-    with pytest.raises(ValueError, match="cannot be read .*'Rome'.*; correct them"):
+    path.write_text("x,y\n" + "1.000000000000,1\n" * 150_000 + "Rome,1\n", encoding="ascii")
+    with pytest.raises(ValueError, match="rows.csv cannot be read: column 'x', line 150,002: 'Rome' is not a number"):
         list(Chunks(path, "y").blocks(100_000))
+
+
+NUMBERS = "# plant 7\nflow,heat,yield\n[m3/h],°C,%\n1.5,20,0.1\n2.25,21.5,-3e-2\n"
+KEEL = "@attribute flow real\n@attribute heat real\n@attribute yield real\n@data\n1.5, 20, 0.1\n2.25, 21.5, -3e-2\n"
+DIALECTS = {
+    "commas": ("a.csv", NUMBERS),
+    "decimal commas": ("a.csv", NUMBERS.replace(",", ";").replace(".", ",")),
+    "tabs in .csv": ("a.csv", NUMBERS.replace(",", "\t")),
+    "bars": ("a.txt", NUMBERS.replace(",", "|")),
+    "sep=": ("a.csv", "sep=;\n" + NUMBERS.replace(",", ";")),
+    "names in a comment": ("a.csv", "# flow,heat,yield\n1.5,20,0.1\n2.25,21.5,-3e-2\n"),
+    "quotes": ("a.csv", NUMBERS.replace("2.25", '"2.25"').replace("flow", '"flow"')),
+    "UTF-16": ("a.csv", NUMBERS.encode("utf-16")),
+    "Windows-1252": ("a.csv", NUMBERS.encode("cp1252")),
+    "compressed": ("a.csv.gz", gzip.compress(NUMBERS.encode())),
+    "no ending": ("a", NUMBERS),
+    "KEEL": (
+        "a.dat",
+        "@attribute flow real\n@attribute heat real\n@attribute yield real\n@data\n1.5, 20, 0.1\n2.25, 21.5, -3e-2\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_a_file_is_read_as_the_program_reads_it(dialect, tmp_path):
+    name, content = DIALECTS[dialect]
+    path = tmp_path / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    table = open_table(path).read()
+    chunks = Chunks(path, "yield")
+    (block,) = chunks.blocks(10)
+    assert [*chunks.feature_names, *chunks.targets] == table.column_names == ["flow", "heat", "yield"]
+    np.testing.assert_array_equal(np.column_stack([block.X, block.y]), np.column_stack(table.columns))
+    np.testing.assert_array_equal(block.X, [[1.5, 20], [2.25, 21.5]])
+
+
+@pytest.mark.parametrize("word", ["?", "NA", "n/a", "-", "NaN", ""])
+def test_words_for_missing_values_are_those_of_the_program(word, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_text(f"a,x,y\n1,1,1\n2,{word},2\n", encoding="ascii")
+    assert open_table(path).read()["x"].to_pylist() == [1, None]
+    with pytest.raises(ValueError, match="column 'x' holds missing values in some rows; impute or drop"):
+        list(Chunks(path, "y").blocks(10))
 
 
 def test_a_label_that_a_csv_file_leaves_out_is_missing(tmp_path):

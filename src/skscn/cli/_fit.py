@@ -16,7 +16,7 @@ from skscn.cli._networks import limit_reached
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice
 from skscn.estimators.networks import grown_networks
-from skscn.rows.sources import default_memory_limit
+from skscn.rows.memory_limit import default_memory_limit
 
 # How much of the memory that fits may take the table itself may be, with its encoded copy and the basis to come.
 _SHARE_OF_TABLE = 0.25

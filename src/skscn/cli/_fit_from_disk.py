@@ -63,7 +63,7 @@ def fit_from_disk(
 
 def _chunks(
     file: TableFile, encoder: TableEncoder, target: Target, weight: str | None, passes: list[RowSketch]
-) -> Iterator[tuple[np.ndarray, ...]]:
+) -> Iterator[tuple[np.ndarray, np.ndarray] | tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """Encoded rows; the encoder gets to know their ranges, and each pass leaves a sketch of them."""
     sketch = RowSketch()
     passes.append(sketch)
@@ -75,11 +75,10 @@ def _chunks(
         latest = _check_later(encoder, table, latest)
         y, present = target.values(table.column(target.name))
         if len(y):
-            weights = () if weight is None else (row_weights(weight, table)[present],)
             X = encoder.transform(table.filter(present))
             encoder.widen(X)
             sketch.add(X, y)
-            yield X, y, *weights
+            yield (X, y) if weight is None else (X, y, row_weights(weight, table)[present])
 
 
 def _check_in_order(series: Series, file: TableFile) -> None:

@@ -16,9 +16,9 @@ from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_bytes
 from skscn.files import replacing
+from skscn.readers.arrow import arrow
 from skscn.tables import outside_sentences
 from skscn.tables.columns import is_text
-from skscn.tables.text import arrow
 from skscn.words import count, quoted
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import TypeAlias
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from skscn.estimators._dask_statistics import PartStatistics, total_weight, weights_of
 from skscn.estimators._labels import check_labels
 from skscn.estimators.data import (
     ArrayData,
@@ -19,19 +21,21 @@ from skscn.estimators.data import (
     labels_of,
     largest_weight,
     product,
+    stretch_sums,
+    stretchwise,
 )
 from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
 from skscn.losses import Loss
 from skscn.network import Network
-from skscn.rows import DaskBackend, Rows
+from skscn.rows import DaskBackend, Rows, stretch_length
+from skscn.rows.blocks import Block
 from skscn.rows.collections import Collections
 from skscn.rows.partitions import Part, Partitions
-from skscn.rows.sources import Block
-from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling, wanted_weight
+from skscn.scaling import InputScaling, Scaling, input_scaling, target_scaling
 
-# Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
-_STEPS = 256
+# Makes targets of the values of y.
+MakeTargets: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
 
 class DaskData(TrainingData):
@@ -89,7 +93,7 @@ class DaskData(TrainingData):
     @property
     def weight(self) -> float:
         """The sum of the weights; the number of rows without them."""
-        return float(self.parts.total(_total_weight)) if self._weighted else float(self.shape[0])
+        return float(self.parts.total(total_weight)) if self._weighted else float(self.shape[0])
 
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
@@ -127,15 +131,15 @@ class DaskData(TrainingData):
 
     def scale_inputs(self, name: str | None) -> InputScaling:
         """The named scaling, fitted to the inputs."""
-        return input_scaling(name, _PartStatistics(self.parts, _inputs_of, self._dtype))
+        return input_scaling(name, PartStatistics(self.parts, _inputs_of, self._dtype))
 
     def scale_targets(self, name: str | None) -> Scaling:
         """The named scaling, fitted to the targets."""
-        return target_scaling(name, _PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
+        return target_scaling(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
 
     def target_range(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest target of each output."""
-        return _PartStatistics(self.parts, _targets_of, np.dtype(np.float64)).range()
+        return PartStatistics(self.parts, _targets_of, np.dtype(np.float64)).range()
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
@@ -146,12 +150,17 @@ class DaskData(TrainingData):
         """The rows with the working targets and weights of a loss, given the network of the last round."""
         if loss.rounds == 1:
             return self
-        parts = self.parts.changed(_working, loss, network)
+        length = stretch_length(self.shape[0])
+        # Parts of whole stretches have the same last bits as rows in memory.
+        values, _ = self.parts.aligned()
+        parts = Partitions[Part](values).changed(_working, loss, network, length)
         return DaskData(parts, self.shape, self.n_outputs, self.classes, self.single_output, self.single_precision)
 
     def mean_loss(self, loss: Loss, network: Network) -> float:
         """The weighted mean of the loss over the rows."""
-        return float(self.parts.total(_total_loss, loss, network)) / self.weight
+        values, _ = self.parts.aligned()
+        sums = Partitions[Part](values).map(_sums_of_loss, loss, network, stretch_length(self.shape[0]))
+        return float(np.concatenate(sums).sum()) / self.weight
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
@@ -162,7 +171,7 @@ class DaskData(TrainingData):
 # ---- what happens on a worker
 
 
-def _prepared(collections: Collections, make_targets) -> Partitions[Part]:
+def _prepared(collections: Collections, make_targets: MakeTargets) -> Partitions[Part]:
     """Parts with targets and effective weights, without the rows of weight 0."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
@@ -183,7 +192,7 @@ def _kind(part: Part | Block) -> tuple[np.dtype, bool]:
     return part.X.dtype, part.sample_weight is not None
 
 
-def _target_kind(block: Block) -> tuple[tuple, np.dtype]:
+def _target_kind(block: Block) -> tuple[tuple[int, ...], np.dtype]:
     return block.y.shape[1:], block.y.dtype
 
 
@@ -191,32 +200,30 @@ def _classes_in(block: Block, largest: float) -> np.ndarray:
     if block.y.ndim != 1 and block.y.shape[1:] != (1,):
         raise ValueError(f"y must have one column of classes, but it has shape {block.y.shape}.")
     check_labels(block.y)
-    return np.unique(block.y.reshape(-1)[_weights(block) / largest > 0.0])
-
-
-def _weights(part: Part | Block) -> np.ndarray:
-    return np.ones(len(part.X)) if part.sample_weight is None else part.sample_weight
+    return np.unique(block.y.reshape(-1)[weights_of(block) / largest > 0.0])
 
 
 def _weight_range(block: Block) -> tuple[float, float] | None:
-    weights = _weights(block)
+    weights = weights_of(block)
     return (float(weights.min()), float(weights.max())) if len(weights) else None
 
 
 def _weight_count(block: Block, largest: float) -> WeightCount:
-    return WeightCount.of(_weights(block), largest)
+    return WeightCount.of(weights_of(block), largest)
 
 
-def _part(block: Block, start: int, make_targets, dtype: np.dtype, largest: float, counted: WeightCount | None) -> Part:
+def _part(
+    block: Block, start: int, make_targets: MakeTargets, dtype: np.dtype, largest: float, counted: WeightCount | None
+) -> Part:
     X, targets = block.X.astype(dtype, copy=False), make_targets(block.y)
     numbers = np.arange(start, start + len(X))
     if counted is None:
         return Part(X, targets, None, numbers)
-    counts = _weights(block) / largest > 0.0
+    counts = weights_of(block) / largest > 0.0
     if not counts.all():
         X, targets, numbers = X[counts], targets[counts], numbers[counts]
-    part = Part(X, targets, _weights(block)[counts], numbers)
-    return part._replace(sample_weight=counted.scaled(_weights(part), largest))
+    part = Part(X, targets, weights_of(block)[counts], numbers)
+    return part._replace(sample_weight=counted.scaled(weights_of(part), largest))
 
 
 def _numbers(y: np.ndarray) -> np.ndarray:
@@ -229,13 +236,15 @@ def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
 
 
-def _working(part: Part, loss: Loss, network: Network | None) -> Part:
-    targets, weights = loss.working(part.targets, None if network is None else network.link(part.X))
+def _working(part: Part, loss: Loss, network: Network | None, length: int) -> Part:
+    outputs = None if network is None else stretchwise(network.link, part.X, length)
+    targets, weights = loss.working(part.targets, outputs)
     return part._replace(targets=targets, sample_weight=product(part.sample_weight, weights))
 
 
-def _total_loss(part: Part, loss: Loss, network: Network) -> float:
-    return float(_weights(part) @ loss.value(part.targets, network.link(part.X)))
+def _sums_of_loss(part: Part, loss: Loss, network: Network, length: int) -> np.ndarray:
+    values = loss.value(part.targets, stretchwise(network.link, part.X, length))
+    return stretch_sums(values, part.sample_weight, length)
 
 
 def _inputs_of(part: Part) -> np.ndarray:
@@ -252,105 +261,3 @@ def _labels(part: Part) -> np.ndarray:
 
 def _fingerprint(part: Part, start: int) -> np.ndarray:
     return fingerprint(part.X, part.targets, part.sample_weight, start)
-
-
-class _PartStatistics:
-    """Column by column, of inputs or targets; exact up to the order of summation."""
-
-    def __init__(self, parts: Partitions[Part], values_of, dtype: np.dtype):
-        self.parts, self.values_of, self.dtype = parts, values_of, dtype
-
-    def range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest value."""
-        found = [some for some in self.parts.map(_range, self.values_of) if some is not None]
-        lows, highs = zip(*found, strict=True)
-        return np.min(lows, axis=0).astype(np.float64), np.max(highs, axis=0).astype(np.float64)
-
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
-        """Mean and variance."""
-        total = self.parts.total(_total_weight)
-        mean = self.parts.total(_moment, self.values_of, 0.0, 1) / total
-        return mean, self.parts.total(_moment, self.values_of, mean, 2) / total
-
-    def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """For each share, the smallest value at or below which that share of the weight lies, by a search.
-
-        Every step narrows the range of each quantile by a fixed factor, whatever the numbers; only the weights below
-        the cuts of each range are sent to the driver.
-        """
-        ordered = self.parts.changed(_ordered, self.values_of)
-        total = ordered.total(_ordered_weight)
-        low, high = (_order(bound) for bound in self.range())
-        wanted = wanted_weight(shares, total)[:, np.newaxis]
-        lows, highs = np.tile(low, (len(shares), 1)), np.tile(high, (len(shares), 1))
-        while (lows < highs).any():
-            cuts = _cuts(lows, highs)
-            below = ordered.total(_below, cuts)
-            # The first cut at or below which the share lies, and the one before it.
-            first = (below < wanted).sum(axis=0)
-            begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])
-            highs = np.take_along_axis(ends, first[np.newaxis], axis=0)[0]
-            # Because of rounding, the weights may not quite reach the last share.
-            lows = np.minimum(np.take_along_axis(begins, first[np.newaxis], axis=0)[0], highs)
-        return _value(lows).astype(self.dtype)
-
-
-class _Ordered(NamedTuple):
-    """Each column of some rows sorted, as integers, and the cumulative weight up to each place."""
-
-    X: np.ndarray
-    weights: np.ndarray
-
-
-def _range(part: Part, values_of) -> tuple[np.ndarray, np.ndarray] | None:
-    values = values_of(part)
-    return (values.min(axis=0), values.max(axis=0)) if len(values) else None
-
-
-def _total_weight(part: Part) -> float:
-    return float(_weights(part).sum())
-
-
-def _moment(part: Part, values_of, centre: np.ndarray | float, power: int) -> np.ndarray:
-    values = (values_of(part).astype(np.float64) - centre) ** power
-    return _weights(part) @ values
-
-
-def _ordered(part: Part, values_of) -> _Ordered:
-    keys = _order(values_of(part))
-    places = np.argsort(keys, axis=0, kind="stable")
-    weights = np.vstack([np.zeros((1, keys.shape[1])), np.cumsum(_weights(part)[places], axis=0)])
-    return _Ordered(np.take_along_axis(keys, places, axis=0), weights)
-
-
-def _ordered_weight(ordered: _Ordered) -> float:
-    return float(ordered.weights[-1, 0])
-
-
-def _below(ordered: _Ordered, cuts: np.ndarray) -> np.ndarray:
-    """The weight of the rows up to each cut, cuts of shape (steps, shares, d)."""
-    below = np.empty(cuts.shape)
-    for j, keys in enumerate(ordered.X.T):
-        below[..., j] = ordered.weights[np.searchsorted(keys, cuts[..., j], side="right"), j]
-    return below
-
-
-def _cuts(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
-    """Equally spaced cuts from ``lows`` up to below ``highs``; all integers if there are few."""
-    steps = np.arange(1, _STEPS, dtype=np.uint64).reshape(-1, 1, 1)
-    whole, rest = np.divmod(highs - lows, np.uint64(_STEPS))
-    return lows + whole * steps + rest * steps // np.uint64(_STEPS)
-
-
-def _order(values: np.ndarray) -> np.ndarray:
-    """Integers in the order of the float64 values, consecutive for neighbouring values."""
-    # Adding 0 turns −0 into 0.
-    bits = (values.astype(np.float64) + 0.0).view(np.uint64)
-    negative = bits >> np.uint64(63) == 1
-    return np.where(negative, ~bits, bits | np.uint64(1 << 63))
-
-
-def _value(keys: np.ndarray) -> np.ndarray:
-    """The float64 values again."""
-    positive = keys >> np.uint64(63) == 1
-    return np.where(positive, keys & np.uint64((1 << 63) - 1), ~keys).view(np.float64)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
-from scipy import sparse
+from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
 from skscn.estimators._labels import check_labels
+from skscn.kernels import Matrix
 from skscn.layers import Layer
 from skscn.losses import Loss
 from skscn.network import Network
-from skscn.rows import Rows, open_rows
+from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
 from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
+from skscn.threads import single_threaded
+
+# Inputs on this machine.
+LocalInputs: TypeAlias = Matrix | ScratchInputs
 
 # Integer weights with a larger mean than this are treated as weights rather than counts of rows.
 LARGEST_MEAN_COUNT = 10
@@ -106,7 +111,7 @@ class TrainingData(ABC):
 class ArrayData(TrainingData):
     """Rows in arrays: inputs, targets of shape (N, m), the row numbers in the user's data, weights."""
 
-    X: Any
+    X: LocalInputs
     targets: np.ndarray
     numbers: np.ndarray
     sample_weight: np.ndarray | None
@@ -116,31 +121,32 @@ class ArrayData(TrainingData):
     single_precision: bool = False
 
     @classmethod
-    def regression(cls, X, y: np.ndarray, sample_weight) -> ArrayData:
+    def regression(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
         """Rows with numbers as targets."""
-        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
+        X, y, weights, numbers = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return cls(X, targets, numbers, sample_weight, y, None, y.ndim == 1, y.dtype == np.float32)
+        return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32)
 
     @classmethod
-    def classification(cls, X, y: np.ndarray, sample_weight) -> ArrayData:
+    def classification(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
         """Rows with indicators of their classes as targets."""
         check_labels(y)
         check_classification_targets(y)
-        X, y, sample_weight, numbers = positive_rows(X, y, sample_weight)
+        X, y, weights, numbers = positive_rows(X, y, sample_weight)
         classes, labels = np.unique(y, return_inverse=True)
         targets = indicators(labels, len(classes))
-        return cls(X, targets, numbers, sample_weight, y, classes, len(classes) == 2, True)
+        return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True)
 
     @property
     def shape(self) -> tuple[int, int]:
         """N and d."""
-        return self.X.shape
+        n_rows, n_features = self.X.shape
+        return n_rows, n_features
 
     @property
     def n_outputs(self) -> int:
         """m."""
-        return self.targets.shape[1]
+        return int(self.targets.shape[1])
 
     @property
     def weight(self) -> float:
@@ -178,7 +184,7 @@ class ArrayData(TrainingData):
         """The smallest and the largest target of each output."""
         return self.targets.min(axis=0), self.targets.max(axis=0)
 
-    def open_rows(self, outputs, *, layer, scaling, n_jobs):
+    def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled."""
         targets = outputs.transform(self.targets)
         return open_rows(
@@ -192,26 +198,45 @@ class ArrayData(TrainingData):
 
     def working(self, loss: Loss, network: Network | None) -> ArrayData:
         """The rows with the working targets and weights of a loss, given the network of the last round."""
-        targets, weights = loss.working(self.targets, None if network is None else network.link(self.X))
+        outputs = None if network is None else stretchwise(network.link, self.X, stretch_length(self.shape[0]))
+        targets, weights = loss.working(self.targets, outputs)
         if targets is self.targets and weights is None:
             return self
         return replace(self, targets=targets, sample_weight=product(self.sample_weight, weights))
 
     def mean_loss(self, loss: Loss, network: Network) -> float:
         """The weighted mean of the loss over the rows."""
-        return float(np.average(loss.value(self.targets, network.link(self.X)), weights=self.sample_weight))
+        length = stretch_length(self.shape[0])
+        values = loss.value(self.targets, stretchwise(network.link, self.X, length))
+        return float(stretch_sums(values, self.sample_weight, length).sum()) / self.weight
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
         parts = [fingerprint(x, t, p, start) for start, x, t, p in self._blocks()]
         return described(np.sum(parts, axis=0), self.shape, self.X.dtype, self.classes)
 
-    def _blocks(self) -> Iterator[tuple]:
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray | None]]:
+        """The number of the first row of each block, its inputs, targets and weights."""
         for start in range(0, self.shape[0], _BLOCK):
             rows = slice(start, start + _BLOCK)
             X = self.X[rows]
-            x = X.toarray() if sparse.issparse(X) else X
+            x = X if isinstance(X, np.ndarray) else X.toarray()
             yield start, x, self.targets[rows], None if self.sample_weight is None else self.sample_weight[rows]
+
+
+def stretchwise(function: Callable[[Any], np.ndarray], X: Any, length: int) -> np.ndarray:
+    """A function of rows, which begin with a stretch, one stretch at a time.
+
+    The last bits of a product depend on its number of rows and on threads; this way, not on where the rows are.
+    """
+    with single_threaded():
+        return np.concatenate([function(X[start : start + length]) for start in range(0, X.shape[0], length)])
+
+
+def stretch_sums(values: np.ndarray, weights: np.ndarray | None, length: int) -> np.ndarray:
+    """Σ p v of each stretch."""
+    weighted = values if weights is None else weights * values
+    return np.array([weighted[start : start + length].sum() for start in range(0, len(weighted), length)])
 
 
 def product(*weights: np.ndarray | None) -> np.ndarray | None:
@@ -224,7 +249,8 @@ def indicators(labels: np.ndarray, count: int) -> np.ndarray:
     """Targets: 1 for the class of a row and 0 for the others; one column is enough for two classes."""
     if count == 2:
         return labels[:, np.newaxis].astype(np.float64)
-    return np.eye(count)[labels]
+    targets: np.ndarray = np.eye(count)[labels]
+    return targets
 
 
 def labels_of(targets: np.ndarray) -> np.ndarray:
@@ -232,7 +258,9 @@ def labels_of(targets: np.ndarray) -> np.ndarray:
     return targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
 
 
-def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
+def positive_rows(
+    X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None
+) -> tuple[LocalInputs, np.ndarray, np.ndarray | None, np.ndarray]:
     """X, y, the weights and the numbers of the rows of positive weight.
 
     Integers that are small on average are counts of equal rows, in units of their greatest common divisor; other
@@ -241,13 +269,13 @@ def positive_rows(X, y: np.ndarray, sample_weight) -> tuple:
     numbers = np.arange(X.shape[0])
     if sample_weight is None:
         return X, y, None, numbers
-    sample_weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    largest = largest_weight([(sample_weight.min(), sample_weight.max())])
-    counted = WeightCount.of(sample_weight, largest)
+    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    largest = largest_weight([(weights.min(), weights.max())])
+    counted = WeightCount.of(weights, largest)
     if counted.rows < X.shape[0]:
-        numbers = np.flatnonzero(sample_weight / largest)
-        X, y, sample_weight = X[numbers], y[numbers], sample_weight[numbers]
-    return X, y, counted.scaled(sample_weight, largest), numbers
+        numbers = np.flatnonzero(weights / largest)
+        X, y, weights = X[numbers], y[numbers], weights[numbers]
+    return X, y, counted.scaled(weights, largest), numbers
 
 
 def largest_weight(ranges: list[tuple[float, float]]) -> float:
@@ -297,9 +325,11 @@ class WeightCount:
     def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
         """Counts of equal rows, or weights with a mean of about 1."""
         if self.whole < 2**53 and self.whole <= LARGEST_MEAN_COUNT * self.divisor * self.rows:
-            return weights / self.divisor
+            counts: np.ndarray = weights / self.divisor
+            return counts
         # Rounded, so that the mean does not depend on the order of summation.
-        return weights / largest / rounded(self.relative / self.rows)
+        scaled: np.ndarray = weights / largest / rounded(self.relative / self.rows)
+        return scaled
 
 
 def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None, start: int) -> np.ndarray:
@@ -321,7 +351,8 @@ def finalised(numbers: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64: every bit of the result depends on every bit of the number; 0 stays 0."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return numbers ^ (numbers >> np.uint64(31))
+    mixed: np.ndarray = numbers ^ (numbers >> np.uint64(31))
+    return mixed
 
 
 def described(sums: np.ndarray, shape: tuple[int, int], dtype: np.dtype, classes: np.ndarray | None) -> str:

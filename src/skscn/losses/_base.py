@@ -25,6 +25,8 @@ class Loss(ABC):
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """Working targets z of shape (n, m), and weights c of shape (n,), or None if all are 1.
 
+        Each row by itself: on a cluster the rows of each partition are given separately.
+
         Parameters
         ----------
         y : ndarray of shape (n, m)

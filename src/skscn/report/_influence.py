@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from skscn.plot.importance import permutation_importance
+from skscn.readers.arrow import arrow
 from skscn.report._subject import SEED, Subject
 from skscn.tables.columns import RowTime, waves
-from skscn.tables.text import arrow
 
 _REPEATS = 5
 # Shuffles in all; with very many inputs each is shuffled once.

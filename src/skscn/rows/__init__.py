@@ -7,12 +7,16 @@ from skscn.rows._backend import Backend
 from skscn.rows._local import LocalBackend
 from skscn.rows._rows import OpenColumns, Rows
 from skscn.rows._shard import Gathered, Sample, Storage
-from skscn.rows.chunks import ScratchInputs, chunk_rows, opened
+from skscn.rows._stretches import stretch_length
+from skscn.rows.blocks import Block
+from skscn.rows.chunks import chunk_rows
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.memory import memory_rows, memory_storage
 from skscn.rows.operations import Operation, Selection
 from skscn.rows.partitions import is_dask
-from skscn.rows.sources import Block, Chunks
+from skscn.rows.reading import opened
+from skscn.rows.scratch_inputs import ScratchInputs
+from skscn.rows.sources import Chunks
 from skscn.scaling import InputScaling
 
 
@@ -73,4 +77,5 @@ __all__ = [
     "memory_storage",
     "open_rows",
     "opened",
+    "stretch_length",
 ]

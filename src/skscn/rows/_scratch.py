@@ -25,13 +25,18 @@ def scratch_folder(needed_bytes: int, folder: str | Path | None = None) -> Itera
     It is made in ``folder``, or in the default place for temporary files (TMPDIR). Close the files in it first.
     """
     with TemporaryDirectory(prefix="skscn-", dir=folder) as name:
-        free = shutil.disk_usage(name).free
-        if free < needed_bytes:
-            raise OSError(
-                f"Training on these rows needs {needed_bytes / 1e9:.3g} GB of temporary files, but {Path(name).parent} "
-                f"has {free / 1e9:.3g} GB left; free some space, or set TMPDIR to a folder on a larger disk."
-            )
+        check_space(Path(name), needed_bytes)
         yield Path(name)
+
+
+def check_space(folder: Path, needed_bytes: int) -> None:
+    """Raise OSError if the disk of a temporary folder has less than this free."""
+    free = shutil.disk_usage(folder).free
+    if free < needed_bytes:
+        raise OSError(
+            f"Training on these rows needs {needed_bytes / 1e9:.3g} GB of temporary files, but {folder.parent} "
+            f"has {free / 1e9:.3g} GB left; free some space, or set TMPDIR to a folder on a larger disk."
+        )
 
 
 class _File:
@@ -68,6 +73,11 @@ class _File:
         while self._idle:
             self._idle.pop().close()
 
+    def remove(self) -> None:
+        """Close all handles and delete the file."""
+        self.close()
+        self._path.unlink()
+
     @contextmanager
     def _handle(self) -> Iterator[FileIO]:
         try:
@@ -100,7 +110,7 @@ class ScratchArray:
 
     def __init__(self, path: Path, n_rows: int, width: int | None = None, dtype: DTypeLike = np.float64):
         self.n_rows, self.width = n_rows, width
-        self.shape = (n_rows,) if width is None else (n_rows, width)
+        self.shape: tuple[int, ...] = (n_rows,) if width is None else (n_rows, width)
         self.dtype = np.dtype(dtype)
         self._row_bytes = self.dtype.itemsize * (1 if width is None else width)
         self._file = _File(path, n_rows * self._row_bytes)
@@ -108,7 +118,7 @@ class ScratchArray:
     def __enter__(self) -> ScratchArray:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def read(self, rows: slice) -> np.ndarray:
@@ -124,9 +134,20 @@ class ScratchArray:
         shape = (count, *self.shape[1:])
         self._file.write(start * self._row_bytes, _contiguous(np.broadcast_to(values, shape), self.dtype))
 
+    def append(self, values: np.ndarray) -> None:
+        """Add rows at the end; by one thread, while no other reads or writes."""
+        first = self.n_rows
+        self.n_rows += len(values)
+        self.shape = (self.n_rows, *self.shape[1:])
+        self.write(slice(first, self.n_rows), values)
+
     def close(self) -> None:
         """Close the file; its folder removes it."""
         self._file.close()
+
+    def remove(self) -> None:
+        """Close the file and delete it."""
+        self._file.remove()
 
     def _span(self, rows: slice) -> tuple[int, int]:
         start, stop, step = rows.indices(self.shape[0])
@@ -164,7 +185,7 @@ class ScratchPanels:
     def __enter__(self) -> ScratchPanels:
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.close()
 
     def read(self, stretch_index: int, count: int) -> np.ndarray:

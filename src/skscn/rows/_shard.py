@@ -39,15 +39,20 @@ class Sample:
         return cls(contiguous(X), contiguous(residual), contiguous(vectors).T, roots)
 
     @classmethod
-    def joined(cls, samples: Sequence[Sample], order: np.ndarray) -> Sample:
-        """All of them together, with their rows in this order."""
+    def joined(cls, samples: Sequence[Sample]) -> Sample:
+        """All of them together, one after the other."""
         roots = [sample.roots for sample in samples if sample.roots is not None]
         return cls.of(
-            np.concatenate([sample.X for sample in samples])[order],
-            np.concatenate([sample.residual for sample in samples])[order],
-            np.concatenate([sample.basis.T for sample in samples], axis=1)[:, order],
-            np.concatenate(roots)[order] if roots else None,
+            np.concatenate([sample.X for sample in samples]),
+            np.concatenate([sample.residual for sample in samples]),
+            np.concatenate([sample.basis.T for sample in samples], axis=1),
+            np.concatenate(roots) if roots else None,
         )
+
+    def take(self, order: np.ndarray) -> Sample:
+        """Its rows in this order."""
+        roots = None if self.roots is None else self.roots[order]
+        return self.of(self.X[order], self.residual[order], self.basis.T[:, order], roots)
 
 
 class Storage(ABC):

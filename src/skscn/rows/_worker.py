@@ -7,7 +7,7 @@ it was moved, reports that, and is asked again with the whole log.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any, Generic, TypeVar
@@ -186,3 +186,9 @@ def merged(shares: Sequence[Subtrees | None], count: int) -> Subtrees | None:
             return None
         nodes |= share
     return added(nodes, count)
+
+
+def combined(answers: Sequence[Answer | None], combine: Callable[[Sequence[Answer]], Answer]) -> Answer | None:
+    """The answers of a selection as one; None if one is missing."""
+    found = [answer for answer in answers if answer is not None]
+    return combine(found) if len(found) == len(answers) else None

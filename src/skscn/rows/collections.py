@@ -10,8 +10,9 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
+from skscn.rows.array_chunks import as_block
+from skscn.rows.blocks import Block
 from skscn.rows.partitions import Delayed, Partitions, is_dask, task
-from skscn.rows.sources import Block, as_block
 
 # A Dask array, series or dataframe; dask is an optional package.
 Collection: TypeAlias = Any

@@ -22,10 +22,10 @@ from skscn.layers import Layer
 from skscn.rows._backend import Backend
 from skscn.rows._rows import Rows
 from skscn.rows._stretches import Share, Subtrees, stretch_length
-from skscn.rows._worker import Fixed, Message, StatefulPart, logged, merged
+from skscn.rows._worker import Fixed, Message, StatefulPart, combined, logged, merged
 from skscn.rows.collections import Collection, read_collections
 from skscn.rows.operations import Answer, Operation, Selection
-from skscn.rows.partitions import Part, Partitions, at_home, computed, reduced, task
+from skscn.rows.partitions import Part, Partitions, at_home, reduced, task
 from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling
 
@@ -110,9 +110,9 @@ class DaskBackend(Backend):
         return result
 
     def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
-        """The answer of a selection, combined from those of the parts that have some of the rows."""
-        order, answers = self._asked(partial(self._answers, rows), selection)
-        return selection.combined(answers, order)
+        """The answer of a selection, combined on the workers from those of the parts that have some of the rows."""
+        answer: Answer = self._asked(partial(self._answer, rows), selection)
+        return answer
 
     def _asked(self, ask: Callable[[Message[Any]], Result | None], what: Operation[Any] | Selection[Any]) -> Result:
         """The result from all parts; with the log for those that have lost their state."""
@@ -127,7 +127,8 @@ class DaskBackend(Backend):
         shares = [at_home(StatefulPart.share, part, message) for part in self._parts.values]
         return reduced(shares, partial(merged, count=self._count))
 
-    def _answers(self, rows: np.ndarray, message: Message[Any]) -> tuple[np.ndarray, list[Any]] | None:
+    def _answer(self, rows: np.ndarray, message: Message[Selection[Answer]]) -> Answer | None:
+        selection = message.task
         order, tasks = self._parts.of_rows(StatefulPart.answer, rows, message)
-        answers = computed(tasks)
-        return None if any(answer is None for answer in answers) else (order, answers)
+        answer = reduced(tasks, partial(combined, combine=selection.combined))
+        return None if answer is None else selection.arranged(answer, order)

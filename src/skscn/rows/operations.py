@@ -59,9 +59,15 @@ class Selection(ABC, Generic[Answer]):
     def __call__(self, shard: Shard, rows: np.ndarray) -> Answer:
         """The answer for these rows."""
 
+    @staticmethod
     @abstractmethod
-    def combined(self, answers: Sequence[Answer], order: np.ndarray) -> Answer:
-        """One answer from those of several shards; ``order`` sorts all their rows as they were requested."""
+    def combined(answers: Sequence[Answer]) -> Answer:
+        """One answer from those for several sets of rows, one set after the other."""
+
+    @staticmethod
+    def arranged(answer: Answer, order: np.ndarray) -> Answer:
+        """The answer with its rows in this order, which does not matter where they have been added up."""
+        return answer
 
 
 @dataclass(frozen=True)
@@ -217,8 +223,13 @@ class Gather(Selection[Sample]):
     def __call__(self, shard: Shard, rows: np.ndarray) -> Sample:
         return Sample.of(*shard.storage.gather(rows, self.size), shard.roots_of(rows))
 
-    def combined(self, answers: Sequence[Sample], order: np.ndarray) -> Sample:
-        return Sample.joined(answers, order)
+    @staticmethod
+    def combined(answers: Sequence[Sample]) -> Sample:
+        return Sample.joined(answers)
+
+    @staticmethod
+    def arranged(answer: Sample, order: np.ndarray) -> Sample:
+        return answer.take(order)
 
 
 @dataclass(frozen=True)
@@ -242,7 +253,8 @@ class ScoreSample(Selection[SampledSums]):
         p = np.ones(len(rows)) if roots is None else roots**2
         return SampledSums(sums, float((residual**2).sum()), float(p.sum()), float((p**2).sum()))
 
-    def combined(self, answers: Sequence[SampledSums], order: np.ndarray) -> SampledSums:
+    @staticmethod
+    def combined(answers: Sequence[SampledSums]) -> SampledSums:
         return reduce(add, answers)
 
 

@@ -5,19 +5,28 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.rows.sources import ROW_LABELS
+from skscn.readers.arrow import arrow
+from skscn.readers.table_file import ROW_LABELS
 from skscn.tables.columns import Column, Measured, RowTime, column_from_json
 from skscn.tables.learning import Learnt, learn, learn_time, relearn, without_trend
 from skscn.tables.outside import Outside, OutsideColumn
-from skscn.tables.text import DATE_ORDERS, arrow
+from skscn.tables.text import DATE_ORDERS
 from skscn.words import listed, quoted, refuse_twins, shortened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import ArrayLike
+    from sklearn.utils import Tags
+
+    # DataFrames of pandas and Polars have what an ArrayLike needs.
+    TableLike: TypeAlias = pa.Table | pa.RecordBatch | ArrayLike
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
 # Files of version 0.1 do without it.
@@ -79,25 +88,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
            [4., 0., 0., 1.]])
     """
 
-    _parameter_constraints: dict = {
+    _parameter_constraints: dict[str, list[Any]] = {
         "max_categories": [Interval(Integral, 1, None, closed="left")],
         "dates": [StrOptions(set(DATE_ORDERS))],
         "time": [str, None],
     }
 
-    def __init__(self, max_categories=20, dates="auto", time=None):
+    def __init__(self, max_categories: int = 20, dates: str = "auto", time: str | None = None):
         self.max_categories = max_categories
         self.dates = dates
         self.time = time
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = tags.input_tags.categorical = tags.input_tags.allow_nan = True
         tags.target_tags.required = False
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None):
+    def fit(self, X: TableLike, y: object = None) -> Self:
         """Learn the columns.
 
         Parameters
@@ -125,7 +134,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self.feature_names_in_ = np.array(table.column_names, dtype=object)
         return self
 
-    def refitted(self, X) -> TableEncoder:
+    def refitted(self, X: TableLike) -> TableEncoder:
         """An encoder with these columns, whose medians and categories are those of other rows.
 
         What a column is stays as it was learnt, so that a part of the rows, such as those of a fold in
@@ -147,7 +156,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder._set(learnt, self.left_out_, self.notes_, self._time)
         return encoder
 
-    def _learn(self, table) -> tuple[dict[str, Learnt], RowTime | None]:
+    def _learn(self, table: pa.Table) -> tuple[dict[str, Learnt], RowTime | None]:
         """What each column is, and the one that orders the rows."""
         columns = dict(zip(table.column_names, table.columns, strict=True))
         learnt = {name: learn(name, column, self.max_categories, self.dates) for name, column in columns.items()}
@@ -179,7 +188,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             width = end
         self._n_features_out = width
 
-    def transform(self, X):
+    def transform(self, X: TableLike) -> np.ndarray:
         """Encode a table; its columns may be in another order, and there may be more of them.
 
         Parameters
@@ -198,7 +207,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             encoded[:, places[0] : places[-1] + 1] = column.encode(values)
         return encoded
 
-    def _needed(self, table):
+    def _needed(self, table: pa.Table) -> pa.Table:
         """The columns that are encoded, in their order."""
         places = {name: place for place, name in enumerate(table.column_names)}
         missing = [column.name for column in self.columns_ if column.name not in places]
@@ -209,7 +218,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         return table.select([places[column.name] for column in self.columns_])
 
-    def outside(self, X) -> list[OutsideColumn]:
+    def outside(self, X: TableLike) -> list[OutsideColumn]:
         """The columns of a table that hold values which training did not have.
 
         Each is printed as a sentence: how many rows are below the smallest or above the largest value in training, and
@@ -254,7 +263,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         low, high = column.range
         return replace(column, range=(min(low, float(values.min())), max(high, float(values.max()))))
 
-    def get_feature_names_out(self, input_features=None):
+    def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the encoded columns.
 
         Parameters
@@ -269,12 +278,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([name for column in self.columns_ for name in column.encoded_names], dtype=object)
 
     @property
-    def read_types(self) -> dict[str, Any]:
+    def read_types(self) -> dict[str, pa.DataType]:
         """The columns that :meth:`transform` needs, and the Arrow types to read them as from a text file."""
         check_is_fitted(self, "columns_")
         return {column.name: column.read_type for column in self.columns_}
 
-    def row_times(self, X) -> np.ndarray:
+    def row_times(self, X: TableLike) -> np.ndarray:
         """The time of each row of a table, from its column `time_`.
 
         Parameters
@@ -295,12 +304,12 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return self._time.moments(table.column(self._time.name))
 
     @property
-    def time_types(self) -> dict[str, Any]:
+    def time_types(self) -> dict[str, pa.DataType]:
         """The column that :meth:`row_times` needs, and the Arrow type to read it as from a text file; or nothing."""
         check_is_fitted(self, "columns_")
         return {} if self._time is None else {self._time.name: self._time.read_type}
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """What has been learnt, as plain data that JSON can hold."""
         check_is_fitted(self, "columns_")
         return {
@@ -313,7 +322,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         }
 
     @classmethod
-    def from_json(cls, state) -> TableEncoder:
+    def from_json(cls, state: Any) -> TableEncoder:
         """The encoder that gave this state; anything else than such a state raises ValueError.
 
         Parameters
@@ -346,7 +355,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return encoder
 
 
-def _time_from_json(state: Any, left_out: list[str], columns: list) -> RowTime | None:
+def _time_from_json(state: Any, left_out: list[str], columns: list[Any]) -> RowTime | None:
     """The column that orders the rows; it is one of the others too, or left out."""
     if state is None:
         return None
@@ -356,15 +365,15 @@ def _time_from_json(state: Any, left_out: list[str], columns: list) -> RowTime |
     return time
 
 
-def _plain(state: dict) -> dict:
+def _plain(state: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in state.items()}
 
 
-def as_table(X):
+def as_table(X: TableLike) -> pa.Table:
     """A pyarrow Table of what holds columns: a Table, a DataFrame, or an array, with columns x0, x1 and so on."""
     pa = arrow()
     try:
-        table = _table(pa, X)
+        table = _table(X)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as mixed:
         raise ValueError(
             f"A column holds values of several kinds ({shortened(str(mixed))}); make them all of one kind."
@@ -374,7 +383,8 @@ def as_table(X):
     return table
 
 
-def _table(pa, X):
+def _table(X: TableLike) -> pa.Table:
+    pa = arrow()
     if isinstance(X, pa.Table):
         return X
     if isinstance(X, pa.RecordBatch):

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from skscn.extras import optional
+from skscn.readers.missing import MISSING
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Moment, RowTime, cycle_days
-from skscn.tables.text import MISSING
 
 _PURPOSE = "ONNX"
 # Within the graph; what the user names does not begin like that.

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skscn.readers.arrow import arrow
 from skscn.tables.columns import Flag, Number, column_from_json, describe_type, is_number, is_text
-from skscn.tables.text import arrow, decimal_sign, number_format, numbers, stripped
+from skscn.tables.text import decimal_sign, number_format, numbers, stripped
 from skscn.words import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skscn.readers.arrow import ArrowValues
 
 # At most this many different whole numbers are classes, if there are this many rows for each of them.
 _MOST_WHOLE_CLASSES = 10
@@ -50,7 +56,7 @@ class Target:
         return "regression" if self.kind == "number" else "classification"
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         """The Arrow type to read it as from a text file."""
         pa = arrow()
         # Whole numbers as text, since floats would round large ones.
@@ -58,7 +64,7 @@ class Target:
             return pa.string()
         return pa.bool_() if self.kind == "boolean" else pa.float64()
 
-    def values(self, column) -> tuple[np.ndarray, np.ndarray]:
+    def values(self, column: ArrowValues) -> tuple[np.ndarray, np.ndarray]:
         """The values of those rows that have one, and which rows these are."""
         if self.kind == "text":
             return _labels(self.name, _texts(self.name, column))
@@ -70,7 +76,7 @@ class Target:
         floats = floats[present]
         return floats.astype(bool) if self.kind == "boolean" else floats, present
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """Itself as plain data that JSON can hold."""
         state = asdict(self)
         return state if self.unit is not None else {name: state[name] for name in _FIELDS}
@@ -88,7 +94,7 @@ class Target:
         return cls(**state)
 
 
-def learn_target(name: str, column, task: str = "auto") -> tuple[Target, str]:
+def learn_target(name: str, column: ArrowValues, task: str = "auto") -> tuple[Target, str]:
     """Decide what a target is.
 
     Parameters
@@ -124,7 +130,7 @@ def _reason(task: str, holds: str) -> str:
     return holds if task == "auto" else "as requested"
 
 
-def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
+def _learn_text(name: str, texts: ArrowValues, task: str) -> tuple[Target, str]:
     pc = arrow("pyarrow.compute")
     distinct = pc.unique(texts).drop_null()
     decimal, unit = number_format(distinct)
@@ -143,7 +149,7 @@ def _learn_text(name: str, texts, task: str) -> tuple[Target, str]:
     return Target(name, "text"), _reason(task, f"the target has {len(distinct)} different text values")
 
 
-def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
+def _learn_number(name: str, column: ArrowValues, task: str) -> tuple[Target, str]:
     pa, pc = arrow(), arrow("pyarrow.compute")
     distinct = pc.unique(column).drop_null()
     if pa.types.is_floating(distinct.type):
@@ -163,7 +169,7 @@ def _learn_number(name: str, column, task: str) -> tuple[Target, str]:
     return Target(name, "number"), _reason(task, "the target is numeric")
 
 
-def _fits(whole) -> bool:
+def _fits(whole: ArrowValues) -> bool:
     """Whether whole numbers can be integers of 64 bits; larger ones stay text."""
     pa = arrow()
     try:
@@ -173,7 +179,7 @@ def _fits(whole) -> bool:
     return True
 
 
-def _texts(name: str, column):
+def _texts(name: str, column: ArrowValues) -> ArrowValues:
     pa = arrow()
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
@@ -185,7 +191,7 @@ def _texts(name: str, column):
         ) from None
 
 
-def _labels(name: str, texts) -> tuple[np.ndarray, np.ndarray]:
+def _labels(name: str, texts: ArrowValues) -> tuple[np.ndarray, np.ndarray]:
     """Text labels, and which rows have one."""
     pc = arrow("pyarrow.compute")
     longest = pc.max(pc.utf8_length(texts)).as_py() or 0
@@ -200,7 +206,7 @@ def _labels(name: str, texts) -> tuple[np.ndarray, np.ndarray]:
     return np.array(texts.drop_null().to_pylist(), dtype=str), np.asarray(texts.is_valid())
 
 
-def _whole(name: str, column) -> tuple[np.ndarray, np.ndarray]:
+def _whole(name: str, column: ArrowValues) -> tuple[np.ndarray, np.ndarray]:
     """Whole numbers, exactly, and which rows have one."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     column = _without_infinite(stripped(column)) if is_text(column.type) else column
@@ -221,7 +227,7 @@ def _whole(name: str, column) -> tuple[np.ndarray, np.ndarray]:
     return floats.astype(np.int64), present
 
 
-def _without_infinite(texts):
+def _without_infinite(texts: ArrowValues) -> ArrowValues:
     """Null where a number is beyond the largest float, which is a missing value in every column."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     infinite = pc.fill_null(pc.is_inf(numbers(texts, ".")), False)

@@ -10,12 +10,18 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from skscn.tables.text import DATE_FORMATS, arrow, clock_times, dates, numbers, stripped
+from skscn.readers.arrow import arrow
+from skscn.tables.text import DATE_FORMATS, clock_times, dates, numbers, stripped
 from skscn.words import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skscn.readers.arrow import ArrowValues
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -41,19 +47,19 @@ class Column(ABC):
         """Names of the numbers that it becomes."""
 
     @abstractmethod
-    def encode(self, values) -> np.ndarray:
+    def encode(self, values: ArrowValues) -> np.ndarray:
         """Its values in some rows as numbers, one row each."""
 
     @property
     @abstractmethod
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         """The Arrow type to read it as from a text file."""
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """What it has learnt."""
         return {"kind": self.kind, **asdict(self)}
 
-    def _unlike(self, values, expected: str) -> ValueError:
+    def _unlike(self, values: ArrowValues, expected: str) -> ValueError:
         return ValueError(
             f"Column {quoted(self.name)} holds {describe_type(values.type)}, where it held {expected} in training; "
             "give it as it was then."
@@ -91,10 +97,10 @@ class Measured(Column):
         return self.encoded_names.index(self.name) if self.name in self.encoded_names else None
 
     @abstractmethod
-    def floats(self, values) -> np.ndarray:
+    def floats(self, values: ArrowValues) -> np.ndarray:
         """The values on their scale; NaN where they are missing."""
 
-    def encode(self, values) -> np.ndarray:
+    def encode(self, values: ArrowValues) -> np.ndarray:
         floats = self.floats(values)
         missing = np.isnan(floats)
         filled = np.where(missing, self.fill, floats)
@@ -118,16 +124,16 @@ class Number(Measured):
     placeholders: tuple[str, ...] = ()
     unit: str | None = None
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         state = super().to_json()
         # Older versions know of no unit.
         return state if self.unit is not None else {name: value for name, value in state.items() if name != "unit"}
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         return arrow().float64() if self.decimal is None else arrow().string()
 
-    def floats(self, values) -> np.ndarray:
+    def floats(self, values: ArrowValues) -> np.ndarray:
         pa = arrow()
         if is_text(values.type):
             return self._from_text(values)
@@ -139,7 +145,7 @@ class Number(Measured):
             raise self._unlike(values, "numbers")
         return _finite_or_nan(as_numpy(values.cast(pa.float64(), safe=False)))
 
-    def _from_text(self, values) -> np.ndarray:
+    def _from_text(self, values: ArrowValues) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
         texts = stripped(values)
         if self.placeholders:
@@ -160,10 +166,10 @@ class Flag(Measured):
     kind: ClassVar[str] = "boolean"
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         return arrow().bool_()
 
-    def floats(self, values) -> np.ndarray:
+    def floats(self, values: ArrowValues) -> np.ndarray:
         pa = arrow()
         try:
             values = stripped(values) if is_text(values.type) else values
@@ -185,7 +191,7 @@ class Moment(Measured):
     cycles: tuple[str, ...]
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         # Text, in which spaces around a date and words for missing values are seen to.
         return arrow().string()
 
@@ -193,7 +199,7 @@ class Moment(Measured):
     def _more_names(self) -> list[str]:
         return [f"{self.name} {wave} of {cycle}" for cycle in self.cycles for wave in ("sine", "cosine")]
 
-    def floats(self, values) -> np.ndarray:
+    def floats(self, values: ArrowValues) -> np.ndarray:
         if is_text(values.type):
             texts = stripped(values)
             values = dates(texts, self.format)
@@ -201,10 +207,10 @@ class Moment(Measured):
                 raise self._wrong(self._first_wrong(texts.filter(values.is_null()).drop_null()), "dates")
         return microseconds(values, self._unlike) / _DAY
 
-    def _first_wrong(self, texts) -> str:
+    def _first_wrong(self, texts: ArrowValues) -> str:
         """The first text that is not a date; in ISO 8601 Arrow reads all of them or none."""
         each = (texts.slice(place, 1) for place in range(len(texts)))
-        return next((text[0].as_py() for text in each if dates(text, self.format).null_count), texts[0].as_py())
+        return str(next((text[0].as_py() for text in each if dates(text, self.format).null_count), texts[0].as_py()))
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
         return [part for cycle in self.cycles for part in waves(filled / cycle_days(cycle))]
@@ -223,12 +229,12 @@ class RowTime(Moment):
     def encoded_names(self) -> list[str]:
         return self._more_names
 
-    def encode(self, values) -> np.ndarray:
+    def encode(self, values: ArrowValues) -> np.ndarray:
         days = self.floats(values)
         waves_ = self._more(np.where(np.isnan(days), self.fill, days))
         return np.column_stack(waves_) if waves_ else np.empty((len(days), 0))
 
-    def moments(self, values) -> np.ndarray:
+    def moments(self, values: ArrowValues) -> np.ndarray:
         """The moments as datetime64, NaT where they are missing; those in a time zone in UTC."""
         microseconds_ = np.rint(self.floats(values) * _DAY)
         missing = np.isnan(microseconds_)
@@ -244,14 +250,14 @@ class Clock(Measured):
     kind: ClassVar[str] = "time"
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         return arrow().time64("us")
 
     @property
     def _more_names(self) -> list[str]:
         return [f"{self.name} {wave} of day" for wave in ("sine", "cosine")]
 
-    def floats(self, values) -> np.ndarray:
+    def floats(self, values: ArrowValues) -> np.ndarray:
         pa = arrow()
         try:
             values = clock_times(stripped(values)) if is_text(values.type) else values
@@ -277,7 +283,7 @@ class Category(Column):
     missing: bool
 
     @property
-    def read_type(self):
+    def read_type(self) -> pa.DataType:
         return arrow().string()
 
     @property
@@ -285,7 +291,7 @@ class Category(Column):
         more = ["others"] * self.others + ["missing"] * self.missing
         return [*(f"{self.name} = {text}" for text in self.categories), *(f"{self.name} is {word}" for word in more)]
 
-    def encode(self, values) -> np.ndarray:
+    def encode(self, values: ArrowValues) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
         texts = self.texts(values)
         places = as_numpy(pc.index_in(texts, value_set=pa.array(self.categories, pa.string())).cast(pa.float64()))
@@ -299,14 +305,14 @@ class Category(Column):
             encoded[:, -1] = missing
         return encoded
 
-    def unseen(self, values):
+    def unseen(self, values: ArrowValues) -> ArrowValues:
         """The categories not seen in training; none where training had rare ones, which are not kept by name."""
         pa, pc = arrow(), arrow("pyarrow.compute")
         texts = self.texts(values).drop_null()
         new = pc.invert(pc.is_in(texts, value_set=pa.array(self.categories, pa.string())))
         return texts.slice(0, 0) if self.others else texts.filter(new)
 
-    def texts(self, values):
+    def texts(self, values: ArrowValues) -> ArrowValues:
         """Its values as text without spaces around it; null where they are missing."""
         pa = arrow()
         try:
@@ -330,7 +336,7 @@ def waves(turns: np.ndarray) -> list[np.ndarray]:
     return [np.sin(angle), np.cos(angle)]
 
 
-def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray:
+def microseconds(values: ArrowValues, unlike: Callable[[ArrowValues, str], ValueError]) -> np.ndarray:
     """Dates as microseconds since 1970-01-01; NaN where they are missing."""
     pa = arrow()
     if pa.types.is_null(values.type):
@@ -342,7 +348,7 @@ def microseconds(values, unlike: Callable[[Any, str], ValueError]) -> np.ndarray
     return as_numpy(ticks.cast(pa.float64(), safe=False))
 
 
-def as_numpy(values) -> np.ndarray:
+def as_numpy(values: ArrowValues) -> np.ndarray:
     """An Arrow array of numbers as NumPy's, with NaN for null."""
     return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
 
@@ -351,19 +357,19 @@ def _finite_or_nan(floats: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(floats), floats, np.nan)
 
 
-def is_text(type) -> bool:
+def is_text(type: pa.DataType) -> bool:
     """Whether a column of this type holds text."""
     types = arrow().types
-    return types.is_string(type) or types.is_large_string(type) or types.is_string_view(type)
+    return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
 
 
-def is_number(type) -> bool:
+def is_number(type: pa.DataType) -> bool:
     """Whether a column of this type holds numbers."""
     types = arrow().types
-    return types.is_integer(type) or types.is_floating(type) or types.is_decimal(type)
+    return bool(types.is_integer(type) or types.is_floating(type) or types.is_decimal(type))
 
 
-def describe_type(type) -> str:
+def describe_type(type: pa.DataType) -> str:
     """What a column of this type holds, in words."""
     types = arrow().types
     if is_text(type):
@@ -380,25 +386,25 @@ def describe_type(type) -> str:
 # ---- columns from JSON
 
 
-def _text(value) -> bool:
+def _text(value: object) -> bool:
     return isinstance(value, str)
 
 
-def _flag(value) -> bool:
+def _flag(value: object) -> bool:
     return isinstance(value, bool)
 
 
-def _finite(value) -> bool:
+def _finite(value: object) -> bool:
     return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
 
 
-def _range(value) -> bool:
+def _range(value: object) -> bool:
     return value is None or (
         isinstance(value, list) and len(value) == 2 and all(map(_finite, value)) and value[0] <= value[1]
     )
 
 
-def _texts(value) -> bool:
+def _texts(value: object) -> bool:
     return isinstance(value, list) and all(map(_text, value)) and len(set(value)) == len(value)
 
 
@@ -421,7 +427,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
 _SINCE_0_2 = {"range", "unit"}
 
 
-def column_from_json(state) -> Column:
+def column_from_json(state: Any) -> Column:
     """A column from what :meth:`Column.to_json` gave; anything else raises ValueError."""
     kind = state.get("kind") if isinstance(state, dict) else None
     if not isinstance(kind, str) or kind not in KINDS:

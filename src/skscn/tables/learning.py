@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skscn.readers.arrow import arrow
 from skscn.tables.columns import (
     CYCLES,
     Category,
@@ -20,7 +22,6 @@ from skscn.tables.columns import (
     is_text,
 )
 from skscn.tables.text import (
-    arrow,
     date_formats,
     date_order,
     dates,
@@ -29,6 +30,11 @@ from skscn.tables.text import (
     stripped,
 )
 from skscn.words import quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from skscn.readers.arrow import ArrowValues
 
 # Words among numbers stand for missing values if there are at most this many of them, in at most this share of rows.
 _MOST_PLACEHOLDERS = 5
@@ -77,7 +83,7 @@ class Learnt:
         return self
 
 
-def learn(name: str, values, max_categories: int, date_order: str = "auto") -> Learnt:
+def learn(name: str, values: ArrowValues, max_categories: int, date_order: str = "auto") -> Learnt:
     """Learn a column from its values in training.
 
     Parameters
@@ -109,7 +115,7 @@ def learn(name: str, values, max_categories: int, date_order: str = "auto") -> L
     return learnt.remark(UNSUITABLE, f"{name} ({type})")
 
 
-def learn_time(learnt: Learnt, name: str, values) -> RowTime:
+def learn_time(learnt: Learnt, name: str, values: ArrowValues) -> RowTime:
     """The column that holds the time of each row; ValueError if it does not hold dates."""
     column = learnt.column or learnt.constant
     if not isinstance(column, Moment):
@@ -117,7 +123,7 @@ def learn_time(learnt: Learnt, name: str, values) -> RowTime:
     return _row_time(column, values)
 
 
-def without_trend(learnt: Learnt, values) -> Learnt:
+def without_trend(learnt: Learnt, values: ArrowValues) -> Learnt:
     """Of a column in a series: without what rises with the rows, if it is a date or a row number."""
     column = learnt.column
     if isinstance(column, Moment) and rises(column.floats(values)):
@@ -135,18 +141,18 @@ def rises(values: np.ndarray) -> bool:
     return bool(np.count_nonzero(steps < 0) <= _FALLING_STEPS * len(steps) and np.any(steps > 0))
 
 
-def _row_time(column: Moment, values) -> RowTime:
+def _row_time(column: Moment, values: ArrowValues) -> RowTime:
     days = column.floats(values)
     cycles = _cycles(days[~np.isnan(days)], _SERIES_SPAN)
     return RowTime(column.name, column.fill, False, column.format, column.zoned, cycles)
 
 
-def _as_text(values):
+def _as_text(values: ArrowValues) -> ArrowValues:
     pa = arrow()
     return stripped(values.cast(values.type.value_type).cast(pa.string()))
 
 
-def _learn_numbers(learnt: Learnt, name: str, values) -> Learnt:
+def _learn_numbers(learnt: Learnt, name: str, values: ArrowValues) -> Learnt:
     pa = arrow()
     if pa.types.is_floating(values.type):
         _remark_on_infinite(learnt, name, values)
@@ -155,14 +161,14 @@ def _learn_numbers(learnt: Learnt, name: str, values) -> Learnt:
     return _finish(learnt, Number(name, 0.0, False), values)
 
 
-def _remark_on_infinite(learnt: Learnt, name: str, values) -> None:
+def _remark_on_infinite(learnt: Learnt, name: str, values: ArrowValues) -> None:
     pc = arrow("pyarrow.compute")
     infinite = pc.sum(pc.is_inf(values)).as_py()
     if infinite:
         learnt.remark(INFINITE, f"{name} ({infinite})")
 
 
-def _counts_rows(values) -> bool:
+def _counts_rows(values: ArrowValues) -> bool:
     """Whether whole numbers differ in all rows and leave hardly any out between them."""
     pc = arrow("pyarrow.compute")
     ends = pc.min_max(values).as_py()
@@ -174,7 +180,7 @@ def _counts_rows(values) -> bool:
     )
 
 
-def _learn_text(learnt: Learnt, name: str, texts, max_categories: int, order: str) -> Learnt:
+def _learn_text(learnt: Learnt, name: str, texts: ArrowValues, max_categories: int, order: str) -> Learnt:
     pc = arrow("pyarrow.compute")
     if texts.null_count == len(texts):
         return learnt.remark(EMPTY, name)
@@ -201,7 +207,7 @@ def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str 
         learnt.remark(EITHER_ORDER, name)
 
 
-def _learn_written_numbers(learnt: Learnt, column: Number, texts, distinct) -> Learnt:
+def _learn_written_numbers(learnt: Learnt, column: Number, texts: ArrowValues, distinct: ArrowValues) -> Learnt:
     examples = [text for text in distinct[:100].to_pylist() if text not in column.placeholders]
     learnt.remark(AS_NUMBERS, f"{column.name} (like {quoted(max(examples, key=len))})")
     if column.placeholders:
@@ -210,7 +216,7 @@ def _learn_written_numbers(learnt: Learnt, column: Number, texts, distinct) -> L
     return _finish(learnt, column, texts)
 
 
-def _learn_dates(learnt: Learnt, name: str, values, format: str | None) -> Learnt:
+def _learn_dates(learnt: Learnt, name: str, values: ArrowValues, format: str | None) -> Learnt:
     type = (dates(values, format) if is_text(values.type) else values).type
     zoned = arrow().types.is_timestamp(type) and type.tz is not None
     days = Moment(name, 0.0, False, format, zoned, ()).floats(values)
@@ -227,7 +233,7 @@ def _cycles(days: np.ndarray, spans: dict[str, float]) -> tuple[str, ...]:
     return tuple(cycle for cycle in CYCLES if span >= spans[cycle] and varies[cycle])
 
 
-def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values) -> Learnt:
+def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values: ArrowValues) -> Learnt:
     """Take the median for missing values, keep the range, and leave out what is always the same."""
     floats = column.floats(values)
     known = floats[~np.isnan(floats)]
@@ -249,7 +255,7 @@ def _median(known: np.ndarray) -> float:
     return float(np.median(known / 2.0) * 2.0)
 
 
-def _learn_category(learnt: Learnt, name: str, texts, max_categories: int) -> Learnt:
+def _learn_category(learnt: Learnt, name: str, texts: ArrowValues, max_categories: int) -> Learnt:
     pc = arrow("pyarrow.compute")
     present = texts.drop_null()
     if not len(present):
@@ -268,12 +274,12 @@ def _learn_category(learnt: Learnt, name: str, texts, max_categories: int) -> Le
     return learnt
 
 
-def _most_frequent(counts, max_categories: int) -> tuple[str, ...]:
+def _most_frequent(counts: pa.StructArray, max_categories: int) -> tuple[str, ...]:
     by_frequency = sorted(counts.to_pylist(), key=lambda count: (-count["counts"], count["values"]))
     return tuple(sorted(count["values"] for count in by_frequency[:max_categories]))
 
 
-def relearn(column: Column, values, max_categories: int) -> Column:
+def relearn(column: Column, values: ArrowValues, max_categories: int) -> Column:
     """The column as it would have been learnt from fewer rows, had these told as much about what it is.
 
     Its kind, how it is written and whether it has missing values stay; the median and the categories are those of these

@@ -7,12 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skscn.tables.columns import Category, Column, Measured
 from skscn.words import listed, quoted, shortened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # A column has a sentence of its own from this share of the rows on, or from this distance, in widths of its range.
 _NOTABLE_SHARE = 0.05
@@ -58,7 +61,7 @@ class OutsideColumn:
     above: int
     smallest: Any = None
     largest: Any = None
-    training: tuple | None = None
+    training: tuple[Any, Any] | None = None
     example: str | None = None
     notable: bool = True
     unit: bool = False
@@ -68,7 +71,7 @@ class OutsideColumn:
         """How many rows are outside."""
         return self.below + self.above
 
-    def to_json(self) -> dict:
+    def to_json(self) -> dict[str, Any]:
         """Itself as plain data."""
         return {**asdict(self), "training": list(self.training) if self.training else None}
 
@@ -132,12 +135,14 @@ class Outside:
         self._smallest, self._largest = np.full(len(places), np.inf), np.full(len(places), -np.inf)
         self._new: dict[str, tuple[int, str]] = {}
 
-    def add(self, X: np.ndarray, table=None) -> None:
+    def add(self, X: np.ndarray, table: pa.Table | None = None) -> None:
         """Look at some rows more: encoded, and for new categories also as a table."""
         self._rows += X.shape[0]
         if X.shape[0] and len(self._places):
             self._add_numbers(X[:, self._places])
-        for name, column in self._categories.items() if table is not None else ():
+        if table is None:
+            return
+        for name, column in self._categories.items():
             texts = column.unseen(table.column(name))
             if texts:
                 rows, first = self._new.get(name, (0, texts[0].as_py()))

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from skscn.extras import optional
+from skscn.readers.arrow import arrow
+from skscn.readers.missing import MISSING
 
-# What stands for a missing value, in files and in columns.
-MISSING = (
-    *("", "?", "-", "--", ".", "NA", "N/A", "n/a", "na", "#N/A", "#NA", "<NA>", "<null>", "NULL", "Null", "null"),
-    *("NaN", "nan", "-nan", "-NaN", "NaT", "1.#IND", "-1.#IND", "1.#QNAN", "-1.#QNAN"),
-)
+if TYPE_CHECKING:
+    from skscn.readers.arrow import ArrowValues
+
 # How dates are written, apart from ISO 8601. Of two that fit every value, the first is used: a year of two digits would
 # also be one of the first century.
 DATE_FORMATS = tuple(
@@ -39,25 +38,20 @@ _NUMBER_WITH_UNIT = (
 _DECIMAL_COMMA = r"^[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?$"
 
 
-def arrow(module: str = "pyarrow") -> Any:
-    """pyarrow, or one of its modules."""
-    return optional(module, "Working on tables")
-
-
-def stripped(texts):
+def stripped(texts: ArrowValues) -> ArrowValues:
     """Text without spaces around it; null where it stands for a missing value."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     trimmed = pc.utf8_trim_whitespace(texts.cast(pa.string()))
     return pc.if_else(pc.is_in(trimmed, value_set=pa.array(MISSING)), pa.scalar(None, pa.string()), trimmed)
 
 
-def decimal_sign(texts) -> str:
+def decimal_sign(texts: ArrowValues) -> str:
     """The decimal sign of the numbers in a text column."""
     pc = arrow("pyarrow.compute")
     return "," if pc.any(pc.match_substring_regex(texts, _DECIMAL_COMMA)).as_py() else "."
 
 
-def numbers(texts, decimal: str, unit: str | None = None):
+def numbers(texts: ArrowValues, decimal: str, unit: str | None = None) -> ArrowValues:
     """The numbers in a text column, each possibly followed by a unit; null where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     texts = without_unit(texts, unit)
@@ -69,14 +63,14 @@ def numbers(texts, decimal: str, unit: str | None = None):
     return pc.if_else(fits, signs, pa.scalar(None, pa.string())).cast(pa.float64())
 
 
-def common_unit(texts) -> str | None:
+def common_unit(texts: ArrowValues) -> str | None:
     """The unit that follows the numbers in a text column, if there is exactly one: "°C" in "84.4 °C"."""
     pc = arrow("pyarrow.compute")
     found = pc.unique(pc.struct_field(pc.extract_regex(texts, _NUMBER_WITH_UNIT), "unit")).drop_null()
     return found[0].as_py() if len(found) == 1 else None
 
 
-def number_format(texts) -> tuple[str, str | None]:
+def number_format(texts: ArrowValues) -> tuple[str, str | None]:
     """The decimal sign of the numbers in a text column, and their unit if they all have the same."""
     pc = arrow("pyarrow.compute")
     decimal = decimal_sign(texts)
@@ -84,7 +78,7 @@ def number_format(texts) -> tuple[str, str | None]:
     return (decimal, None) if unit is None else (decimal_sign(without_unit(texts, unit)), unit)
 
 
-def without_unit(texts, unit: str | None):
+def without_unit(texts: ArrowValues, unit: str | None) -> ArrowValues:
     """The values without the unit at their end."""
     if unit is None:
         return texts
@@ -92,7 +86,7 @@ def without_unit(texts, unit: str | None):
     return arrow("pyarrow.compute").replace_substring_regex(texts, rf"\s*{literally}$", "")
 
 
-def dates(texts, format: str | None):
+def dates(texts: ArrowValues, format: str | None) -> ArrowValues:
     """The dates in a text column, in a format or, for None, in ISO 8601; null where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     if format is not None:
@@ -106,14 +100,14 @@ def dates(texts, format: str | None):
     return pa.chunked_array([pa.nulls(len(texts), pa.timestamp("us"))])
 
 
-def clock_times(texts):
+def clock_times(texts: ArrowValues) -> ArrowValues:
     """The times of the day in a text column; ArrowInvalid where there is none."""
     pa, pc = arrow(), arrow("pyarrow.compute")
     # Arrow reads moments, but no times of the day.
     return pc.binary_join_element_wise("1970-01-01", texts, " ").cast(pa.timestamp("us")).cast(pa.time64("us"))
 
 
-def date_formats(values, order: str = "auto") -> list[str | None]:
+def date_formats(values: ArrowValues, order: str = "auto") -> list[str | None]:
     """The formats in which all values are dates, the one to use first; None stands for ISO 8601.
 
     Parameters

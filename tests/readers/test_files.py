@@ -147,7 +147,7 @@ def test_a_folder_is_the_table_of_its_files(tmp_path):
     with pytest.raises(DataFileError, match="3.csv has the columns town, sizes"):
         open_table(tmp_path)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(DataFileError, match="holds no files"):
+    with pytest.raises(DataFileError, match="contains no files; name one with .csv"):
         open_table(tmp_path / "empty")
 
 
@@ -170,6 +170,12 @@ def test_bytes_that_are_not_utf8_far_down(tmp_path):
     path = write(tmp_path / "a.csv", b"a,b\n" + b"1,x\n" * 100_000 + b"1,\xe9\n")
     with pytest.raises(DataFileError, match="not UTF-8 throughout"):
         open_table(path).read()
+
+
+@pytest.mark.parametrize(("sign", "other"), [(",", "."), (".", ",")])
+def test_fractions_below_many_whole_numbers_tell_the_decimal_sign(tmp_path, sign, other):
+    text = "a;b\n" + "0;1\n" * 1000 + f"0{sign}5;1{other}5x\n"
+    assert open_table(write(tmp_path / "a.csv", text)).read()["a"].to_pylist() == [0.0] * 1000 + [0.5]
 
 
 def test_names_that_are_not_there_get_one(tmp_path):
@@ -227,8 +233,13 @@ def test_a_quote_that_is_never_closed_is_named_with_its_line(tmp_path, line):
     lines = ["a,b", *["1,x"] * 60_000]
     lines[line - 1] = 'a,"b'
     path = write(tmp_path / "a.csv", "\n".join(lines))
-    with pytest.raises(DataFileError, match=f"a quote that is opened in line {line:,} is never closed"):
-        open_table(path)
+    for read in (
+        lambda file: file.read(),
+        lambda file: list(file.batches({"a": pa.string()})),
+        lambda file: file.schema(),
+    ):
+        with pytest.raises(DataFileError, match=f"a quote that is opened in line {line:,} is never closed"):
+            read(open_table(path))
 
 
 def test_a_value_of_several_lines_far_down(tmp_path):

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import io
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE, getincrementaldecoder
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from skscn.datasets import DataFileError
 from skscn.datasets.keel import read_keel_header
-from skscn.tables.text import MISSING, arrow
+from skscn.readers.arrow import arrow
+from skscn.readers.encodings import decoded
+from skscn.readers.missing import MISSING
+from skscn.readers.text_rows import Row, scan
 from skscn.words import listed
 
 _SAMPLE_ROWS = 200
-# Characters of a row from which on a quote that is still open was never meant to be one.
-_LONGEST_ROW = 2**26
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_NAMES = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _FRACTION = {sign: re.compile(rf"\s*[-+]?\d+[{sign}]\d+\s*") for sign in ".,"}
@@ -59,19 +59,6 @@ class Dialect:
     notes: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class Row:
-    """Values of a text file, the line on which they begin, and the one on which they end.
-
-    ``closed`` is False where a quote has not been closed when the text ended.
-    """
-
-    values: list[str]
-    line: int
-    end: int
-    closed: bool = True
-
-
 def find_dialect(place: str, ending: str, sample: bytes) -> Dialect:
     """How a file is written, from its first bytes.
 
@@ -99,7 +86,7 @@ def find_dialect(place: str, ending: str, sample: bytes) -> Dialect:
     rows = _first_rows(body, delimiter)
     if not rows[0].closed:
         raise DataFileError(open_quote(place, comments.stop + rows[0].line))
-    decimal = _find_decimal([row.values for row in rows[1:]], delimiter)
+    decimal = _find_decimal(scan(body[rows[0].end :], delimiter), delimiter)
     notes = _how_written(encoding, delimiter, decimal, ending)
     dialect = Dialect(encoding, delimiter, decimal, comments.stop + rows[0].end, rows[0].values, notes=notes)
     dialect = _with_comments(dialect, [lines[place] for place in comments], rows)
@@ -124,27 +111,6 @@ def _how_written(encoding: str, delimiter: str, decimal: str, ending: str) -> tu
     return tuple(notes)
 
 
-def decoded(sample: bytes) -> tuple[str, str]:
-    """The encoding of a file and the text that it begins with."""
-    for encoding in (*_unicode_encodings(sample), "utf-8", "cp1252"):
-        try:
-            return encoding, getincrementaldecoder(encoding)().decode(sample).removeprefix("\ufeff")
-        except UnicodeDecodeError:
-            continue
-    return "latin-1", sample.decode("latin-1")
-
-
-def _unicode_encodings(sample: bytes) -> list[str]:
-    """UTF-16 or UTF-32, if the mark at the beginning, or a zero in every other byte, says so."""
-    if sample.startswith((BOM_UTF32_LE, BOM_UTF32_BE)):
-        return ["utf-32"]
-    if sample.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        return ["utf-16"]
-    half = len(sample) // 2
-    zeros = {"utf-16-le": sample[1::2].count(0), "utf-16-be": sample[::2].count(0)}
-    return [encoding for encoding, count in zeros.items() if half and count > 0.9 * half]
-
-
 def _keel_dialect(place: str, encoding: str, text: str) -> Dialect:
     header = read_keel_header(Path(place), text.splitlines())
     string = arrow().string()
@@ -152,63 +118,7 @@ def _keel_dialect(place: str, encoding: str, text: str) -> Dialect:
     return Dialect(encoding, ",", ".", header.n_lines, list(header.attributes), types)
 
 
-# ---- rows of values
-
-
-def scan(lines: Iterable[str], delimiter: str, first: int = 1) -> Iterator[Row]:
-    """The rows of a text as Arrow reads them; blank lines are skipped, and a quoted value may take several lines.
-
-    ``first`` is the number of the first line.
-    """
-    numbered = enumerate(lines, start=first)
-    for number, line in numbered:
-        if '"' not in line:
-            text = line.rstrip("\r\n")
-            if text:
-                yield Row(text.split(delimiter), number, number)
-            continue
-        end, values = number, _values(line, delimiter)
-        while values is None:
-            more, end = _until_quote(numbered, end)
-            line += more
-            if not more or len(line) > _LONGEST_ROW:
-                yield Row([], number, end, closed=False)
-                return
-            values = _values(line, delimiter)
-        yield Row(values, number, end)
-
-
-def _until_quote(numbered: Iterator[tuple[int, str]], end: int) -> tuple[str, int]:
-    """The lines up to the next one with a quote, where an open one may be closed, and the number of the last."""
-    lines, length = [], 0
-    for number, line in numbered:
-        lines.append(line)
-        end, length = number, length + len(line)
-        if '"' in line or length > _LONGEST_ROW:
-            break
-    return "".join(lines), end
-
-
-def _values(text: str, delimiter: str) -> list[str] | None:
-    """The values of one row; None where a quote is still open."""
-    pattern, values, place = _value(delimiter), [], 0
-    while True:
-        match = pattern.match(text, place)
-        assert match is not None, "the pattern fits everything"
-        quoted, closing, rest, plain, end = match.groups()
-        if quoted is not None and not closing:
-            return None
-        values.append(plain if quoted is None else quoted.replace('""', '"') + rest)
-        place = match.end()
-        if end != delimiter:
-            return values
-
-
-@cache
-def _value(delimiter: str) -> re.Pattern:
-    sign = re.escape(delimiter)
-    rest = rf"([^{sign}\r\n]*)"
-    return re.compile(rf'(?:"([^"]*(?:""[^"]*)*)("?){rest}|{rest})({sign}|\r\n|\r|\n|\Z)')
+# ---- how values are written
 
 
 def _first_rows(lines: list[str], delimiter: str) -> list[Row]:
@@ -234,12 +144,17 @@ def _find_delimiter(lines: list[str], ending: str) -> str:
     return best
 
 
-def _find_decimal(rows: list[list[str]], delimiter: str) -> str:
+def _find_decimal(rows: Iterator[Row], delimiter: str) -> str:
     """A comma where another sign separates columns and fractions are written with it."""
     if delimiter == ",":
         return "."
-    fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for row in rows for value in row) for sign in ".,"}
-    return "," if fractions[","] > fractions["."] else "."
+    # Usually the first rows tell; the others are looked at one by one until one holds a fraction.
+    for some in chain([list(islice(rows, _SAMPLE_ROWS))], ([row] for row in rows)):
+        values = [value for row in some for value in row.values]
+        fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for value in values) for sign in ".,"}
+        if any(fractions.values()):
+            return "," if fractions[","] > fractions["."] else "."
+    return "."
 
 
 # ---- lines above the rows

@@ -1,19 +1,17 @@
-"""What all files of tables have in common, and what is said about those that cannot be read."""
+"""What is said about a file that cannot be read."""
 
 from __future__ import annotations
 
 import re
 import zlib
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable
 from itertools import islice
-from pathlib import Path
-from typing import Any
+from types import TracebackType
 
 from skscn.datasets import DataFileError
-from skscn.tables._dialect import Row
-from skscn.tables.text import arrow
-from skscn.words import not_found, quoted, refuse_twins
+from skscn.readers.arrow import arrow
+from skscn.readers.text_rows import Row
+from skscn.words import quoted
 
 # What a value of a type of Arrow is, in words.
 _VALUES = {
@@ -23,58 +21,6 @@ _VALUES = {
     "timestamp": "a date",
     "time64": "a time of day",
 }
-
-
-class TableFile(ABC):
-    """A file that holds a table.
-
-    Attributes
-    ----------
-    path : Path
-    place : str
-        Where it is, in messages: the path, or what a stream is called.
-    label : str
-        What it is called in messages, without its folder.
-    names : list of str
-        Its columns.
-    notes : list of str
-        What is unusual about it, in words.
-    """
-
-    def __init__(self, path: Path, names: list[str], place: str):
-        refuse_twins(names)
-        self.path, self.names, self.place = path, names, place
-        self.label = path.name if place == str(path) else place
-        self.notes: list[str] = []
-
-    def find(self, name: str) -> str:
-        """The name, if there is such a column; else ValueError with what may have been meant."""
-        if name not in self.names:
-            hint = ""
-            if all(re.fullmatch(r"[-+\d.,eE ]+", known) for known in self.names):
-                hint = f" The first line of {self.label} seems to hold values; put a line of names above it."
-            raise ValueError(not_found("column", name, self.names) + hint)
-        return name
-
-    @property
-    @abstractmethod
-    def size(self) -> int:
-        """Bytes that the table takes in memory, roughly."""
-
-    @abstractmethod
-    def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()):
-        """The table; the types of its columns are inferred from all rows.
-
-        Columns that must be ``exact`` stay text where they hold whole numbers that are too large for a float.
-        """
-
-    @abstractmethod
-    def head(self, columns: list[str], exact: Sequence[str] = ()):
-        """The first rows, some megabytes of them; as :meth:`read`."""
-
-    @abstractmethod
-    def batches(self, types: Mapping[str, Any]) -> Iterator:
-        """Tables of some consecutive rows each, with these columns; those of a text file read as the types given."""
 
 
 class Readable:
@@ -89,7 +35,9 @@ class Readable:
     def __enter__(self) -> None:
         pass
 
-    def __exit__(self, kind, error, trace) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if isinstance(error, UnicodeDecodeError):
             raise DataFileError(
                 f"{self._place} is not {error.encoding.upper()} throughout, or ends within a character; save it as "
@@ -109,11 +57,11 @@ class Readable:
         message = re.sub(r"CSV conversion error to (\w+).*?: invalid value '(.*)'", _not_a, message)
         return message[:300].rstrip(".") + "."
 
-    def _column(self, match: re.Match) -> str:
+    def _column(self, match: re.Match[str]) -> str:
         place = int(match.group(1))
         return f"column {quoted(self._names[place])}, " if place < len(self._names) else ""
 
-    def _line(self, match: re.Match) -> str:
+    def _line(self, match: re.Match[str]) -> str:
         """Arrow counts the lines above the rows and then the rows, of which some may take several lines."""
         place = int(match.group(1)) - self._skipped - 1
         row = next(islice(self._rows(), place, None), None)
@@ -130,5 +78,5 @@ class Readable:
         )
 
 
-def _not_a(match: re.Match) -> str:
+def _not_a(match: re.Match[str]) -> str:
     return f"{quoted(match.group(2))} is not {_VALUES.get(match.group(1), match.group(1))}"

@@ -1,0 +1,246 @@
+"""Parts of one's own: a class of at most 40 lines and one line in a registry, and everything else works with it.
+
+The classes are what somebody who adds a part would write in a file of its own. Each is fitted, predicted with, saved
+and loaded; on Dask it works as well, or is refused in one sentence.
+"""
+
+import inspect
+from dataclasses import dataclass
+from typing import ClassVar
+
+import dask.array as da
+import numpy as np
+import onnxruntime
+import pytest
+
+from skscn import SCNEnsembleRegressor, SCNRegressor, load_model, save_model
+from skscn.configuration import CONFIGURATIONS, Ladder
+from skscn.layers import LAYERS, Layer
+from skscn.losses import LOSSES, Loss
+from skscn.onnx import to_onnx
+from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.rows import Operation
+
+
+@dataclass(frozen=True)
+class Radial(Layer):
+    """Nodes h(x) = exp(−‖b(x − w)‖²): bumps around w."""
+
+    bound: ClassVar[float] = 1.0
+
+    def values(self, x, folded, memory=None):
+        """Distances by one matrix product."""
+        centres, widths = folded[:-1], folded[-1]
+        X = x[:, :-1]
+        distances = (X**2).sum(axis=1, keepdims=True) - 2 * X @ centres + (centres**2).sum(axis=0)
+        return np.exp(-(widths**2) * np.maximum(distances, 0))
+
+    def operators(self, graph, x, nodes):
+        """The same in ONNX."""
+        centres = graph.constant(nodes.weights)
+        squares = graph("ReduceSum", graph("Mul", x, x), graph.constant(np.array([1])), keepdims=1)
+        products = graph("Mul", graph("MatMul", x, centres), graph.constant(2.0))
+        offsets = graph.constant((nodes.weights**2).sum(axis=0))
+        distances = graph("Add", graph("Sub", squares, products), offsets)
+        distances = graph("Max", distances, graph.constant(0.0))
+        return graph("Exp", graph("Mul", distances, graph.constant(-(nodes.biases**2))))
+
+
+@dataclass(frozen=True)
+class Leaky(Layer):
+    """Nodes that remember: h(t) = ½ h(t − 1) + ½ tanh(wᵀx(t) + b)."""
+
+    carries: ClassVar[bool] = True
+    bound: ClassVar[float] = 1.0
+
+    def memory(self, nodes):
+        """h before the first row."""
+        return np.zeros(len(nodes))
+
+    def values(self, x, folded, memory=None):
+        """Row after row."""
+        h = 0.5 * np.tanh(x @ folded)
+        for row in h:
+            row += 0.5 * memory
+            memory[:] = row
+        return h
+
+
+@dataclass(frozen=True)
+class Absolute(Loss):
+    """The absolute error, by iteratively reweighted least squares."""
+
+    rounds: ClassVar[int] = 6
+    smallest: float = 0.02
+
+    def working(self, y, f):
+        """Rows far away count less, each in proportion to 1/|y − f|."""
+        if f is None:
+            return y, None
+        return y, self.smallest / np.maximum(self.value(y, f), self.smallest)
+
+    def value(self, y, f):
+        """|y − f|, summed over the outputs."""
+        return np.abs(y - f).sum(axis=1)
+
+
+class Tumbling(OutputWeights):
+    """Evaluates the nodes of a window together; when it is full, a new one begins."""
+
+    takes_blocks: ClassVar[bool] = False
+
+    def append_linear(self, rows, nodes):
+        """The window is for nodes."""
+        kept = super().append_linear(rows, nodes)
+        self._forget(rows)
+        return kept
+
+    def join(self, rows, block):
+        """Add a node; leave the weights of a full window as they are."""
+        super().join(rows, block)
+        if len(self.factor) >= self.window:
+            self._forget(rows)
+
+
+@dataclass(frozen=True)
+class Centre(Operation):
+    """Σ e² x and Σ e²: where the squared error is."""
+
+    def __call__(self, shard, rows):
+        squares = (shard.storage.residual(rows) ** 2).sum(axis=1)
+        return squares @ shard.storage.inputs(rows).block(slice(None))
+
+
+class Centred(Ladder):
+    """The paper's search, with transitions through the centre of the error."""
+
+    def propose(self, rows, node, rng, count):
+        """One pool a scope, placed by one more pass over the rows."""
+        total = rows.backend.total(Centre())
+        centre = total[:-1] / total[-1]
+        for scope in self.scopes:
+            weights = rng.uniform(-scope, scope, (rows.n_features, self.max_candidates))
+            pool = rows.nodes(weights, -centre @ weights, scope)
+            yield from self._admitted(rows, pool, np.float64, node, count, self.max_candidates)
+
+
+RNG = np.random.default_rng(0)
+X = RNG.uniform(size=(400, 2))
+Y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.02 * RNG.normal(size=400)
+SMALL = {"max_nodes": 15, "max_candidates": 50, "random_state": 0}
+REGISTERED = {
+    "radial layer": (LAYERS, "radial", Radial, {"layer": "radial", "configuration": "ladder"}),
+    "radial layer, default search": (LAYERS, "radial", Radial, {"layer": "radial"}),
+    "leaky layer": (LAYERS, "leaky", Leaky, {"layer": "leaky", "configuration": "ladder"}),
+    "loss": (LOSSES, "absolute", Absolute, {"loss": "absolute"}),
+    "update rule": (ALGORITHMS, "SC-tumbling", Tumbling, {"algorithm": "SC-tumbling", "window": 4}),
+    "row operation": (CONFIGURATIONS, "centred", Centred, {"configuration": "centred", "scopes": (1, 5, 20)}),
+}
+
+
+@pytest.fixture(params=REGISTERED)
+def parameters(request, monkeypatch):
+    """One line in a registry."""
+    registry, name, part, parameters = REGISTERED[request.param]
+    monkeypatch.setitem(registry, name, part)
+    return {**SMALL, **parameters}
+
+
+@pytest.mark.parametrize("part", [Radial, Leaky, Absolute, Tumbling, Centre, Centred])
+def test_a_part_is_short(part):
+    assert len(inspect.getsource(part).splitlines()) <= 40
+
+
+def test_it_is_fitted_predicted_with_saved_and_loaded(parameters, tmp_path):
+    model = SCNRegressor(**parameters).fit(X, Y)
+    assert model.n_nodes_ > 3
+    assert (np.diff(model.history_["train_rmse"]) < 0).all()
+    assert (model.history_["slack"] >= 0).all()
+    assert np.mean((model.predict(X) - Y) ** 2) < 0.5 * np.var(Y)
+    save_model(model, tmp_path / "model.scn")
+    loaded = load_model(tmp_path / "model.scn")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded.get_params() == model.get_params()
+    last = list(model.staged_predict(X))[-1]
+    np.testing.assert_allclose(last, model.predict(X), atol=1e-9)
+
+
+def test_ensembles_have_it_too(parameters):
+    early = {"early_stopping": False} if parameters.get("layer") == "leaky" else {}
+    ensemble = SCNEnsembleRegressor(SCNRegressor(**parameters, **early), n_members=2, random_state=0).fit(X, Y)
+    assert np.mean((ensemble.predict(X) - Y) ** 2) < 0.5 * np.var(Y)
+
+
+def test_dask_has_it_too_or_refuses_it_in_one_sentence(parameters):
+    rows, target = da.from_array(X, chunks=(150, 2)), da.from_array(Y, chunks=150)
+    model = SCNRegressor(**parameters)
+    if parameters.get("layer") == "leaky":
+        with pytest.raises(
+            ValueError, match="need all rows in their order, and Dask processes partitions in any order"
+        ):
+            model.fit(rows, target)
+        return
+    model.fit(rows, target)
+    np.testing.assert_array_equal(model.predict(X), SCNRegressor(**parameters).fit(X, Y).predict(X))
+
+
+def test_files_have_it_too(parameters, tmp_path):
+    np.savetxt(tmp_path / "rows.csv", np.column_stack([X, Y]), delimiter=",", header="a,b,y", comments="", fmt="%.17g")
+    network = SCNRegressor(**parameters).fit(tmp_path / "rows.csv", "y").network_
+    np.testing.assert_array_equal(network.predict(X), SCNRegressor(**parameters).fit(X, Y).predict(X))
+
+
+@pytest.mark.parametrize("search", ["ladder", "polished"])
+def test_the_layer_writes_its_own_onnx_operators(search, monkeypatch):
+    monkeypatch.setitem(LAYERS, "radial", Radial)
+    model = SCNRegressor(layer="radial", configuration=search, **SMALL).fit(X, Y)
+    session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
+    (found,) = session.run(None, {"X": X})
+    np.testing.assert_allclose(found[:, 0], model.predict(X), atol=1e-9)
+
+
+def test_a_layer_without_operators_is_refused_by_onnx(monkeypatch):
+    monkeypatch.setitem(LAYERS, "leaky", Leaky)
+    model = SCNRegressor(layer="leaky", configuration="ladder", **SMALL).fit(X, Y)
+    with pytest.raises(ValueError, match="layer Leaky have no counterpart in ONNX"):
+        to_onnx(model)
+
+
+def test_a_layer_that_remembers_needs_its_rows_in_order(monkeypatch):
+    monkeypatch.setitem(LAYERS, "leaky", Leaky)
+    with pytest.raises(ValueError, match='Polished searches on a sample of them; use configuration="ladder"'):
+        SCNRegressor(layer="leaky").fit(X, Y)
+    settings = {"layer": "leaky", "configuration": "ladder", "early_stopping": True, **SMALL}
+    with pytest.raises(ValueError, match='use validation="last"'):
+        SCNRegressor(**settings).fit(X, Y)
+    assert SCNRegressor(**settings, validation="last").fit(X, Y).n_nodes_ > 0
+
+
+def test_a_layer_that_remembers_learns_what_depends_on_the_past(monkeypatch):
+    monkeypatch.setitem(LAYERS, "leaky", Leaky)
+    signal = RNG.uniform(size=(3000, 1))
+    target = np.zeros(3000)
+    for t in range(1, 3000):
+        target[t] = 0.5 * target[t - 1] + 0.5 * np.sin(3 * signal[t, 0])
+    errors = {}
+    for layer in ("dense", "leaky"):
+        model = SCNRegressor(layer=layer, configuration="ladder", **SMALL).fit(signal[:2000], target[:2000])
+        errors[layer] = np.std(model.predict(signal[2000:])[50:] - target[2050:])
+    assert errors["leaky"] < 0.05 * errors["dense"]
+    # Threads and blocks do not matter: rows are processed in their order.
+    again = SCNRegressor(layer="leaky", configuration="ladder", n_jobs=2, **SMALL).fit(signal[:2000], target[:2000])
+    np.testing.assert_array_equal(again.predict(signal), model.predict(signal))
+
+
+def test_a_loss_makes_the_fit_robust(monkeypatch):
+    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    wrong = Y.copy()
+    wrong[RNG.choice(400, 40, replace=False)] += 10
+    squared, absolute = (SCNRegressor(loss=loss, **SMALL).fit(X, wrong) for loss in ("squared", "absolute"))
+    errors = [
+        np.sqrt(np.mean((model.predict(X) - np.sin(4 * X[:, 0]) * X[:, 1]) ** 2)) for model in (squared, absolute)
+    ]
+    assert errors[1] < 0.2 * errors[0]
+    for setting in ({"warm_start": True}, {"checkpoint": "fit.ckpt"}):
+        with pytest.raises(ValueError, match="in several rounds, which cannot be continued"):
+            SCNRegressor(loss="absolute", **setting).fit(X, Y)
