@@ -28,7 +28,7 @@ LAYERS = [
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 # Names that have yet to be told apart.
-TWO_THINGS = {"Block", "Choice", "Graph"}
+TWO_THINGS = {"Block", "Graph"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 

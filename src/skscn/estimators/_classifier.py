@@ -1,9 +1,11 @@
 """Classification with a stochastic configuration network."""
 
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import ClassifierMixin, _fit_context
+from numpy.typing import ArrayLike
+from sklearn.base import ClassifierMixin
 
 from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
@@ -11,7 +13,8 @@ from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._opening import training_data
 from skscn.estimators._scn import BaseSCN
-from skscn.estimators.calibration import ENOUGH_ROWS, calibrate
+from skscn.estimators._typing import MatrixLike, TrainingRows, fit_context
+from skscn.estimators.calibration import ENOUGH_ROWS, Calibration, calibrate
 from skscn.estimators.data import labels_of
 from skscn.estimators.recipe import Recipe
 from skscn.estimators.training import Training
@@ -42,8 +45,11 @@ True
 """,
 )
 class SCNClassifier(ClassifierMixin, BaseSCN):
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    classes_: np.ndarray
+    calibration_: Calibration
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a network on rows X and classes y.
 
         Parameters
@@ -96,7 +102,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         return {**learnt, "classes_": data.classes, "calibration_": calibration}
 
     @lazily
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict the class of each row.
 
         Parameters
@@ -107,10 +113,10 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         y : ndarray of shape (n_samples,)
         """
-        X = self._validated(X)
-        return self._classes_of(self.network_.predict(X, self.n_jobs))
+        rows = self._validated(X)
+        return self._classes_of(self.network_.predict(rows, self.n_jobs))
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predicted classes after each node, in one pass over the rows.
 
         Parameters
@@ -121,11 +127,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         ------
         y : ndarray of shape (n_samples,)
         """
-        X = self._validated(X)
-        yield from map(self._classes_of, self.network_.staged_predict(X))
+        rows = self._validated(X)
+        yield from map(self._classes_of, self.network_.staged_predict(rows))
 
     @lazily
-    def decision_function(self, X):
+    def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the network's outputs: larger for more likely classes; with two classes, above 0 for the second.
 
         Parameters
@@ -136,12 +142,12 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        X = self._validated(X)
-        outputs = self.network_.predict(X, self.n_jobs)
+        rows = self._validated(X)
+        outputs = self.network_.predict(rows, self.n_jobs)
         return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
 
     @lazily
-    def predict_proba(self, X):
+    def predict_proba(self, X: MatrixLike) -> np.ndarray:
         """Predict the probability of each class.
 
         Parameters
@@ -152,11 +158,12 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         probabilities : ndarray of shape (n_samples, n_classes), float64
         """
-        X = self._validated(X)
-        return self.calibration_.probabilities(_class_outputs(self.network_.predict(X, self.n_jobs)))
+        rows = self._validated(X)
+        outputs = self.network_.predict(rows, self.n_jobs)
+        return self.calibration_.probabilities(_class_outputs(outputs))
 
     @lazily
-    def predict_log_proba(self, X):
+    def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
         """Predict the logarithm of the probability of each class.
 
         Parameters
@@ -167,10 +174,12 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         logarithms : ndarray of shape (n_samples, n_classes)
         """
-        return np.log(self.predict_proba(X))
+        logarithms: np.ndarray = np.log(self.predict_proba(X))
+        return logarithms
 
     def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
-        return self.classes_[_class_outputs(outputs).argmax(axis=1)]
+        classes: np.ndarray = self.classes_[_class_outputs(outputs).argmax(axis=1)]
+        return classes
 
 
 def _class_outputs(outputs: np.ndarray) -> np.ndarray:

@@ -1,9 +1,13 @@
 """Regression with growing networks: stochastic configuration networks and the two baselines of the paper."""
 
+from collections.abc import Iterator
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
-from sklearn.base import MultiOutputMixin, RegressorMixin, _fit_context
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import MultiOutputMixin, RegressorMixin
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
 from skscn.configuration import Configuration, Free, Quickprop
@@ -12,6 +16,17 @@ from skscn.estimators._fitting import fit_network
 from skscn.estimators._lazily import lazily
 from skscn.estimators._opening import training_data
 from skscn.estimators._scn import BaseSCN
+from skscn.estimators._typing import (
+    ActivationLike,
+    Criterion,
+    HeldOut,
+    MatrixLike,
+    PathLike,
+    ScalingName,
+    Seed,
+    TrainingRows,
+    fit_context,
+)
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.recipe import Recipe
 
@@ -19,8 +34,8 @@ from skscn.estimators.recipe import Recipe
 class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     """Base of the regressors."""
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y=None, sample_weight=None):
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a network on rows X and targets y.
 
         Parameters
@@ -44,7 +59,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         return self
 
     @lazily
-    def predict(self, X):
+    def predict(self, X: MatrixLike) -> np.ndarray:
         """Predict the target of each row.
 
         Parameters
@@ -55,10 +70,10 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        X = self._validated(X)
-        return self.network_.predict(X, self.n_jobs)
+        rows = self._validated(X)
+        return self.network_.predict(rows, self.n_jobs)
 
-    def staged_predict(self, X):
+    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predictions after each node, in one pass over the rows.
 
         Parameters
@@ -69,8 +84,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         ------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        X = self._validated(X)
-        yield from self.network_.staged_predict(X)
+        rows = self._validated(X)
+        yield from self.network_.staged_predict(rows)
 
 
 @document(
@@ -120,20 +135,20 @@ class IRVFLRegressor(NetworkRegressor):
 
     def __init__(
         self,
-        max_nodes=100,
-        tol=1e-4,
-        scope=1.0,
-        activation="sigmoid",
-        scaling="minmax",
-        early_stopping=False,
-        validation_fraction=0.1,
-        validation="random",
-        n_iter_no_change=10,
-        warm_start=False,
-        checkpoint=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        max_nodes: int = 100,
+        tol: float = 1e-4,
+        scope: float = 1.0,
+        activation: ActivationLike = "sigmoid",
+        scaling: ScalingName = "minmax",
+        early_stopping: Criterion = False,
+        validation_fraction: float = 0.1,
+        validation: HeldOut = "random",
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         super().__init__(
             max_nodes=max_nodes,
@@ -152,7 +167,7 @@ class IRVFLRegressor(NetworkRegressor):
         )
         self.scope = scope
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         # This baseline is meant to show how badly it learns.
         tags.regressor_tags.poor_score = True
@@ -189,23 +204,23 @@ class ModifiedQuickpropRegressor(NetworkRegressor):
 
     def __init__(
         self,
-        max_nodes=100,
-        tol=1e-4,
-        scope=1.0,
-        learning_rate=0.05,
-        max_iter=200,
-        patience=8,
-        activation="sigmoid",
-        scaling="minmax",
-        early_stopping=False,
-        validation_fraction=0.1,
-        validation="random",
-        n_iter_no_change=10,
-        warm_start=False,
-        checkpoint=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        max_nodes: int = 100,
+        tol: float = 1e-4,
+        scope: float = 1.0,
+        learning_rate: float = 0.05,
+        max_iter: int = 200,
+        patience: int = 8,
+        activation: ActivationLike = "sigmoid",
+        scaling: ScalingName = "minmax",
+        early_stopping: Criterion = False,
+        validation_fraction: float = 0.1,
+        validation: HeldOut = "random",
+        n_iter_no_change: int = 10,
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         super().__init__(
             max_nodes=max_nodes,

@@ -10,7 +10,7 @@ from sklearn.compose import ColumnTransformer
 
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_class, check_keys, shortened
 from skscn.persistence._composed import Optional
-from skscn.persistence._fields import Choice, Scalar
+from skscn.persistence._fields import Enumerated, Scalar
 from skscn.persistence._steps import check_fitted, made, width_of, written_step
 from skscn.persistence._transformers import INPUTS
 
@@ -19,8 +19,8 @@ _WORDS = ("drop", "passthrough")
 _PARAMETERS: dict[str, Field] = {
     "sparse_threshold": Scalar(0.0, 1.0),
     "n_jobs": Optional(Scalar(-(2**31), 2**31, whole=True)),
-    "verbose": Choice(False, True),
-    "verbose_feature_names_out": Choice(False, True),
+    "verbose": Enumerated(False, True),
+    "verbose_feature_names_out": Enumerated(False, True),
 }
 
 
@@ -35,7 +35,7 @@ class ColumnwiseTransformer:
 
     def __init__(self, parts: Field):
         self.parts, self.columns = parts, _ColumnList()
-        self.fields: dict[str, Field] = {**INPUTS, **_PARAMETERS, "sparse_output_": Choice(False, True)}
+        self.fields: dict[str, Field] = {**INPUTS, **_PARAMETERS, "sparse_output_": Enumerated(False, True)}
 
     def write(self, value: ColumnTransformer, place: str, shelf: Shelf) -> dict[str, Any]:
         check_class(value, ColumnTransformer)

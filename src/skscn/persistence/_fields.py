@@ -89,7 +89,7 @@ class Sparse:
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> sparse.csc_array:
         check_keys(stored, ("index", "data", "indices", "indptr"), place)
-        parts = self._parts(Choice("int32", "int64").read(stored["index"], at(place, "index"), shelf, sizes))
+        parts = self._parts(Enumerated("int32", "int64").read(stored["index"], at(place, "index"), shelf, sizes))
         own: Sizes = {}
         arrays = [part.read(stored[name], at(place, name), shelf, own) for name, part in parts.items()]
         side = own["i"] - 1
@@ -125,7 +125,7 @@ class Scalar:
         return stored if self.whole else float(stored)
 
 
-class Choice:
+class Enumerated:
     """One of some strings, booleans or None."""
 
     def __init__(self, *choices: str | bool | None):
@@ -138,3 +138,25 @@ class Choice:
         if type(stored) not in (str, bool, type(None)) or stored not in self.choices:
             raise UnusableError(f"{place} is {shortened(stored)}")
         return stored
+
+
+class Triangle:
+    """An upper triangular matrix with sides of one letter; what is below the diagonal is not stored."""
+
+    def __init__(self, letter: str):
+        self.letter = letter
+        self.upper = Array(np.float64, "u")
+
+    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
+        upper = value[np.triu_indices(len(value))]
+        return {"side": len(value), "upper": self.upper.write(upper, at(place, "upper"), shelf)}
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
+        check_keys(stored, ("side", "upper"), place)
+        upper = self.upper.read(stored["upper"], at(place, "upper"), shelf, {})
+        side = Scalar(0, 2**31, whole=True).read(stored["side"], at(place, "side"), shelf, sizes)
+        if len(upper) != side * (side + 1) // 2 or sizes.setdefault(self.letter, int(side)) != side:
+            raise UnusableError(f"{place} is of size {side}, which does not fit the other arrays")
+        matrix = np.zeros((int(side), int(side)))
+        matrix[np.triu_indices(len(matrix))] = upper
+        return matrix

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Callable
 from functools import partial
-from typing import Any, get_type_hints
+from typing import Any
 
 import numpy as np
 
-from skscn.activations import Activation
 from skscn.estimators.training import HISTORY, history_columns, history_of
 from skscn.factor import Factor
 from skscn.growth import StopReason
@@ -17,130 +15,14 @@ from skscn.layers import IDENTITY, LAYERS, Dense, Nodes
 from skscn.losses import LOSSES, Squared
 from skscn.network import Block, LinearColumns, Network
 from skscn.persistence._activations import Activations
-from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys, shortened
-from skscn.persistence._composed import OneOf, Optional, Record, Several
-from skscn.persistence._fields import Array, Choice, Scalar, Sparse
-from skscn.scaling import SCALINGS, QuantileScaling, Scaling
+from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys
+from skscn.persistence._composed import Optional, Record, Several
+from skscn.persistence._fields import Array, Enumerated, Scalar, Sparse, Triangle
+from skscn.persistence._registered import Registered
+from skscn.persistence._scalings import INPUT_SCALING, scaling
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
 # s knots of a scaling, t steps, r rows out of bag.
-
-
-def _scaling(letter: str) -> Record:
-    return Record(
-        Scaling,
-        _check_scaling,
-        name=Choice(*SCALINGS),
-        offset=Array(np.float64, letter),
-        scale=Array(np.float64, letter, finite=False),
-        low=Scalar(),
-        high=Scalar(),
-    )
-
-
-def _check_scaling(scaling: Scaling) -> None:
-    if not (scaling.scale > 0.0).all() or scaling.low > scaling.high:
-        raise UnusableError("a scaling divides by numbers that are not above 0, or has its limits the wrong way round")
-
-
-def _check_quantiles(scaling: QuantileScaling) -> None:
-    if len(scaling.knots) == 0 or (np.diff(scaling.knots, axis=0) < 0.0).any():
-        raise UnusableError("the knots of a scaling do not increase")
-
-
-_QUANTILES = Record(
-    QuantileScaling,
-    _check_quantiles,
-    name=Choice(*SCALINGS),
-    knots=Array(np.float64, "sd"),
-    shares=Array(np.float64, "sd"),
-)
-
-
-class Registered:
-    """A part by its registered name, with the fields of its class, a dataclass: activations, numbers and strings.
-
-    Parameters
-    ----------
-    what : str
-        What they are, for messages.
-    registry : mapping of str to type
-    """
-
-    def __init__(self, what: str, registry: Mapping[str, type]):
-        self.what, self.registry = what, registry
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> dict[str, Any]:
-        names = [name for name, cls in self.registry.items() if type(value) is cls]
-        if not names:
-            raise UnusableError(f"{type(value).__name__} is not one of the registered {self.what}")
-        contents = {
-            name: _parameter(kind).write(getattr(value, name), at(place, name), shelf)
-            for name, kind in _parameters(type(value)).items()
-        }
-        return {"name": names[0], **contents}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        name = stored.get("name") if isinstance(stored, dict) else None
-        if not isinstance(name, str) or name not in self.registry:
-            raise UnusableError(f"{place} is {shortened(name)}, which is not one of the {self.what}")
-        cls = self.registry[name]
-        kinds = _parameters(cls)
-        check_keys(stored, ("name", *kinds), place)
-        return cls(
-            **{key: _parameter(kind).read(stored[key], at(place, key), shelf, sizes) for key, kind in kinds.items()}
-        )
-
-
-def _parameters(cls: type) -> dict[str, type]:
-    """The fields of a dataclass and their types; other classes have none."""
-    hints = get_type_hints(cls)
-    return {field.name: hints[field.name] for field in fields(cls)} if is_dataclass(cls) else {}
-
-
-def _parameter(kind: type) -> Field:
-    known: dict[type, Field] = {
-        Activation: Activations(),
-        float: Scalar(),
-        int: Scalar(whole=True),
-        bool: Choice(False, True),
-        str: _Word(),
-    }
-    return known[kind]
-
-
-class _Word:
-    """A string."""
-
-    def write(self, value: str, place: str, shelf: Shelf) -> str:
-        return value
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> str:
-        if not isinstance(stored, str):
-            raise UnusableError(f"{place} is {shortened(stored)}")
-        return stored
-
-
-class _Triangle:
-    """An upper triangular matrix with sides of one letter; what is below the diagonal is not stored."""
-
-    def __init__(self, letter: str):
-        self.letter = letter
-        self.upper = Array(np.float64, "u")
-
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
-        upper = value[np.triu_indices(len(value))]
-        return {"side": len(value), "upper": self.upper.write(upper, at(place, "upper"), shelf)}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        check_keys(stored, ("side", "upper"), place)
-        upper = self.upper.read(stored["upper"], at(place, "upper"), shelf, {})
-        side = Scalar(0, 2**31, whole=True).read(stored["side"], at(place, "side"), shelf, sizes)
-        if len(upper) != side * (side + 1) // 2 or sizes.setdefault(self.letter, int(side)) != side:
-            raise UnusableError(f"{place} is of size {side}, which does not fit the other arrays")
-        matrix = np.zeros((int(side), int(side)))
-        matrix[np.triu_indices(len(matrix))] = upper
-        return matrix
 
 
 def _check_network(network: Network) -> None:
@@ -176,7 +58,7 @@ def _block(make: Callable[..., Block], nodes: Callable[..., Nodes], inputs: str,
 
 _FACTOR = Record(
     Factor,
-    triangle=_Triangle("q"),
+    triangle=Triangle("q"),
     coefficients=Array(np.float64, "qm"),
     residual_squares=Array(np.float64, "m", lowest=0.0),
     weight=Scalar(0.0),
@@ -184,13 +66,13 @@ _FACTOR = Record(
 )
 # What has not changed since the first version.
 _COMMON: dict[str, Field] = {
-    "inputs": OneOf("scalings", {"Scaling": _scaling("d"), "QuantileScaling": _QUANTILES}),
-    "outputs": _scaling("m"),
+    "inputs": INPUT_SCALING,
+    "outputs": scaling("m"),
     "bounds": Optional(Several(Array(np.float64, "m"), as_tuple=True)),
     "directions": Sparse("q"),
     "coefficients": Array(np.float64, "qm"),
-    "single_output": Choice(False, True),
-    "single_precision": Choice(False, True),
+    "single_output": Enumerated(False, True),
+    "single_precision": Enumerated(False, True),
 }
 _PRESENT = Record(
     Network,
@@ -249,7 +131,7 @@ class _History:
 
     columns = {name: Array(HISTORY[name].type, "t", finite=False) for name in HISTORY.names or ()}
 
-    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict:
+    def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
         columns = history_columns(value)
         return {name: array.write(columns[name], at(place, name), shelf) for name, array in self.columns.items()}
 
@@ -264,7 +146,7 @@ class _History:
 GROWN: dict[str, Field] = {
     "network_": _Networks(),
     "history_": _History(),
-    "stop_reason_": Choice(*map(str, StopReason)),
+    "stop_reason_": Enumerated(*map(str, StopReason)),
     "held_out_": Array(np.int64, "h", lowest=0),
     "_seed": Scalar(0, 2**31, whole=True),
 }

@@ -8,7 +8,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_class, check_keys, shortened
-from skscn.persistence._fields import Choice
+from skscn.persistence._fields import Enumerated
 from skscn.persistence._steps import width_of, written_step
 
 # A step that passes its input on.
@@ -39,7 +39,7 @@ class PipelineOfSteps:
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Pipeline:
         check_keys(stored, ("steps", "verbose"), place)
-        verbose = Choice(False, True).read(stored["verbose"], at(place, "verbose"), shelf, sizes)
+        verbose = Enumerated(False, True).read(stored["verbose"], at(place, "verbose"), shelf, sizes)
         if not isinstance(stored["steps"], list) or not stored["steps"]:
             raise UnusableError("a Pipeline has no steps")
         steps = [self._read_step(step, place, shelf) for step in stored["steps"]]

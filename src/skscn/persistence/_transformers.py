@@ -16,7 +16,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, Rob
 
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_class, check_keys, shortened
 from skscn.persistence._composed import Optional, Several
-from skscn.persistence._fields import Array, Choice, Scalar
+from skscn.persistence._fields import Array, Enumerated, Scalar
 from skscn.persistence._parameters import read_parameters, write_parameters
 from skscn.persistence._steps import check_fitted, made
 from skscn.persistence._values import Names, Values
@@ -39,12 +39,12 @@ class Floats:
         self.array = Array(np.float64, "d", lowest=lowest)
 
     def write(self, value: np.ndarray, place: str, shelf: Shelf) -> dict[str, Any]:
-        Choice("float32", "float64").read(value.dtype.name, f"the type of {place}", shelf, {})
+        Enumerated("float32", "float64").read(value.dtype.name, f"the type of {place}", shelf, {})
         return {"type": value.dtype.name, "shape": self.array.write(value, place, shelf)}
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
         check_keys(stored, ("type", "shape"), place)
-        name = Choice("float32", "float64").read(stored["type"], at(place, "type"), shelf, sizes)
+        name = Enumerated("float32", "float64").read(stored["type"], at(place, "type"), shelf, sizes)
         values = self.array.read(stored["shape"], place, shelf, sizes)
         with np.errstate(over="ignore"):
             return values.astype(name)
@@ -125,7 +125,7 @@ class _Imputer(Transformer):
     def __init__(self) -> None:
         fields: dict[str, Field] = {
             "statistics": Values(nan=True),
-            "type": Choice(*_TYPES),
+            "type": Enumerated(*_TYPES),
             "indicated": Optional(Values()),
         }
         super().__init__(SimpleImputer, fields)

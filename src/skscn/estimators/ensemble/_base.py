@@ -25,7 +25,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skscn.estimators._early_stopping import HELD_OUT
 from skscn.estimators._inputs import naming_encoder
-from skscn.estimators._typing import MatrixLike
+from skscn.estimators._typing import HeldOut, MatrixLike, Seed
 from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
 from skscn.estimators.ensemble._predicting import mean_and_spread
@@ -69,9 +69,9 @@ class BaseEnsemble(BaseEstimator, ABC):
         bootstrap: bool = False,
         max_features: float = 1.0,
         combination: Literal["average", "nonnegative"] = "average",
-        validation: Literal["random", "last"] = "random",
+        validation: HeldOut = "random",
         n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
+        random_state: Seed = None,
         verbose: int = 0,
     ):
         self.estimator = estimator
