@@ -21,7 +21,7 @@ from skscn import (
     SCNRegressor,
 )
 from skscn.configuration.polished import Polished
-from skscn.estimators.growing import MANY_ROWS
+from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import dask_rows, memory_rows
