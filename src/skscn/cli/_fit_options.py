@@ -1,4 +1,4 @@
-"""What ``skscn fit`` was asked for: its arguments, the parameters set by ``--set``, and the columns to learn from."""
+"""The options of ``skscn fit``: its arguments, the parameters set by ``--set``, and the columns to learn from."""
 
 from __future__ import annotations
 
