@@ -53,7 +53,7 @@ def falls(search, candidates):
 
 
 def least_squares_residual(columns, targets):
-    return targets - columns @ np.linalg.lstsq(columns, targets)[0]
+    return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
 
 
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from skscn import estimators
 from skscn.activations import Activation
 from skscn.configuration import CONFIGURATIONS, Configuration
-from skscn.persistence._fields import Activations, Array, Shelf, UnusableError, at, shortened
+from skscn.persistence._fields import Activations, Array, Shelf, UnusableError, array_of, at, shortened
 
 _PLAIN = (str, bool, int, type(None))
 _ACTIVATIONS = Activations()
@@ -85,7 +85,7 @@ def _read_array(stored: Any, place: str, shelf: Shelf) -> np.ndarray:
     if not all(type(value) in (bool, int, float) for value in values):
         raise UnusableError(f"{place} is {shortened(stored)}")
     try:
-        return np.array(values, dtype=stored["type"])
+        return array_of(values, stored["type"])
     except OverflowError as error:
         raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
 
