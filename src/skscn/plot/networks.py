@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 
-def grown_networks(estimator) -> list:
+def grown_networks(estimator: BaseEstimator) -> list[BaseEstimator]:
     """The members of a fitted ensemble, or a single estimator; for a pipeline, those of its last step."""
     if isinstance(estimator, Pipeline):
         estimator = estimator[-1]
