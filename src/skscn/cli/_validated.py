@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Part:
     @property
     def residuals(self) -> np.ndarray:
         """Targets minus predictions."""
-        return self.y - self.predicted
+        return np.asarray(self.y - self.predicted)
 
 
 @dataclass(frozen=True)
@@ -114,9 +115,9 @@ class Validated:
         rows = [len(part.y) for part in self.parts if part.within is not None]
         return float(np.average(shares, weights=rows)) if shares else None
 
-    def facts(self) -> dict:
+    def facts(self) -> dict[str, Any]:
         """For JSON."""
-        return finite(
+        facts: dict[str, Any] = finite(
             {
                 "folds": self.folds,
                 "parts": len(self.parts),
@@ -126,6 +127,7 @@ class Validated:
                 "interval_90": self.within,
             }
         )
+        return facts
 
     def lines(self) -> list[tuple[str, str]]:
         """For people."""
