@@ -24,7 +24,6 @@ TESTS = [
     "tests/tables",
     "tests/test_activations.py",
     "tests/test_growth.py",
-    "tests/test_import.py",
     "tests/test_network.py",
     "tests/test_nodes.py",
     "tests/test_onnx.py",
