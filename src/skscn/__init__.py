@@ -77,7 +77,7 @@ _MODULES = (
 )
 
 
-def __getattr__(name: str):
+def __getattr__(name: str) -> object:
     if name in _MODULES:
         return import_module(f"skscn.{name}")
     if name not in _HOMES:

@@ -98,11 +98,12 @@ def _sigmoid_derivative(z: np.ndarray) -> np.ndarray:
 
 
 def _tanh(z: np.ndarray) -> np.ndarray:
-    return np.tanh(z, out=z)
+    np.tanh(z, out=z)
+    return z
 
 
 def _tanh_derivative(z: np.ndarray) -> np.ndarray:
-    return 1.0 - np.tanh(z) ** 2
+    return np.asarray(1.0 - np.tanh(z) ** 2)
 
 
 def _gaussian(z: np.ndarray) -> np.ndarray:
@@ -110,27 +111,31 @@ def _gaussian(z: np.ndarray) -> np.ndarray:
     np.clip(z, -40.0, 40.0, out=z)
     z *= z
     np.negative(z, out=z)
-    return np.exp(z, out=z)
+    np.exp(z, out=z)
+    return z
 
 
 def _gaussian_derivative(z: np.ndarray) -> np.ndarray:
-    return -2.0 * np.clip(z, -40.0, 40.0) * _gaussian(z.copy())
+    return np.asarray(-2.0 * np.clip(z, -40.0, 40.0) * _gaussian(z.copy()))
 
 
 def _sine(z: np.ndarray) -> np.ndarray:
-    return np.sin(z, out=z)
+    np.sin(z, out=z)
+    return z
 
 
 def _cosine(z: np.ndarray) -> np.ndarray:
-    return np.cos(z, out=z)
+    np.cos(z, out=z)
+    return z
 
 
 def _cosine_derivative(z: np.ndarray) -> np.ndarray:
-    return -np.sin(z)
+    return np.asarray(-np.sin(z))
 
 
 def _relu(z: np.ndarray) -> np.ndarray:
-    return np.maximum(z, 0.0, out=z)
+    np.maximum(z, 0.0, out=z)
+    return z
 
 
 def _relu_derivative(z: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError, deserialize
@@ -23,6 +24,8 @@ _LARGEST_HEADER, _DEEPEST = 2**24, 48
 # Types of arrays, as named by safetensors.
 _TYPES = {"F64": np.float64, "I64": np.int64, "I32": np.int32, "U32": np.uint32, "BOOL": np.bool_}
 _METADATA = "skscn"
+# What JSON can hold, by name.
+Header = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Kind:
         return self.error(f"{path} {reason}; {self.advice}.")
 
 
-def write_archive(path: Path, kind: Kind, about: dict, arrays: dict[str, np.ndarray]) -> None:
+def write_archive(path: Path, kind: Kind, about: Header, arrays: dict[str, np.ndarray]) -> None:
     """Atomically replace a file by one with these arrays and a header that describes them."""
     # safetensors writes wrong values for arrays that are not contiguous.
     arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
@@ -63,12 +66,12 @@ def write_archive(path: Path, kind: Kind, about: dict, arrays: dict[str, np.ndar
     replace_file(path, content)
 
 
-def read_header(path: Path, kind: Kind) -> dict:
+def read_header(path: Path, kind: Kind) -> Header:
     """The header of a file; its checksum has been verified, but not the checksums of the arrays."""
     return _opened(path, kind)[0]
 
 
-def read_archive(path: Path, kind: Kind) -> tuple[dict, dict[str, np.ndarray]]:
+def read_archive(path: Path, kind: Kind) -> tuple[Header, dict[str, np.ndarray]]:
     """The header and the arrays; memory is used only for the file and its arrays, whatever sizes it claims."""
     about, parts, length = _opened(path, kind)
     arrays = {name: _array(parts[name], name, length, path, kind) for name in sorted(parts)}
@@ -77,7 +80,7 @@ def read_archive(path: Path, kind: Kind) -> tuple[dict, dict[str, np.ndarray]]:
     return about, arrays
 
 
-def _opened(path: Path, kind: Kind) -> tuple[dict, dict[str, dict], int]:
+def _opened(path: Path, kind: Kind) -> tuple[Header, dict[str, Header], int]:
     """The header, the arrays as safetensors returns them (type, shape and bytes), and the length of the file."""
     content = _content(path, kind)
     try:
@@ -103,7 +106,7 @@ def _header_length(content: bytes) -> int:
     return int.from_bytes(content[:8], "little")
 
 
-def _header(content: bytes, path: Path, kind: Kind) -> dict:
+def _header(content: bytes, path: Path, kind: Kind) -> Header:
     outer = json.loads(content[8 : 8 + _header_length(content)])
     text = outer.get("__metadata__", {}).get(_METADATA)
     if text is None:
@@ -122,7 +125,7 @@ def _header(content: bytes, path: Path, kind: Kind) -> dict:
     return about
 
 
-def _check_format(about: dict, path: Path, kind: Kind) -> None:
+def _check_format(about: Header, path: Path, kind: Kind) -> None:
     """Check the format; a newer one may have a different checksum, so this comes first."""
     version, versions = about.get("format"), about.get("versions")
     if type(version) is not int or version < 1:
@@ -136,17 +139,17 @@ def _check_format(about: dict, path: Path, kind: Kind) -> None:
         )
 
 
-def _array(part: dict, name: str, longest: int, path: Path, kind: Kind) -> np.ndarray:
+def _array(part: Header, name: str, longest: int, path: Path, kind: Kind) -> np.ndarray:
     if part["dtype"] not in _TYPES:
         raise kind.refusal(path, f"is damaged (the array {name!r} has the type {part['dtype']})")
     # An array without elements can claim any length.
     if any(length > longest for length in part["shape"]):
         raise kind.refusal(path, f"is damaged (the array {name!r} has the shape {part['shape']})")
-    array = np.frombuffer(part["data"], dtype=_TYPES[part["dtype"]]).reshape(part["shape"])
+    array: np.ndarray = np.frombuffer(part["data"], dtype=_TYPES[part["dtype"]]).reshape(part["shape"])
     return np.require(array, requirements="W")
 
 
-def _without_repetition(pairs: list[tuple[str, object]]) -> dict:
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a key occurs twice")
@@ -157,14 +160,14 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is not JSON")
 
 
-def _is_deeper(value, levels: int) -> bool:
+def _is_deeper(value: object, levels: int) -> bool:
     if not isinstance(value, dict | list):
         return False
     inner = value.values() if isinstance(value, dict) else value
     return levels == 0 or any(_is_deeper(item, levels - 1) for item in inner)
 
 
-def _checksum(about: dict) -> str:
+def _checksum(about: Header) -> str:
     return hashlib.blake2b(json.dumps(about, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 

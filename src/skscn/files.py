@@ -14,7 +14,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO, TextIO, TypeVar
+from typing import TYPE_CHECKING, BinaryIO, TextIO, TypeVar
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 # Windows refuses to replace or open a file at the very moment when another process opens or replaces it. Seconds
 # to wait before each new attempt there.
@@ -34,7 +37,7 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
     target, mode = _checked(path)
     with _beside(target) as partial:
         with io.BufferedWriter(_Partial(partial, path, mode)) as file:
-            yield file  # type: ignore[misc]
+            yield file
             file.flush()
             file.raw.sync()
         with _naming(path):
@@ -99,7 +102,7 @@ class _Partial(io.FileIO):
                 # Before anything is written to it.
                 os.chmod(path, mode)
 
-    def write(self, content) -> int:
+    def write(self, content: ReadableBuffer) -> int:
         with _naming(self._target):
             return super().write(content)
 

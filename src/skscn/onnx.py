@@ -341,6 +341,11 @@ def _gaussian(graph: _Graph, z: str) -> str:
     return graph("Exp", graph("Neg", graph("Mul", z, z)))
 
 
+def _cosine(graph: _Graph, z: str) -> str:
+    # Older versions of ONNX Runtime have no cosine in double precision.
+    return graph("Sin", graph("Add", z, graph.constant(np.pi / 2.0)))
+
+
 def _operator(kind: str) -> Callable[[_Graph, str], str]:
     return lambda graph, z: graph(kind, z)
 
@@ -351,6 +356,6 @@ _ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {
     "tanh": _operator("Tanh"),
     "gaussian": _gaussian,
     "sine": _operator("Sin"),
-    "cosine": _operator("Cos"),
+    "cosine": _cosine,
     "relu": _operator("Relu"),
 }

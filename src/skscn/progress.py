@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import TextIO
 
+from sklearn.base import BaseEstimator
+
 from skscn.growth import Step
 
 _WIDTH = 16
@@ -20,7 +22,7 @@ class Listener:
         """Called after each step of a network that grows in this process; whether to stop and keep the nodes so far."""
         return False
 
-    def member(self, member, done: int, n_members: int) -> bool:
+    def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         """Called with each finished member of an ensemble; whether to stop with the members finished so far."""
         return False
 

@@ -6,7 +6,7 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from scipy import sparse
@@ -39,15 +39,16 @@ class Scaling:
             offset, scale = _repeated(self, len(values))
         # Values near the ends of float64 may overflow here; the limits bring them back.
         with np.errstate(over="ignore"):
-            scaled = np.subtract(values, offset, dtype=np.float64)
+            scaled: np.ndarray = np.subtract(values, offset, dtype=np.float64)
             scaled /= scale
-        return np.clip(scaled, self.low, self.high, out=scaled)
+        np.clip(scaled, self.low, self.high, out=scaled)
+        return scaled
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
         """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            return np.clip(scaled * self.scale + self.offset, -largest, largest)
+            return np.asarray(np.clip(scaled * self.scale + self.offset, -largest, largest))
 
 
 @lru_cache(maxsize=4)
@@ -89,6 +90,10 @@ class QuantileScaling:
 InputScaling = Scaling | QuantileScaling
 
 
+# An array, a sparse matrix (SciPy has no types), or inputs in a file, with ``shape`` and a method ``column(number)``.
+Columns: TypeAlias = Any
+
+
 class Statistics(Protocol):
     """What scalings need to know about inputs or targets, column by column."""
 
@@ -108,7 +113,7 @@ class Statistics(Protocol):
 class ArrayStatistics:
     """Of an array, a sparse matrix, or inputs in a file."""
 
-    def __init__(self, values, weights: np.ndarray | None = None):
+    def __init__(self, values: Columns, weights: np.ndarray | None = None):
         self.values, self.weights = values, weights
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:
@@ -129,21 +134,22 @@ class ArrayStatistics:
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance."""
         if sparse.issparse(self.values):
-            return mean_variance_axis(self.values.astype(np.float64), axis=0, weights=self.weights)
+            mean, variance = mean_variance_axis(self.values.astype(np.float64), axis=0, weights=self.weights)
+            return mean, variance
         mean = np.array([np.average(_double(column), weights=self.weights) for column in _columns(self.values)])
         pairs = zip(_columns(self.values), mean, strict=True)
         squares = [np.average((_double(column) - centre) ** 2, weights=self.weights) for column, centre in pairs]
         return mean, np.array(squares)
 
 
-def rounded(values, unit=None):
+def rounded(values: np.ndarray | float, unit: np.ndarray | None = None) -> np.ndarray:
     """Round to about nine digits relative to the unit, by default to each value itself.
 
     The last digits of a sum over many rows depend on the order of summation.
     """
     _, exponent = np.frexp(values if unit is None else unit)
     digit = np.ldexp(1.0, np.maximum(exponent - 30, -1022))
-    return np.rint(values / digit) * digit
+    return np.asarray(np.rint(values / digit) * digit)
 
 
 def _affine(name: str | None, offset: np.ndarray, scale: np.ndarray, low: float = -_FAR, high: float = _FAR) -> Scaling:
@@ -210,7 +216,7 @@ def _moderate_minimum(values: Statistics, what: str) -> np.ndarray:
 
 def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
     with np.errstate(over="ignore"):
-        span = high - low
+        span = np.asarray(high - low)
     if not np.isfinite(span).all():
         raise ValueError(
             f"The range of column {int(np.argmin(np.isfinite(span)))} of {what} is larger than float64 can hold; "
@@ -219,7 +225,7 @@ def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
     return span
 
 
-def _columns(values) -> Iterator[np.ndarray]:
+def _columns(values: Columns) -> Iterator[np.ndarray]:
     """Column by column, to save memory; objects other than arrays have a method of their own for it."""
     if sparse.issparse(values):
         values = values.tocsc()
@@ -238,7 +244,7 @@ def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np
     """As :func:`weighted_quantiles`, for one column; without weights the rows need not be sorted."""
     if weights is None:
         places = np.maximum(np.ceil(wanted_weight(shares, len(column))).astype(int) - 1, 0)
-        return np.partition(column, np.unique(places))[places]
+        return np.asarray(np.partition(column, np.unique(places))[places])
     order = np.argsort(column, kind="stable")
     below = np.cumsum(weights[order])
     return column[order][np.minimum(np.searchsorted(below, wanted_weight(shares, below[-1])), len(column) - 1)]
@@ -258,7 +264,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     ordered = np.take_along_axis(values, order, axis=0)
     below = np.cumsum(np.ones_like(order, dtype=np.float64) if weights is None else weights[order], axis=0)
     place = (below < wanted_weight(shares, below[-1])).sum(axis=0)
-    return np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0]
+    return np.asarray(np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0])
 
 
 SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
@@ -270,7 +276,7 @@ SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
 }
 
 
-def scale_inputs(name: str | None, X, sample_weight: np.ndarray | None = None) -> InputScaling:
+def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> InputScaling:
     """The named scaling fitted to inputs X."""
     return input_scaling(name, ArrayStatistics(X, sample_weight))
 

@@ -125,7 +125,7 @@ def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: in
 
 def admissible(slacks: np.ndarray) -> np.ndarray:
     """min_q ξ_{L,q} ≥ 0, for each candidate."""
-    return slacks.min(axis=0) >= 0.0
+    return np.asarray(slacks.min(axis=0) >= 0.0)
 
 
 def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:

@@ -6,7 +6,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -201,6 +200,23 @@ def test_values_of_settings():
     assert parse_settings(texts, "abcdefgh") == values
 
 
+# The program, which says when a network of its own or a member of an ensemble has grown.
+TELLING = """
+import sys
+from skscn.cli import main
+from skscn.cli._growth import Growth
+hear = {name: getattr(Growth, name) for name in ("step", "member")}
+def step(growth, step, max_nodes):
+    if not growth._in_ensemble:
+        print("grown", file=sys.stderr, flush=True)
+    return hear["step"](growth, step, max_nodes)
+def member(*arguments):
+    print("grown", file=sys.stderr, flush=True)
+    return hear["member"](*arguments)
+Growth.step, Growth.member = step, member
+main()
+"""
+
 if sys.platform != "win32":
 
     @pytest.mark.parametrize(
@@ -220,7 +236,7 @@ if sys.platform != "win32":
             forever = ["--set", "max_nodes=3", "--set", "early_stopping=false"]
         command = ["fit", path, "-t", "y", "-m", tmp_path / "m.scn", "--jobs", "1", *options, *forever]
         process = subprocess.Popen(
-            [sys.executable, "-m", "skscn.cli", *map(str, command)],
+            [sys.executable, "-c", TELLING, *map(str, command)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
@@ -229,9 +245,10 @@ if sys.platform != "win32":
         assert process.stderr is not None
         while "as requested" not in process.stderr.readline():
             assert process.poll() is None
-        time.sleep(1.5)
+        for _ in range(3):
+            assert process.stderr.readline() == "grown\n"
         process.send_signal(signal.SIGINT)
-        out, errors = process.communicate(timeout=60)
+        out, errors = process.communicate()
         assert process.returncode == 130, errors
         assert said in out
         assert "contains what had been trained" in errors

@@ -2,14 +2,16 @@ import numpy as np
 import pytest
 
 from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import _search
 from skscn.configuration._search import Pool, Search
+from skscn.configuration.polished import Polished
 from skscn.configuration.pooled import draw_by_data
 from skscn.layers import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 
+# No input is so small: all numbers are in double precision.
+DOUBLE = {"moderate": 0.0}
 RNG = np.random.default_rng(5)
 X, T, P = RNG.uniform(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.integers(1, 4, size=300).astype(float)
 
@@ -25,19 +27,14 @@ def grown(activation="sigmoid", weights=None, nodes=6):
     return rows
 
 
-@pytest.fixture(params=["all rows", "a sample"])
-def few_rows(request, monkeypatch):
-    monkeypatch.setattr(_search, "SAMPLE", 2000 if request.param == "all rows" else 200)
+@pytest.fixture(params=[2000, 200], ids=["all rows", "a sample"])
+def most_rows(request):
+    return request.param
 
 
-@pytest.fixture
-def double(monkeypatch):
-    monkeypatch.setattr(_search, "_MODERATE", 0.0)
-
-
-def searched(rows, count=40):
+def searched(rows, count=40, **settings):
     """A search on the rows, and a pool of candidates."""
-    search = Search(rows, np.random.default_rng(0))
+    search = Search(rows, np.random.default_rng(0), **settings)
     drawn = draw_by_data(search.X, search.weights, (1.0, 20.0), count, np.random.default_rng(1))
     return search, Pool(search, rows.nodes(*drawn))
 
@@ -53,34 +50,30 @@ def falls(search, candidates):
 
 
 def least_squares_residual(columns, targets):
-    return targets - columns @ np.linalg.lstsq(columns, targets)[0]
+    return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
 
 
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-@pytest.mark.usefixtures("few_rows", "double")
-def test_candidates_are_ranked_by_how_far_least_squares_would_bring_the_error_down(weights):
-    search, pool = searched(grown(weights=weights))
+def test_candidates_are_ranked_by_how_far_least_squares_would_bring_the_error_down(weights, most_rows):
+    search, pool = searched(grown(weights=weights), most_rows=most_rows, **DOUBLE)
     found = falls(search, pool.candidates.take(pool.ranked()))
     np.testing.assert_allclose(found, sorted(found, reverse=True), rtol=1e-5)
 
 
-@pytest.mark.usefixtures("few_rows")
-def test_single_precision_ranks_almost_the_same(monkeypatch):
+def test_single_precision_ranks_almost_the_same(most_rows):
     rows = grown()
-    search, pool = searched(rows)
+    search, pool = searched(rows, most_rows=most_rows)
     assert search.X.dtype == np.float32
-    monkeypatch.setattr(_search, "_MODERATE", 0.0)
-    exact, exact_pool = searched(rows)
+    exact, exact_pool = searched(rows, most_rows=most_rows, **DOUBLE)
     found = falls(exact, pool.candidates.take(pool.ranked()))
     best = falls(exact, exact_pool.candidates.take(exact_pool.ranked()))
     np.testing.assert_allclose(found[:10], best[:10], rtol=1e-3)
 
 
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-@pytest.mark.usefixtures("few_rows", "double")
-def test_a_pool_follows_the_nodes_that_are_taken_in(weights):
+def test_a_pool_follows_the_nodes_that_are_taken_in(weights, most_rows):
     rows = grown(weights=weights)
-    search, pool = searched(rows)
+    search, pool = searched(rows, most_rows=most_rows, **DOUBLE)
     node, residual = pool.candidates.take(pool.ranked()[:1]), search.residual
     pool.take_out(search.take_in(node), residual)
     np.testing.assert_allclose(search.basis.T @ search.basis, np.eye(search.basis.shape[1]), atol=1e-4)
@@ -88,9 +81,8 @@ def test_a_pool_follows_the_nodes_that_are_taken_in(weights):
     np.testing.assert_array_equal(pool.ranked()[:20], afresh.ranked()[:20])
 
 
-@pytest.mark.usefixtures("double")
 def test_selected_candidates_are_the_best_beside_those_before_them():
-    search, pool = searched(grown())
+    search, pool = searched(grown(), **DOUBLE)
     candidates = pool.candidates.take(pool.ranked()[:12])
     chosen = search.selected(candidates)
     columns = search.columns(candidates)
@@ -106,9 +98,8 @@ def test_selected_candidates_are_the_best_beside_those_before_them():
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-@pytest.mark.usefixtures("few_rows", "double")
-def test_the_gradient_of_the_polished_score(activation, weights):
-    search, _ = searched(grown(activation, weights))
+def test_the_gradient_of_the_polished_score(activation, weights, most_rows):
+    search, _ = searched(grown(activation, weights), most_rows=most_rows, **DOUBLE)
     points, step, settings = np.random.default_rng(1).normal(size=(3, 4)), 1e-6, (1e-3, 0.5)
     _, gradients = search._loss(points, *settings)
     for k in range(4):
@@ -117,9 +108,8 @@ def test_the_gradient_of_the_polished_score(activation, weights):
         np.testing.assert_allclose(gradients[:, k], slopes, rtol=1e-4, atol=1e-8)
 
 
-@pytest.mark.usefixtures("few_rows")
-def test_polishing_climbs():
-    search, pool = searched(grown())
+def test_polishing_climbs(most_rows):
+    search, pool = searched(grown(), most_rows=most_rows)
     starts = pool.candidates.take(pool.ranked()[:5])
     found = search.polished(starts, 8, 0.0, pool.smallest)
     before, after = (
@@ -153,11 +143,15 @@ def test_an_activation_without_derivative_is_pooled_but_not_polished():
     np.testing.assert_array_equal(model.network_.weights, unpolished.network_.weights)
 
 
-def test_a_sample_is_as_good_as_all_rows(monkeypatch):
+class OnFewRows(Polished):
+    most_rows = 150
+
+
+def test_a_sample_is_as_good_as_all_rows():
     y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]
     full = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0).fit(X, y)
-    monkeypatch.setattr(_search, "SAMPLE", 150)
-    sampled = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0).fit(X, y)
+    few = OnFewRows(full.scopes)
+    sampled = SCNRegressor(max_nodes=20, early_stopping=False, random_state=0, configuration=few).fit(X, y)
     assert sampled.history_["train_rmse"][-1] < 3 * full.history_["train_rmse"][-1] + 1e-3
 
 

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from threading import Thread
 
 import numpy as np
@@ -264,32 +263,39 @@ PROGRAM = """
 import sys, numpy as np
 from skscn import SCNRegressor
 from skscn.estimators import _checkpoint
+from skscn.progress import Listener, listening
 _checkpoint._EVERY = 0.02
 rng = np.random.default_rng(5)
 X = rng.uniform(size=(3000, 6))
 y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]
-print("started", flush=True)
-model = SCNRegressor(max_nodes=60, early_stopping=False, random_state=0, checkpoint=sys.argv[1] or None).fit(X, y)
+class Telling(Listener):
+    def step(self, step, max_nodes):
+        print(step.nodes, flush=True)
+        return False
+model = SCNRegressor(max_nodes=60, early_stopping=False, random_state=0, checkpoint=sys.argv[1] or None)
+with listening(Telling()):
+    model.fit(X, y)
 np.save(sys.argv[2], model.network_.output_weights)
 """
 
 
-def started(checkpoint, result):
+def started(checkpoint, result, steps=0):
+    """The program, after some of its steps."""
     process = subprocess.Popen([sys.executable, "-c", PROGRAM, str(checkpoint), str(result)], stdout=subprocess.PIPE)
-    process.stdout.readline()
+    for _ in range(steps):
+        assert process.stdout.readline()
     return process
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2))
 def test_a_process_that_is_killed(tmp_path, seed):
-    """At a random moment, twice, then left alone."""
+    """After a random number of steps, twice, then left alone."""
     with started("", tmp_path / "undisturbed.npy") as process:
         assert process.wait() == 0
     rng = np.random.default_rng(seed)
     for _ in range(2):
-        with started(tmp_path / "fit.ckpt", tmp_path / "result.npy") as process:
-            time.sleep(rng.uniform(0.02, 0.3))
+        with started(tmp_path / "fit.ckpt", tmp_path / "result.npy", steps=rng.integers(1, 30)) as process:
             process.kill()
     with started(tmp_path / "fit.ckpt", tmp_path / "result.npy") as process:
         assert process.wait() == 0

@@ -142,7 +142,7 @@ def test_held_out_rows_stay_sparse():
 
     from scipy import sparse
 
-    wide = sparse.random_array((600, 5000), density=0.001, format="csr", rng=0)
+    wide = sparse.random_array((600, 5000), density=0.001, format="csr", random_state=0)
     tracemalloc.start()
     SCNRegressor(early_stopping=True, validation_fraction=0.5, max_nodes=3, **FAST).fit(wide, np.arange(600.0))
     peak = tracemalloc.get_traced_memory()[1]

@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from multiprocessing import resource_tracker
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
 
 from joblib import Parallel, delayed, effective_n_jobs
 from rich.console import Console
@@ -17,6 +18,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from skscn.cli._interrupts import on_interrupt
 from skscn.growth import Step
 from skscn.progress import Listener, StopFile, listening
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
 
 
 class Growth(Listener):
@@ -44,11 +48,11 @@ class Growth(Listener):
         self._bar.start()
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self._bar.stop()
         self._folder.cleanup()
 
-    def begin(self, description: str, estimator) -> None:
+    def begin(self, description: str, estimator: BaseEstimator) -> None:
         """Show the growth of another model: of a network, or of an ensemble."""
         n_members = getattr(estimator, "n_members", None)
         self._done, self._members, self._in_ensemble = 0, n_members or 1, n_members is not None
@@ -61,7 +65,7 @@ class Growth(Listener):
         self._bar.update(self._task, completed=self._done + step.nodes / max_nodes, state=state)
         return self.interrupted
 
-    def member(self, member, done: int, n_members: int) -> bool:
+    def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         self._done = done
         state = f"{done}/{n_members} networks"
         if member.n_nodes_:
@@ -76,7 +80,7 @@ class Growth(Listener):
     def elsewhere(self) -> Listener:
         return self._stop
 
-    def interrupt(self, *_) -> None:
+    def interrupt(self, *_: object) -> None:
         """Called at Ctrl-C: the first time growth ends where it is, the second time everything does."""
         if self.interrupted:
             raise KeyboardInterrupt

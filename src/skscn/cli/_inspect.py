@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skscn.cli._models import Model, open_model
@@ -44,9 +45,9 @@ def _columns(model: Model) -> dict[str, str] | None:
     return dict.fromkeys(model.encoder.read_types, "number") if model.encoder else None
 
 
-def _kept_scopes(network) -> np.ndarray:
+def _kept_scopes(network: BaseEstimator) -> np.ndarray:
     """λ of the steps whose nodes early stopping has kept."""
-    return network.history_["scope"][network.history_["nodes"] <= network.n_nodes_]
+    return np.asarray(network.history_["scope"][network.history_["nodes"] <= network.n_nodes_])
 
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
@@ -77,7 +78,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
     return lines
 
 
-def _tested(notes: dict) -> list[tuple[str, dict]]:
+def _tested(notes: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     """The scores of the tests; those that were not defined are null."""
     scores = (notes.get("tested") or {}).items()
     return [(name, value) for name, value in scores if name in TITLES and value["mean"] is not None]
@@ -91,7 +92,7 @@ def _chosen(model: Model) -> dict[str, Any]:
     return chosen if member is None else {**chosen, **_changed(member, estimator._default_estimator())}
 
 
-def _changed(estimator, default) -> dict[str, Any]:
+def _changed(estimator: BaseEstimator, default: BaseEstimator) -> dict[str, Any]:
     defaults = default.get_params(deep=False)
     given = estimator.get_params(deep=False)
     return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.compose import ColumnTransformer
@@ -17,6 +17,9 @@ from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream
 from skscn.tables.columns import Number
 from skscn.tables.outside import Outside
 from skscn.words import listed, nearest, quoted
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 STANDARD_INPUT = "standard input"
 # Numbers that are encoded at a time.
@@ -44,7 +47,7 @@ class NumericColumns:
         """Names of the columns."""
         return np.array(self.names, dtype=object)
 
-    def transform(self, table) -> np.ndarray:
+    def transform(self, table: pa.Table) -> np.ndarray:
         """The columns side by side."""
         X = np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
         incomplete = np.isnan(X).any(axis=0)
@@ -75,7 +78,7 @@ class Model:
     encoder: TableEncoder | NumericColumns | None
     estimator: Any
     target: Target | None
-    notes: dict
+    notes: dict[str, Any]
 
     @property
     def is_classifier(self) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 import numpy as np
 
@@ -21,12 +21,16 @@ from skscn.tables import outside_sentences
 from skscn.tables.columns import is_text
 from skscn.words import count, quoted
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _ENDINGS = (*_DELIMITERS, ".parquet")
 # Cells that a spreadsheet takes for a formula; numbers with a sign are none.
 _FORMULA = r"^[=+\-@\t\r]"
 _SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
-Write = Callable[[Any], None]
+Write: TypeAlias = "Callable[[pa.Table], None]"
 
 
 @dataclass(frozen=True)
@@ -120,7 +124,7 @@ def _output_names(model: Model, wanted: Wanted) -> list[str]:
     return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
 
 
-def _predicted(model: Model, X: np.ndarray, kept, wanted: Wanted):
+def _predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
     """A table of predictions, next to the columns to keep."""
     estimator = model.estimator
     columns = [estimator.predict(X)]
@@ -139,7 +143,7 @@ def _labels(model: Model) -> list[str]:
     ]
 
 
-def _plain(values: np.ndarray):
+def _plain(values: np.ndarray) -> np.ndarray | list[Any]:
     return values.tolist() if values.dtype.kind in "OU" else np.ascontiguousarray(values)
 
 
@@ -163,7 +167,7 @@ class _CsvWriter:
         self._write, self._delimiter, self._begun = write, delimiter, False
         self._for_spreadsheet = for_spreadsheet
 
-    def __call__(self, table) -> None:
+    def __call__(self, table: pa.Table) -> None:
         if self._for_spreadsheet:
             table = _without_formulas(table)
         if not self._begun:
@@ -177,38 +181,39 @@ class _CsvWriter:
             # Text with delimiters, quotes or line ends in it.
             self._write(self._rows(table, "needed"))
 
-    def _rows(self, table, quoting: str) -> bytes:
+    def _rows(self, table: pa.Table, quoting: str) -> bytes:
         module, rows = arrow("pyarrow.csv"), io.BytesIO()
         options = module.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=quoting)
         module.write_csv(table, rows, options)
         return rows.getvalue()
 
 
-def _without_formulas(table):
+def _without_formulas(table: pa.Table) -> pa.Table:
     """The table with an apostrophe before each text, name or value, that a spreadsheet would take for a formula."""
     names = _as_text(arrow().array(table.column_names, arrow().string())).to_pylist()
     columns = [_as_text(column) if is_text(column.type) else column for column in table.columns]
     return arrow().table(columns, names=names)
 
 
-def _as_text(texts):
+def _as_text(texts: pa.Array) -> pa.Array:
     pc = arrow("pyarrow.compute")
     formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _SIGNED_NUMBER))
     return pc.if_else(formula, pc.binary_join_element_wise("'", texts, ""), texts)
 
 
 class _ParquetWriter:
-    def __init__(self, stream):
-        self._stream, self._writer = stream, None
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self._writer: pq.ParquetWriter | None = None
 
     def __enter__(self) -> _ParquetWriter:
         return self
 
-    def __call__(self, table) -> None:
+    def __call__(self, table: pa.Table) -> None:
         if self._writer is None:
             self._writer = arrow("pyarrow.parquet").ParquetWriter(self._stream, table.schema)
         self._writer.write_table(table)
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         if self._writer is not None:
             self._writer.close()

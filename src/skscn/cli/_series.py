@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from skscn.tables.columns import Moment, is_number
 from skscn.tables.learning import learn, rises
 from skscn.words import count
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.5
@@ -27,7 +31,7 @@ class Series:
 
 
 def find_series(
-    table, inputs: list[str], time: str | None, shuffle: bool, *, dates: str = "auto", tested: bool = True
+    table: pa.Table, inputs: list[str], time: str | None, shuffle: bool, *, dates: str = "auto", tested: bool = True
 ) -> Series:
     """Find out whether rows are in order of time; of a column that was named, put them in order.
 
@@ -46,14 +50,14 @@ def find_series(
     return _ordered(name, rising[name], tested)
 
 
-def _dates(name: str, values, order: str) -> np.ndarray | None:
+def _dates(name: str, values: pa.ChunkedArray, order: str) -> np.ndarray | None:
     """The days since 1970 of a column of dates, NaN where they are missing; None for other columns."""
     # A table may have very many columns of numbers.
     column = None if is_number(values.type) else learn(name, values, 1, order).column
     return column.floats(values) if isinstance(column, Moment) else None
 
 
-def _moments(name: str, values, order: str) -> np.ndarray:
+def _moments(name: str, values: pa.ChunkedArray, order: str) -> np.ndarray:
     moments = _dates(name, values, order)
     if moments is None:
         raise ValueError(

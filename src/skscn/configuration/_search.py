@@ -37,18 +37,19 @@ class Search:
     """Rows to search on: features X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of the columns.
 
     Features are what nodes see: the scaled inputs, in a dense layer. Residual and basis are multiplied by ``roots``,
-    the square roots of the weights of the rows, if any. All rows are used, or a sample if there are many.
+    the square roots of the weights of the rows, if any. All rows are used, or a sample if there are more than
+    ``most_rows``. Features of at most ``moderate`` are in single precision.
     """
 
-    def __init__(self, rows: Rows, rng: np.random.Generator):
-        size = min(SAMPLE, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
+    def __init__(self, rows: Rows, rng: np.random.Generator, *, most_rows: int = SAMPLE, moderate: float = _MODERATE):
+        size = min(most_rows, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
         # With fewer rows than basis vectors, no column would add anything new.
         size = max(size, 2 * rows.basis_size)
         everything = rows.n_rows <= size
         sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
         X = rows.layer.features(sample.X)
         largest = np.abs(X).max(initial=0.0)
-        precision: type = np.float32 if _TINY <= largest <= _MODERATE else np.float64
+        precision: type = np.float32 if _TINY <= largest <= moderate else np.float64
         norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
         self.layer = rows.layer
         self.X: np.ndarray = X.astype(precision)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, Proposals
-from skscn.configuration._search import Pool, Search
+from skscn.configuration._search import SAMPLE, Pool, Search
 from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.scaling import weighted_quantiles
@@ -42,6 +42,8 @@ class Pooled(Configuration):
     alpha = "gcv"
     bounded = True
     samples_rows = True
+    # The most rows to search on.
+    most_rows = SAMPLE
     # Candidates to polish for each node wanted, and how often their scores are evaluated.
     polished = 0
     evaluations = 0
@@ -59,7 +61,7 @@ class Pooled(Configuration):
         yield from self._proposals(rows, *self._searched(rows, rng), node)
 
     def _searched(self, rows: Rows, rng: np.random.Generator) -> tuple[Search, Pool]:
-        search = Search(rows, rng)
+        search = Search(rows, rng, most_rows=self.most_rows)
         drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng)
         return search, Pool(search, rows.nodes(*drawn))
 

@@ -13,7 +13,9 @@ def db1_function(x: np.ndarray) -> np.ndarray:
     )
 
 
-def make_db1(n_train: int = 1000, n_test: int = 300, *, random_state=None) -> Bunch:
+def make_db1(
+    n_train: int = 1000, n_test: int = 300, *, random_state: int | np.random.RandomState | None = None
+) -> Bunch:
     """Make DB 1: training inputs uniform on [0, 1], test inputs on a regular grid.
 
     Parameters

@@ -96,13 +96,15 @@ def draw_curves(
 
 def mean_curve(trials: list[Trial], part: str, nodes: int) -> np.ndarray:
     """Mean error after each node; a network that ended early contributes its last error."""
-    return np.mean([[trial.at(part, L) for L in range(1, nodes + 1)] for trial in trials], axis=0)
+    return np.asarray(np.mean([[trial.at(part, L) for L in range(1, nodes + 1)] for trial in trials], axis=0))
 
 
 def grow_panel(title: str, db1: Bunch, seed: int) -> NetworkRegressor:
     """The network of one panel of Figure 3: 100 nodes, or fewer if growth ends earlier."""
     estimator, parameters = _PANELS[title]
-    return estimator(max_nodes=100, random_state=seed, **parameters).fit(db1.data, db1.target)
+    model: NetworkRegressor = estimator(max_nodes=100, random_state=seed, **parameters)
+    model.fit(db1.data, db1.target)
+    return model
 
 
 def draw_approximations(models: dict[str, NetworkRegressor], db1: Bunch) -> Figure:

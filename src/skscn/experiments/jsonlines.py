@@ -4,6 +4,9 @@ import json
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
+
+Record: TypeAlias = dict[str, Any]
 
 
 class KeyedLines:
@@ -20,17 +23,17 @@ class KeyedLines:
     def __init__(self, path: Path, names: tuple[str, ...]):
         self.path, self.names = path, names
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.results: dict[tuple, dict] = {}
+        self.results: dict[tuple[Any, ...], Record] = {}
         for record in read_lines(path):
             self.results[tuple(record.pop(name) for name in names)] = record
 
-    def add(self, key: tuple, result: dict) -> None:
+    def add(self, key: tuple[Any, ...], result: Record) -> None:
         """Keep a result; it is on disk when this returns."""
         append_line(self.path, dict(zip(self.names, key, strict=True)) | result)
         self.results[key] = result
 
 
-def read_lines(path: Path) -> Iterator[dict]:
+def read_lines(path: Path) -> Iterator[Record]:
     """The records of a file, none if there is no file; a last line that was cut off by a kill is removed."""
     if not path.exists():
         return
@@ -42,7 +45,7 @@ def read_lines(path: Path) -> Iterator[dict]:
     yield from map(json.loads, content[:whole].splitlines())
 
 
-def append_line(path: Path, record: dict) -> None:
+def append_line(path: Path, record: Record) -> None:
     """Add a record; it is on disk when this returns."""
     with path.open("ab") as file:
         file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from skscn import __version__
 from skscn.experiments.claims import Claim, claims
@@ -44,7 +45,7 @@ class Report:
     """The results of a run, to be written as a page or as Markdown."""
 
     cells: dict[int, list[Cell]]
-    seconds: list[dict]
+    seconds: list[dict[str, Any]]
     pictures: dict[str, PageFigure]
     units: list[Unit]
     trials: int
@@ -136,7 +137,7 @@ def _table_lines(cells: dict[int, list[Cell]]) -> Iterator[str]:
         yield ""
 
 
-def _seconds_lines(rows: list[dict]) -> Iterator[str]:
+def _seconds_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
     yield "### Seconds\n"
     yield "| data | method | to ε = 0.05, paper | ours | milliseconds per node |"
     yield "|---|---|---:|---:|---:|"

@@ -20,7 +20,7 @@ class Reported(NamedTuple):
     std: float | None = None
 
 
-def _accuracy(rows: dict[str, tuple]) -> dict[tuple[str, str, int], Reported]:
+def _accuracy(rows: dict[str, tuple[tuple[float, ...], ...]]) -> dict[tuple[str, str, int], Reported]:
     """(method, "train" or "test", nodes) -> RMSE, from rows of four means with deviations."""
     columns = (("train", 25), ("train", 50), ("test", 25), ("test", 50))
     return {
@@ -96,7 +96,7 @@ class WindowRow(NamedTuple):
     nodes: Reported
 
 
-def _window(train: tuple, test: tuple, seconds: float, nodes: float) -> WindowRow:
+def _window(train: tuple[float, ...], test: tuple[float, ...], seconds: float, nodes: float) -> WindowRow:
     return WindowRow(Reported(*train), Reported(*test), Reported(seconds), Reported(nodes))
 
 

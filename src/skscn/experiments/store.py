@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from joblib import Parallel, delayed
 
@@ -69,5 +70,5 @@ def _run(unit: Unit, seed: int, data_seed: int) -> tuple[Unit, int, Trial]:
     return unit, seed, run_trial(unit, seed, data_seed)
 
 
-def _key(unit: dict) -> str:
+def _key(unit: dict[str, Any]) -> str:
     return json.dumps(unit, sort_keys=True)

@@ -7,6 +7,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -130,7 +131,9 @@ def table_cells(table: int, results: Results) -> list[Cell]:
     return [cell for window, row in rows.items() for cell in _window_cells(table, data, window, row, results)]
 
 
-def _accuracy_cells(table: int, data: str, reported: dict, results: Results) -> list[Cell]:
+def _accuracy_cells(
+    table: int, data: str, reported: dict[tuple[str, str, int], Reported], results: Results
+) -> list[Cell]:
     cells = []
     for (method, part, nodes), paper in reported.items():
         trials = results(curve_unit(data, method))
@@ -220,7 +223,7 @@ def _digits(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-def seconds(tables: list[int], results: Results) -> list[dict]:
+def seconds(tables: list[int], results: Results) -> list[dict[str, Any]]:
     """Times on this machine and in the paper: to ε if it is reached, and per node."""
     rows = []
     for unit in dict.fromkeys(unit for table in tables for unit in table_units(table)):

@@ -6,6 +6,7 @@ on every run; only its seconds are not.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from functools import cache
 from typing import Any
@@ -70,7 +71,7 @@ class Trial:
 
     def at(self, part: str, nodes: int) -> float:
         """The error after this number of nodes, or after the last one if growth ended earlier."""
-        errors = getattr(self, part)
+        errors: list[float] = getattr(self, part)
         return errors[min(nodes, len(errors)) - 1]
 
     def reached(self) -> int | None:
@@ -102,6 +103,6 @@ def run_trial(unit: Unit, seed: int, data_seed: int) -> Trial:
     )
 
 
-def _rounded(values) -> list[float]:
+def _rounded(values: Iterable[float]) -> list[float]:
     """Nine digits: more than enough, at half the size on disk."""
     return [float(f"{value:.9g}") for value in values]

@@ -15,6 +15,7 @@ from skscn.configuration import CONFIGURATIONS, Configuration
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Shelf, UnusableError, at, shortened
 from skscn.persistence._fields import Array
+from skscn.persistence._values import array_of
 
 _PLAIN = (str, bool, int, type(None))
 _ACTIVATIONS = Activations()
@@ -87,7 +88,7 @@ def _read_array(stored: Any, place: str, shelf: Shelf) -> np.ndarray:
     if not all(type(value) in (bool, int, float) for value in values):
         raise UnusableError(f"{place} is {shortened(stored)}")
     try:
-        return np.array(values, dtype=stored["type"])
+        return array_of(values, stored["type"])
     except OverflowError as error:
         raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
 

@@ -40,7 +40,7 @@ class Labels:
         if kind == "str" and len(values) * max(map(len, values), default=0) > _MOST_CHARACTERS:
             raise UnusableError(f"{place} holds strings that are too long for {len(values)} classes")
         try:
-            labels = np.array(values, dtype=kind)
+            labels = array_of(values, kind)
             # NaN is not a class, and each class occurs once, in increasing order.
             in_order = all(a < b for a, b in pairwise(labels))
         except (OverflowError, TypeError) as error:
@@ -87,7 +87,7 @@ class Values:
         array = np.empty(len(values), dtype=object)
         array[:] = values
         try:
-            return array if kind == "object" else np.array(values, dtype=kind)
+            return array if kind == "object" else array_of(values, kind)
         except OverflowError as error:
             raise UnusableError(f"{place} is {shortened(stored)}: {error}") from error
 
@@ -119,3 +119,12 @@ def _plain_label(label: Any, place: str) -> Any:
     if type(label) not in (str, bool, int, float):
         raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and strings can be kept in files")
     return label
+
+
+def array_of(values: list[Any], kind: str) -> np.ndarray:
+    """An array of this kind; an OverflowError for an integer that it cannot hold, which NumPy 1 would let overflow."""
+    if np.dtype(kind).kind in "iu" and values:
+        bounds = np.iinfo(kind)
+        if min(values) < bounds.min or max(values) > bounds.max:
+            raise OverflowError(f"a value is outside the range of {kind}")
+    return np.array(values, dtype=kind)

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skscn.estimators.networks import grown_networks
 from skscn.plot.style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
 
 class ConvergenceDisplay:
@@ -44,20 +51,20 @@ class ConvergenceDisplay:
         self.histories, self.kept = histories, kept
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None) -> ConvergenceDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the growth of a fitted network or ensemble."""
         networks = grown_networks(estimator)
         display = cls(histories=[n.history_ for n in networks], kept=[n.n_nodes_ for n in networks])
         return display.plot(ax)
 
-    def plot(self, ax=None) -> ConvergenceDisplay:
+    def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = ax = axes_for(ax)
         alone = len(self.histories) == 1
         style = {"linewidth": 1.4 if alone else 0.8}
-        self.train_lines_: list = []
-        self.validation_lines_: list = []
-        self.undone_lines_: list = []
+        self.train_lines_: list[Line2D] = []
+        self.validation_lines_: list[Line2D] = []
+        self.undone_lines_: list[Line2D] = []
         for history, kept in zip(self.histories, self.kept, strict=True):
             self.train_lines_.append(self._draw(history, kept, "train_rmse", color=BLUE, **style))
             if np.isfinite(history["validation_rmse"]).any():
@@ -68,7 +75,7 @@ class ConvergenceDisplay:
         self._describe("" if alone else f" of {len(self.histories)} members")
         return self
 
-    def _draw(self, history: np.ndarray, kept: int, error: str, **style):
+    def _draw(self, history: np.ndarray, kept: int, error: str, **style: Any) -> Line2D:
         """The line of the kept nodes; a paler one continues from its end."""
         n_kept = int((history["nodes"] <= kept).sum())
         (line,) = self.ax_.plot(history["nodes"][:n_kept], history[error][:n_kept], **style)

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skscn.estimators.networks import grown_networks
 from skscn.network import Network
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
 
 
 class FitDisplay:
@@ -45,7 +52,14 @@ class FitDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, ax=None, title: str | None = None, show_nodes: bool = True
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        ax: Axes | None = None,
+        title: str | None = None,
+        show_nodes: bool = True,
     ) -> FitDisplay:
         """Draw the predictions of a fitted estimator of one input for the rows X, together with the targets y."""
         y_pred, X = estimator.predict(X), np.asarray(X)
@@ -54,7 +68,7 @@ class FitDisplay:
         nodes = np.concatenate([_transitions(network.network_) for network in grown_networks(estimator)])
         return cls(X[:, 0], np.asarray(y), y_pred, nodes).plot(ax, title=title, show_nodes=show_nodes)
 
-    def plot(self, ax=None, *, title: str | None = None, show_nodes: bool = True) -> FitDisplay:
+    def plot(self, ax: Axes | None = None, *, title: str | None = None, show_nodes: bool = True) -> FitDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = ax = axes_for(ax)
         self.lines_ = ax.plot(self.x, self.y_true, color=GREY, alpha=0.6, linewidth=3.0, label="target")
@@ -62,7 +76,7 @@ class FitDisplay:
         if show_nodes and self.nodes is not None:
             inside = self.nodes[(self.nodes >= self.x[0]) & (self.nodes <= self.x[-1])]
             # Height as a share of the axes: at the bottom, whatever the targets are.
-            foot = {"transform": ax.get_xaxis_transform(), "markersize": 8, "label": "nodes"}
+            foot: dict[str, Any] = {"transform": ax.get_xaxis_transform(), "markersize": 8, "label": "nodes"}
             self.lines_ += ax.plot(inside, np.full_like(inside, 0.02), "|", color=BLUE, **foot)
         ax.set(title=title, xlabel="x", ylabel="f(x)")
         return self

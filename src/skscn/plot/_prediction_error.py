@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import PredictionErrorDisplay as _PredictionErrorDisplay
 from sklearn.utils import check_random_state
 
 from skscn.extras import optional
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import LineCollection, PolyCollection
+    from numpy.typing import ArrayLike
+
 # More intervals than _MOST_INTERVALS hide each other: a band is drawn instead, with a point for each _ROWS_PER_POINT.
 _MOST_INTERVALS = 200
 _ROWS_PER_POINT = 20
+Kind: TypeAlias = Literal["actual_vs_predicted", "residual_vs_predicted"]
 
 
 class PredictionErrorDisplay(_PredictionErrorDisplay):
@@ -46,24 +55,26 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
     True
     """
 
-    def __init__(self, *, y_true, y_pred, interval=None):
+    def __init__(
+        self, *, y_true: np.ndarray, y_pred: np.ndarray, interval: tuple[np.ndarray, np.ndarray] | None = None
+    ):
         super().__init__(y_true=y_true, y_pred=y_pred)
         self.interval = interval
 
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
         coverage: float | None = None,
-        kind="actual_vs_predicted",
+        kind: Kind = "actual_vs_predicted",
         subsample: int | float | None = 1000,
-        random_state=None,
-        ax=None,
-        scatter_kwargs=None,
-        line_kwargs=None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | None = None,
+        scatter_kwargs: dict[str, Any] | None = None,
+        line_kwargs: dict[str, Any] | None = None,
     ) -> PredictionErrorDisplay:
         """Draw the predictions of a fitted regressor for the rows X against the targets y.
 
@@ -85,16 +96,16 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true,
-        y_pred,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
         *,
-        interval=None,
-        kind="actual_vs_predicted",
+        interval: tuple[ArrayLike, ArrayLike] | None = None,
+        kind: Kind = "actual_vs_predicted",
         subsample: int | float | None = 1000,
-        random_state=None,
-        ax=None,
-        scatter_kwargs=None,
-        line_kwargs=None,
+        random_state: int | np.random.RandomState | None = None,
+        ax: Axes | None = None,
+        scatter_kwargs: dict[str, Any] | None = None,
+        line_kwargs: dict[str, Any] | None = None,
     ) -> PredictionErrorDisplay:
         """Draw given predictions of one output, with intervals if they are given."""
         columns = [np.asarray(values) for values in (y_true, y_pred, *(interval or ()))]
@@ -104,12 +115,17 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
             wanted = subsample if subsample >= 1 else round(subsample * len(columns[0]))
             rows = check_random_state(random_state).permutation(len(columns[0]))[: int(wanted)]
             columns = [values[rows] for values in columns]
-        y_true, y_pred, *ends = columns
-        display = cls(y_true=y_true, y_pred=y_pred, interval=tuple(ends) or None)
+        ends = (columns[2], columns[3]) if interval is not None else None
+        display = cls(y_true=columns[0], y_pred=columns[1], interval=ends)
         return display.plot(ax, kind=kind, scatter_kwargs=scatter_kwargs, line_kwargs=line_kwargs)
 
     def plot(
-        self, ax=None, *, kind="actual_vs_predicted", scatter_kwargs=None, line_kwargs=None
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: Kind = "actual_vs_predicted",
+        scatter_kwargs: dict[str, Any] | None = None,
+        line_kwargs: dict[str, Any] | None = None,
     ) -> PredictionErrorDisplay:
         """Draw on ``ax``, or on new axes."""
         super().plot(
@@ -134,11 +150,12 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
                 self.interval_band_ = self._draw_band(lower - base, upper - base, missed)
         return self
 
-    def _draw_lines(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray):
+    def _draw_lines(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray) -> LineCollection:
         style = {"colors": np.where(missed, ORANGE, GREY), "alpha": np.where(missed, 0.9, 0.4), "linewidth": 0.9}
-        return self.ax_.vlines(self.y_pred, lower, upper, zorder=0, **style)
+        lines: LineCollection = self.ax_.vlines(self.y_pred, lower, upper, zorder=0, **style)
+        return lines
 
-    def _draw_band(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray):
+    def _draw_band(self, lower: np.ndarray, upper: np.ndarray, missed: np.ndarray) -> PolyCollection:
         alpha = self.scatter_.get_alpha()
         self.scatter_.set_color(np.where(missed, ORANGE, BLUE))
         self.scatter_.set_alpha(alpha)
@@ -146,4 +163,5 @@ class PredictionErrorDisplay(_PredictionErrorDisplay):
         # The band reaches as far as the points do.
         groups = [groups[0][:1], *groups, groups[-1][-1:]]
         places, low, high = ([values[group].mean() for group in groups] for values in (self.y_pred, lower, upper))
-        return self.ax_.fill_between(places, low, high, color=GREY, alpha=0.25, linewidth=0.0, zorder=0)
+        band: PolyCollection = self.ax_.fill_between(places, low, high, color=GREY, alpha=0.25, linewidth=0.0, zorder=0)
+        return band

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.stats import norm
+from sklearn.base import BaseEstimator
 
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
+    from numpy.typing import ArrayLike
 
 _SHARES = (0.05, 0.5, 0.95)
 
@@ -45,19 +53,21 @@ class ResidualDisplay:
         self.quantiles = np.quantile(residuals, _SHARES)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, ax=None) -> ResidualDisplay:
+    def from_estimator(
+        cls, estimator: BaseEstimator, X: ArrayLike, y: ArrayLike, *, ax: Axes | None = None
+    ) -> ResidualDisplay:
         """Draw the residuals of a fitted regressor of one output on rows X with targets y."""
         return cls.from_predictions(y, estimator.predict(X), ax=ax)
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, ax=None) -> ResidualDisplay:
+    def from_predictions(cls, y_true: ArrayLike, y_pred: ArrayLike, *, ax: Axes | None = None) -> ResidualDisplay:
         """Draw the residuals of given predictions of one output."""
         residuals = np.asarray(y_true) - np.asarray(y_pred)
         if residuals.ndim != 1:
             raise ValueError(f"ResidualDisplay draws one output; y has shape {residuals.shape}.")
         return cls(residuals=residuals).plot(ax)
 
-    def plot(self, ax=None) -> ResidualDisplay:
+    def plot(self, ax: Axes | None = None) -> ResidualDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = ax = axes_for(ax)
         _, _, self.bars_ = ax.hist(self.residuals, bins=self._bins(), density=True, color=BLUE, alpha=0.6)
@@ -74,7 +84,7 @@ class ResidualDisplay:
         width = 2.0 * np.subtract(*np.quantile(self.residuals, (0.75, 0.25))) / len(self.residuals) ** (1 / 3)
         return int(np.clip(np.ptp(self.residuals) / width, 5, 60)) if width > 0.0 else 5
 
-    def _draw_normal(self):
+    def _draw_normal(self) -> Line2D | None:
         mean, deviation = self.residuals.mean(), self.residuals.std()
         if deviation == 0.0:
             return None

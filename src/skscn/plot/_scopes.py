@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skscn.estimators.networks import grown_networks
 from skscn.plot.style import axes_for, logarithmic, opacities, scope_colours
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 class ScopeDisplay:
@@ -42,14 +48,14 @@ class ScopeDisplay:
         self.kept = np.ones(len(nodes), dtype=bool) if kept is None else kept
 
     @classmethod
-    def from_estimator(cls, estimator, *, ax=None) -> ScopeDisplay:
+    def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ScopeDisplay:
         """Draw the scopes of a fitted network, or of all members of an ensemble."""
         networks = grown_networks(estimator)
         steps = np.concatenate([network.history_[["nodes", "scope"]] for network in networks])
         kept = np.concatenate([network.history_["nodes"] <= network.n_nodes_ for network in networks])
         return cls(nodes=steps["nodes"], scopes=steps["scope"], kept=kept).plot(ax)
 
-    def plot(self, ax=None) -> ScopeDisplay:
+    def plot(self, ax: Axes | None = None) -> ScopeDisplay:
         """Draw on ``ax``, or on new axes."""
         self.ax_ = axes_for(ax)
         alpha = opacities(self.kept, 0.85)

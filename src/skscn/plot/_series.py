@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, TypeAlias
+
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from skscn.extras import optional
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+# Lower and upper ends of intervals.
+Ends: TypeAlias = "tuple[ArrayLike, ArrayLike]"
 # A step between rows that is longer than _GAP times the median step is a gap, which no line crosses.
 _GAP = 10.0
 # True values are outside the picture where they are further from the range of all but 5 % of them than it is wide: six
@@ -55,7 +64,14 @@ class SeriesDisplay:
     2025-04-11
     """
 
-    def __init__(self, *, times: np.ndarray, y_true: np.ndarray, y_pred: np.ndarray, interval: tuple | None = None):
+    def __init__(
+        self,
+        *,
+        times: np.ndarray,
+        y_true: np.ndarray,
+        y_pred: np.ndarray,
+        interval: Ends | None = None,
+    ):
         order = np.argsort(times, kind="stable")
         order = order[~np.isnan(times[order])]
         self.times, self.y_true, self.y_pred = times[order], y_true[order], y_pred[order]
@@ -63,7 +79,15 @@ class SeriesDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y, *, times, coverage: float | None = None, max_points: int = 400, ax=None
+        cls,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
+        *,
+        times: ArrayLike,
+        coverage: float | None = None,
+        max_points: int = 400,
+        ax: Axes | None = None,
     ) -> SeriesDisplay:
         """Draw the predictions of a fitted regressor for the rows X, with their targets y, over time.
 
@@ -75,9 +99,18 @@ class SeriesDisplay:
         )
 
     @classmethod
-    def from_predictions(cls, y_true, y_pred, *, times, interval=None, max_points: int = 400, ax=None) -> SeriesDisplay:
+    def from_predictions(
+        cls,
+        y_true: ArrayLike,
+        y_pred: ArrayLike,
+        *,
+        times: ArrayLike,
+        interval: Ends | None = None,
+        max_points: int = 400,
+        ax: Axes | None = None,
+    ) -> SeriesDisplay:
         """Draw given predictions of one output over time."""
-        y_true, y_pred, times = (np.asarray(values) for values in (y_true, y_pred, times))
+        y_true, y_pred, times = np.asarray(y_true), np.asarray(y_pred), np.asarray(times)
         if y_true.ndim != 1:
             raise ValueError(f"SeriesDisplay draws one output; y has shape {y_true.shape}.")
         if times.shape != y_true.shape:
@@ -87,7 +120,7 @@ class SeriesDisplay:
         display = cls(times=times, y_true=y_true, y_pred=y_pred, interval=interval)
         return display.plot(ax, max_points=max_points)
 
-    def plot(self, ax=None, *, max_points: int = 400) -> SeriesDisplay:
+    def plot(self, ax: Axes | None = None, *, max_points: int = 400) -> SeriesDisplay:
         """Draw on ``ax``, or on new axes; ``max_points`` is the largest number of points of a line."""
         self.ax_ = ax = axes_for(ax)
         stretches = _Stretches(self.times, max_points)
@@ -101,7 +134,7 @@ class SeriesDisplay:
             self.envelope_ = ax.fill_between(
                 times, low, high, color=GREY, alpha=0.3, linewidth=0.0, label="range of true"
             )
-        few = {"marker": "o", "markersize": 2.5} if len(times) <= 60 else {}
+        few: dict[str, Any] = {"marker": "o", "markersize": 2.5} if len(times) <= 60 else {}
         (self.true_line_,) = ax.plot(times, stretches.means(self.y_true), color=GREY, label="true", **few)
         (self.predicted_line_,) = ax.plot(
             times, stretches.means(self.y_pred), color=ORANGE, linewidth=1.1, label="predicted", **few

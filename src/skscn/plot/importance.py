@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.metrics import check_scoring
 from sklearn.utils import check_array, check_random_state
 
 from skscn.plot.style import BLUE, GREY, axes_for
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+# The name of a score, or a function of an estimator, rows and targets; None means the estimator's own.
+Scoring: TypeAlias = str | Callable[..., float] | None
+# An array or a DataFrame.
+Table: TypeAlias = Any
 
 
 class ImportanceDisplay:
@@ -51,17 +62,17 @@ class ImportanceDisplay:
     @classmethod
     def from_estimator(
         cls,
-        estimator,
-        X,
-        y,
+        estimator: BaseEstimator,
+        X: ArrayLike,
+        y: ArrayLike,
         *,
         groups: Mapping[str, Sequence[int]] | None = None,
         names: Sequence[str] | None = None,
-        scoring=None,
+        scoring: Scoring = None,
         n_repeats: int = 5,
-        random_state=None,
+        random_state: int | np.random.RandomState | None = None,
         max_shown: int = 20,
-        ax=None,
+        ax: Axes | None = None,
     ) -> ImportanceDisplay:
         """Draw the importance of a fitted estimator's inputs on rows X with targets y.
 
@@ -84,16 +95,16 @@ class ImportanceDisplay:
             The number of inputs to draw, most important first.
         ax : matplotlib Axes, default=None
         """
-        X = X if hasattr(X, "iloc") else check_array(X, dtype=None)
+        rows: Table = X if hasattr(X, "iloc") else check_array(X, dtype=None)
         if groups is None:
-            names = getattr(X, "columns", [f"x{j}" for j in range(X.shape[1])]) if names is None else names
+            names = getattr(rows, "columns", [f"x{j}" for j in range(rows.shape[1])]) if names is None else names
             groups = {str(name): [j] for j, name in enumerate(names)}
         importances = permutation_importance(
-            estimator, X, y, groups.values(), scoring=scoring, n_repeats=n_repeats, random_state=random_state
+            estimator, rows, y, groups.values(), scoring=scoring, n_repeats=n_repeats, random_state=random_state
         )
         return cls(importances=importances, names=list(groups)).plot(ax, max_shown=max_shown)
 
-    def plot(self, ax=None, *, max_shown: int = 20) -> ImportanceDisplay:
+    def plot(self, ax: Axes | None = None, *, max_shown: int = 20) -> ImportanceDisplay:
         """Draw on ``ax``, or on new axes; the most important input is at the top."""
         self.ax_ = ax = axes_for(ax)
         shown = self.order[:max_shown][::-1]
@@ -106,7 +117,16 @@ class ImportanceDisplay:
         return self
 
 
-def permutation_importance(estimator, X, y, groups, *, scoring=None, n_repeats=5, random_state=None) -> np.ndarray:
+def permutation_importance(
+    estimator: BaseEstimator,
+    X: Table,
+    y: ArrayLike,
+    groups: Iterable[Sequence[int]],
+    *,
+    scoring: Scoring = None,
+    n_repeats: int = 5,
+    random_state: int | np.random.RandomState | None = None,
+) -> np.ndarray:
     """The decrease of the score when the columns of each group are shuffled together: shape (groups, n_repeats).
 
     scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
@@ -121,7 +141,7 @@ def permutation_importance(estimator, X, y, groups, *, scoring=None, n_repeats=5
     )
 
 
-def _shuffled(X, columns: Sequence[int], order: np.ndarray):
+def _shuffled(X: Table, columns: Sequence[int], order: np.ndarray) -> Table:
     """A copy of X with these columns taken from other rows."""
     shuffled = X.copy()
     if hasattr(X, "iloc"):

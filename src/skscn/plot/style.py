@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any, cast
+
 import numpy as np
 
 from skscn.extras import optional
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
 
 # Okabe and Ito's colours for all kinds of colour vision, and a medium grey.
 BLUE, ORANGE, GREEN, PURPLE, GREY = "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#808080"
@@ -14,14 +20,14 @@ PALE = 0.25
 _SCOPE_RAMP = ("#3a8fd0", "#98919a", "#dd7a1f")
 
 
-def axes_for(ax):
+def axes_for(ax: Axes | None) -> Axes:
     """``ax``, or new axes if it is None."""
     if ax is None:
-        _, ax = optional("matplotlib.pyplot", "A picture").subplots()
+        ax = cast("Axes", optional("matplotlib.pyplot", "A picture").subplots()[1])
     return ax
 
 
-def scope_colours(scopes: np.ndarray) -> dict:
+def scope_colours(scopes: np.ndarray) -> dict[str, Any]:
     """Arguments of ``scatter`` that colour points by their scope λ, on a logarithmic scale."""
     colours = optional("matplotlib.colors", "A picture")
     low, high = (scopes.min(), scopes.max()) if scopes.size else (1.0, 1.0)
@@ -30,29 +36,29 @@ def scope_colours(scopes: np.ndarray) -> dict:
     return {"c": scopes, "cmap": colours.LinearSegmentedColormap.from_list("scopes", _SCOPE_RAMP), "norm": norm}
 
 
-def opacities(kept: np.ndarray, opacity: float) -> np.ndarray | None:
+def opacities(kept: np.ndarray, opacity: float) -> Any:
     """The opacity of points, lower for those that were not kept; None for no points, as matplotlib requires."""
     return np.where(kept, opacity, PALE) if kept.size else None
 
 
-def logarithmic(ax, values: np.ndarray) -> None:
+def logarithmic(ax: Axes, values: np.ndarray) -> None:
     """Make the y axis logarithmic, if there is a value to show on it."""
     if (values > 0.0).any():
         logarithmic_axis(ax)
 
 
-def logarithmic_axis(ax) -> None:
+def logarithmic_axis(ax: Axes) -> None:
     """Make the y axis logarithmic, with plain numbers at its ticks."""
     ax.set_yscale("log")
     plain_numbers(ax.yaxis)
 
 
-def plain_numbers(axis) -> None:
+def plain_numbers(axis: Axis) -> None:
     """Label the ticks of a logarithmic axis 0.05 rather than 5 × 10⁻²."""
     from matplotlib.ticker import LogFormatter
 
     class Plain(LogFormatter):
-        def __call__(self, x, pos=None):
+        def __call__(self, x: float, pos: int | None = None) -> str:
             return f"{x:g}" if super().__call__(x, pos) else ""
 
     axis.set_major_formatter(Plain())

@@ -103,7 +103,9 @@ def classification_measures(subject: Subject) -> list[Measure]:
     ]
 
 
-def _with_intervals(terms: np.ndarray, measures: Callable[[np.ndarray], np.ndarray]) -> tuple:
+def _with_intervals(
+    terms: np.ndarray, measures: Callable[[np.ndarray], np.ndarray]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Measures that are functions of sums over rows, with the ends of 95 % bootstrap intervals.
 
     Many rows are first summed in random groups; drawing groups spreads a mean as much as drawing rows does.
@@ -172,7 +174,7 @@ def class_qualities(subject: Subject) -> list[ClassQuality]:
 
 def confusions(subject: Subject) -> np.ndarray:
     """Rows of each true class (down) that were given each class (across)."""
-    return confusion_matrix(subject.y, subject.predictions, labels=all_labels(subject))
+    return np.asarray(confusion_matrix(subject.y, subject.predictions, labels=all_labels(subject)))
 
 
 def all_labels(subject: Subject) -> np.ndarray:

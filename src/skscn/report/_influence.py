@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from skscn.plot.importance import permutation_importance
 from skscn.readers.arrow import arrow
 from skscn.report._subject import SEED, Subject
 from skscn.tables.columns import RowTime, waves
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
 
 _REPEATS = 5
 # Shuffles in all; with very many inputs each is shuffled once.
@@ -74,7 +78,7 @@ class Dependence:
     """
 
     name: str
-    values: list
+    values: list[Any]
     responses: np.ndarray
     kind: str
 
@@ -159,7 +163,7 @@ def _on_date(subject: Subject, name: str) -> Dependence:
 
     def moved(start: float) -> np.ndarray:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
-        return source.encode(arrow().array(ticks))
+        return np.asarray(source.encode(arrow().array(ticks)))
 
     responses = np.array([_mean_response(subject, columns, moved(start)) for start in starts])
     return Dependence(name, starts.astype("datetime64[D]").tolist(), responses, "date")
@@ -183,11 +187,11 @@ def _grid(values: np.ndarray) -> np.ndarray:
     return np.linspace(low, high, _GRID) if low < high else distinct[[0, -1]]
 
 
-def _mean_response(subject: Subject, columns: list[int], values) -> np.ndarray:
+def _mean_response(subject: Subject, columns: list[int], values: ArrayLike) -> np.ndarray:
     """The mean response when these columns have these values in all rows.
 
     scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
     """
     rows = subject.sample_rows[:_DEPENDENCE_ROWS].copy()
     rows[:, columns] = values
-    return subject.responses(rows).mean(axis=0)
+    return np.asarray(subject.responses(rows).mean(axis=0))

@@ -7,6 +7,7 @@ import platform
 import shlex
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,6 +16,11 @@ from skscn.growth import StopReason
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
 from skscn.words import count
+
+if TYPE_CHECKING:
+    from sklearn.base import BaseEstimator
+
+    from skscn.network import Network
 
 _PACKAGES = ("numpy", "scipy", "scikit-learn")
 _LONGEST_VALUE = 200
@@ -51,17 +57,17 @@ def facts(subject: Subject) -> dict[str, str]:
     }
 
 
-def _linear_part(network) -> str:
+def _linear_part(network: Network) -> str:
     links = network.linear.size - 1
     if links > 0:
         return f"an intercept and {count(links, 'direct link')}"
     return "an intercept" if links == 0 else "none"
 
 
-def _size(network) -> int:
+def _size(network: Network) -> int:
     """Weights, biases, output weights and the linear part, as they are used to predict."""
     linear = network.n_outputs * (network.n_features + 1) if network.linear.size else 0
-    return network.weights.size + network.biases.size + network.output_weights.size + linear
+    return int(network.weights.size + network.biases.size + network.output_weights.size + linear)
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def parameters(subject: Subject) -> dict[str, list[Parameter]]:
     return tables
 
 
-def _parameters(estimator, without: set[str]) -> list[Parameter]:
+def _parameters(estimator: BaseEstimator, without: set[str]) -> list[Parameter]:
     defaults = {name: p.default for name, p in inspect.signature(type(estimator)).parameters.items()}
     return [
         Parameter(name, _shortened(value), None if _same(value, defaults[name]) else _shortened(defaults[name]))
@@ -93,11 +99,11 @@ def _parameters(estimator, without: set[str]) -> list[Parameter]:
     ]
 
 
-def _same(value, default) -> bool:
-    return (type(value) is type(default) and value == default) or np.array_equal(value, default)
+def _same(value: object, default: object) -> bool:
+    return (type(value) is type(default) and value == default) or np.array_equal(np.asarray(value), np.asarray(default))
 
 
-def _shortened(value) -> str:
+def _shortened(value: object) -> str:
     text = repr(value)
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}…"
 

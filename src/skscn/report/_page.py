@@ -8,7 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,25 +20,29 @@ from skscn.report._words import alike, fixed, number, percent, share
 from skscn.tables import TableEncoder
 from skscn.words import count
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+    from sklearn.base import BaseEstimator
+
 _IMPORTANCES_SHOWN = 30
 _OUTPUTS_PICTURED = 6
 _CLASSES_IN_TABLE = 25
 
 
 def write_report(
-    estimator,
-    X,
-    y,
-    path: str | os.PathLike,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
+    path: str | os.PathLike[str],
     *,
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
     encoder: TableEncoder | None = None,
     target_name: str | None = None,
     title: str | None = None,
-    model_path: str | os.PathLike | None = None,
+    model_path: str | os.PathLike[str] | None = None,
     data_name: str | None = None,
-    times=None,
+    times: ArrayLike | None = None,
     seen: float | None = None,
 ) -> None:
     """Write one HTML file about a fitted model and how well it does on the rows X with targets y.
@@ -142,7 +146,7 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
 
 
 def _series(subject: Subject, output: int, coverage: float | None) -> _pictures.Picture | None:
-    return None if subject.times is None else _pictures.series_picture(subject, output, coverage)
+    return None if subject.times is None else _pictures.series_picture(subject, subject.times, output, coverage)
 
 
 def _coverages(subject: Subject) -> list[list[_errors.Coverage]]:
@@ -212,4 +216,4 @@ def _render(content: dict[str, Any]) -> str:
     )
     folder = files("skscn.report")
     source, style = (folder.joinpath(name).read_text(encoding="utf-8") for name in ("page.html", "page.css"))
-    return environment.from_string(source).render(style=style, **content)
+    return str(environment.from_string(source).render(style=style, **content))

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.calibration import CalibrationDisplay
@@ -20,6 +22,9 @@ from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject, two_dimensional
 from skscn.report._words import alike, enumerated, number, percent
 from skscn.words import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _UNDONE = "Paler colours show later nodes, which were tried but not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
@@ -73,7 +78,9 @@ class Picture:
 _SIZE, _WIDE = (4.0, 2.8), (13.0, 3.6)
 
 
-def picture(draw, title: str, describe, size: tuple[float, float] = _SIZE) -> Picture:
+def picture(
+    draw: Callable[..., Any], title: str, describe: Callable[[Any], str], size: tuple[float, float] = _SIZE
+) -> Picture:
     """Draw a picture: ``draw(ax=...)`` gives a Display, of which ``describe`` says what is seen."""
     matplotlib, figures = (optional(name, "A report") for name in ("matplotlib", "matplotlib.figure"))
     with matplotlib.rc_context({**_LOOK, "svg.hashsalt": title}):
@@ -184,7 +191,7 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
     ]
 
 
-def _draw_predictions(*args, **kwargs) -> PredictionErrorDisplay:
+def _draw_predictions(*args: Any, **kwargs: Any) -> PredictionErrorDisplay:
     """As many dots, they have to be small; and a picture that is wider than high needs no equal axes."""
     display = PredictionErrorDisplay.from_predictions(*args, scatter_kwargs={"s": 9, "alpha": 0.6}, **kwargs)
     display.ax_.set_aspect("auto")
@@ -225,17 +232,17 @@ def _in_thirds(residuals: np.ndarray, words: tuple[str, ...]) -> str:
     return enumerated([f"{size} {word}" for size, word in zip(alike(sizes), words, strict=True)])
 
 
-def series_picture(subject: Subject, output: int, coverage: float | None) -> Picture:
+def series_picture(subject: Subject, times: np.ndarray, output: int, coverage: float | None) -> Picture:
     """Target and prediction of one output over time."""
     interval = None
     if coverage is not None:
-        ends = subject.estimator.predict_interval(subject.X, coverage=coverage)
-        interval = tuple(two_dimensional(end)[:, output] for end in ends)
+        lower, upper = subject.estimator.predict_interval(subject.X, coverage=coverage)
+        interval = two_dimensional(lower)[:, output], two_dimensional(upper)[:, output]
     draw = partial(
         SeriesDisplay.from_predictions,
         subject.y[:, output],
         subject.predictions[:, output],
-        times=subject.times,
+        times=times,
         interval=interval,
     )
     return picture(draw, "True and predicted values over time", partial(_describe_series, coverage=coverage), _WIDE)
@@ -281,7 +288,7 @@ def reliability_picture(subject: Subject) -> Picture:
     return picture(draw, title, _describe_reliability)
 
 
-def _draw_reliability(happened: np.ndarray, probabilities: np.ndarray, ax) -> CalibrationDisplay:
+def _draw_reliability(happened: np.ndarray, probabilities: np.ndarray, ax: Axes) -> CalibrationDisplay:
     display = CalibrationDisplay.from_predictions(
         happened, probabilities, n_bins=10, strategy="quantile", pos_label=1, color=BLUE, name="network", ax=ax
     )
@@ -314,8 +321,10 @@ def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[
     return low - margin, high + margin
 
 
-def _draw_dependence(dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax) -> None:
-    few = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
+def _draw_dependence(
+    dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax: Axes
+) -> None:
+    few: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
     for output, (colour, dashes) in zip(shown, LINES, strict=False):
         style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
         ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)

@@ -6,14 +6,20 @@ import copy
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import is_classifier
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from skscn.tables import TableEncoder
+    from skscn.tables.outside import OutsideColumn
 
 # The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000
@@ -60,13 +66,13 @@ class Subject:
     sources: dict[str, Any]
     knows_names: bool
     times: np.ndarray | None = None
-    outside: list[Any] = field(default_factory=list)
+    outside: list[OutsideColumn] = field(default_factory=list)
     seen: float | None = None
 
     @property
     def classifies(self) -> bool:
         """Whether the model predicts classes."""
-        return is_classifier(self.estimator)
+        return bool(is_classifier(self.estimator))
 
     @property
     def n_rows(self) -> int:
@@ -74,7 +80,7 @@ class Subject:
         return len(self.y)
 
     @property
-    def networks(self) -> list:
+    def networks(self) -> list[BaseEstimator]:
         """The network, or the members of the ensemble."""
         return grown_networks(self.estimator)
 
@@ -87,17 +93,17 @@ class Subject:
     def sample_rows(self) -> np.ndarray:
         """Those rows, as a plain array."""
         rows = self.X[self.sample]
-        return rows.toarray() if sparse.issparse(rows) else rows
+        return np.asarray(rows.toarray() if sparse.issparse(rows) else rows)
 
     @cached_property
     def probabilities(self) -> np.ndarray:
         """The probability of each class, for all rows."""
-        return self.estimator.predict_proba(self.X)
+        return np.asarray(self.estimator.predict_proba(self.X))
 
     def is_one_hot(self, name: str) -> bool:
         """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
         if name in self.sources:
-            return self.sources[name].kind == "category"
+            return bool(self.sources[name].kind == "category")
         values = self.sample_rows[:, self.inputs[name]]
         return values.shape[1] > 1 and bool(np.isin(values, (0.0, 1.0)).all() and (values.sum(axis=1) <= 1.0).all())
 
@@ -113,20 +119,20 @@ class Subject:
         return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
 
 
-def has_intervals(estimator) -> bool:
+def has_intervals(estimator: BaseEstimator) -> bool:
     """Whether it is an ensemble whose prediction intervals are known."""
     return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
 
 
 def open_subject(
-    estimator,
-    X,
-    y,
+    estimator: BaseEstimator,
+    X: ArrayLike,
+    y: ArrayLike,
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
     target_name: str | None = None,
-    encoder=None,
-    times=None,
+    encoder: TableEncoder | None = None,
+    times: ArrayLike | None = None,
     seen: float | None = None,
 ) -> Subject:
     """Check what a report is asked for."""
@@ -165,7 +171,7 @@ def open_subject(
     )
 
 
-def _times(times, y: np.ndarray) -> np.ndarray | None:
+def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
     """One moment for each row, or None where there are none to show."""
     if times is None:
         return None
@@ -175,7 +181,7 @@ def _times(times, y: np.ndarray) -> np.ndarray | None:
     return None if np.isnat(times).all() else times
 
 
-def _outside(encoder, X) -> list:
+def _outside(encoder: TableEncoder | None, X: Any) -> list[OutsideColumn]:
     if encoder is None:
         return []
     looking = encoder.looking_outside()
@@ -188,14 +194,14 @@ def two_dimensional(values: np.ndarray) -> np.ndarray:
     return np.asarray(values).reshape(len(values), -1)
 
 
-def _nameless(estimator):
+def _nameless(estimator: BaseEstimator) -> BaseEstimator:
     """The model for rows without names: scikit-learn warns when a model that knows names gets such rows."""
     estimator = copy.copy(estimator)
     vars(estimator).pop("feature_names_in_", None)
     return estimator
 
 
-def _column_names(estimator, X, given: Sequence[str] | None) -> list[str]:
+def _column_names(estimator: BaseEstimator, X: Any, given: Sequence[str] | None) -> list[str]:
     names = given
     for source, attribute in ((X, "columns"), (estimator, "feature_names_in_")):
         names = getattr(source, attribute, None) if names is None else names
@@ -206,7 +212,7 @@ def _column_names(estimator, X, given: Sequence[str] | None) -> list[str]:
     return _distinct(names)
 
 
-def _output_names(y, target_name: str | None) -> list[str]:
+def _output_names(y: ArrayLike, target_name: str | None) -> list[str]:
     names, shape = getattr(y, "columns", None), np.shape(y)
     several = len(shape) == 2 and shape[1] > 1
     if target_name is not None and not several:
@@ -217,7 +223,7 @@ def _output_names(y, target_name: str | None) -> list[str]:
     return _distinct(names)
 
 
-def _distinct(names: Iterable) -> list[str]:
+def _distinct(names: Iterable[object]) -> list[str]:
     """Names as text; one that was there before gets its number."""
     texts = list(map(str, names))
     return [f"{text} ({k})" if text in texts[:k] else text for k, text in enumerate(texts)]

@@ -389,6 +389,9 @@ def _table(X: TableLike) -> pa.Table:
         return X
     if isinstance(X, pa.RecordBatch):
         return pa.Table.from_batches([X])
+    if hasattr(X, "to_arrow"):
+        # Polars' own conversion: older versions of pyarrow cannot use the kind of text that it would pass below.
+        return X.to_arrow()
     if hasattr(X, "__arrow_c_stream__"):
         return pa.table(X)
     if hasattr(X, "__dataframe__"):

@@ -128,7 +128,9 @@ class _Table:
             # Whole turns are left out, which keeps angles small and exact.
             part = self.node("Sub", turns, self.node("Floor", turns))
             angle = self.node("Mul", part, self.constant(np.float64(2.0 * np.pi)))
-            parts += [self.node("Sin", angle), self.node("Cos", angle)]
+            # The sine a quarter of a turn later is the cosine, which older versions of ONNX Runtime lack for float64.
+            later = self.node("Add", angle, self.constant(np.float64(np.pi / 2.0)))
+            parts += [self.node("Sin", angle), self.node("Sin", later)]
         if column.indicator and not isinstance(column, RowTime):
             parts.append(self.as_double(missing))
         return self.node("Concat", *parts, axis=1)
