@@ -27,8 +27,6 @@ LAYERS = [
     {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
-# Names that have yet to be told apart.
-TWO_THINGS = {"Block", "Graph"}
 FILES = sorted(SOURCE.rglob("*.py"))
 
 
@@ -77,4 +75,4 @@ def test_a_class_name_stands_for_one_thing():
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef):
                 found.setdefault(node.name.lstrip("_"), set()).add(f"{path.relative_to(SOURCE)}: {node.name}")
-    assert {name: places for name, places in found.items() if len(places) > 1 and name not in TWO_THINGS} == {}
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

@@ -221,7 +221,8 @@ def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, nod
 
 def _usable(rows: Rows, sums: Sums) -> np.ndarray:
     """Whether each candidate passes the guards."""
-    return alive(sums, rows.weight, rows.layer.bound) & supported(sums, rows.weight)
+    usable: np.ndarray = alive(sums, rows.weight, rows.layer.bound) & supported(sums, rows.weight)
+    return usable
 
 
 class _Choice:

@@ -25,7 +25,7 @@ _FEW_ROWS = 16384
 
 
 @dataclass(frozen=True, eq=False)
-class Block:
+class WeightedNodes:
     """Nodes of one layer and their output weights.
 
     Attributes
@@ -69,18 +69,20 @@ class Block:
 
 
 @dataclass(frozen=True, eq=False)
-class LinearColumns(Block):
+class LinearColumns(WeightedNodes):
     """Columns wᵀx + b of the scaled inputs, nodes of the identity layer, and their output weights."""
 
     @property
     def direct_weights(self) -> np.ndarray:
         """A of shape (d, m): from inputs straight to outputs."""
-        return self.weights @ self.output_weights
+        weights: np.ndarray = self.weights @ self.output_weights
+        return weights
 
     @property
     def intercept(self) -> np.ndarray:
         """c of shape (m,)."""
-        return self.biases @ self.output_weights
+        intercept: np.ndarray = self.biases @ self.output_weights
+        return intercept
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ class Network:
     ----------
     linear : LinearColumns
         Columns that are linear in the inputs: intercept and direct links.
-    layers : tuple of Block
+    layers : tuple of WeightedNodes
         The hidden layers; there is one.
     inputs, outputs : scalings
         How x and f(x) are scaled.
@@ -131,7 +133,7 @@ class Network:
     """
 
     linear: LinearColumns
-    layers: tuple[Block, ...]
+    layers: tuple[WeightedNodes, ...]
     inputs: InputScaling
     outputs: Scaling
     loss: Loss
@@ -181,7 +183,7 @@ class Network:
     @property
     def n_outputs(self) -> int:
         """m, the number of outputs."""
-        return self.linear.output_weights.shape[1]
+        return int(self.linear.output_weights.shape[1])
 
     @property
     def _carries(self) -> bool:
@@ -232,7 +234,7 @@ class Network:
     def _combined(self, x: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
         """Scaled outputs."""
         first, *others = zip(self.layers, values, strict=True)
-        outputs = first[1] @ first[0].outgoing
+        outputs: np.ndarray = first[1] @ first[0].outgoing
         for block, h in others:
             outputs += h @ block.outgoing
         outputs += x @ self._straight

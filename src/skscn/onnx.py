@@ -35,7 +35,7 @@ _LARGEST = np.finfo(np.float64).max
 _OLDEST_OPSET = 13
 
 
-def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_opset: int | None = None) -> Any:
+def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, target_opset: int | None = None) -> Any:
     """Convert a fitted model to an ONNX graph that makes the same predictions.
 
     The input of the graph is ``X``, float64 of shape (rows, inputs). A regressor has the output ``variable`` of shape
@@ -105,7 +105,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike | None = None, target_
     return _written(graph, path)
 
 
-def _written(graph: Any, path: str | os.PathLike | None) -> Any:
+def _written(graph: Any, path: str | os.PathLike[str] | None) -> Any:
     if path is not None:
         replace_file(Path(path), graph.SerializeToString())
     return graph
@@ -171,13 +171,13 @@ def _classifier_shapes(operator: Any) -> None:
 
 
 def _convert_hidden(scope: Any, operator: Any, container: Any) -> None:
-    graph, network = _Graph(scope, container), operator.raw_operator.network
+    graph, network = _GraphBuilder(scope, container), operator.raw_operator.network
     x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
     graph.name(_hidden(graph, _scaled(graph, x, network), network), operator.outputs[0])
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
-    graph, model = _Graph(scope, container), operator.raw_operator
+    graph, model = _GraphBuilder(scope, container), operator.raw_operator
     x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
     if isinstance(model, SCNEnsembleRegressor):
         predictions = _weighted(graph, x, model, lambda member, columns: _network(graph, columns, member.network_))
@@ -187,7 +187,7 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
 
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
-    graph, model = _Graph(scope, container), operator.raw_operator
+    graph, model = _GraphBuilder(scope, container), operator.raw_operator
     x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
     if isinstance(model, SCNEnsembleClassifier):
         probabilities = decision = _weighted(
@@ -213,7 +213,7 @@ def _labels(classes: np.ndarray) -> np.ndarray:
     return classes.astype(np.int64)
 
 
-class _Graph:
+class _GraphBuilder:
     """Adds operators to a graph of skl2onnx; each call returns the name of the operator's output."""
 
     def __init__(self, scope: Any, container: Any):
@@ -221,7 +221,7 @@ class _Graph:
         self.double = optional("onnx", _PURPOSE).TensorProto.DOUBLE
 
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
-        output = self.scope.get_unique_variable_name(kind.lower())
+        output: str = self.scope.get_unique_variable_name(kind.lower())
         name = self.scope.get_unique_operator_name(kind)
         self.container.add_node(kind, list(inputs), [output], name=name, **attributes)
         return output
@@ -230,7 +230,7 @@ class _Graph:
         """A constant; numbers are in double precision unless they are integers."""
         value = np.asarray(value)
         value = value if value.dtype.kind in "iO" else value.astype(np.float64)
-        name = self.scope.get_unique_variable_name("constant")
+        name: str = self.scope.get_unique_variable_name("constant")
         tensor = optional("onnx.numpy_helper", _PURPOSE).from_array(
             np.ascontiguousarray(value).reshape(value.shape), name
         )
@@ -255,7 +255,7 @@ class _Graph:
         return self("Min", self("Max", x, self.constant(low)), self.constant(high))
 
 
-def _weighted(graph: _Graph, x: str, model: Any, response: Callable[[Any, str], str]) -> str:
+def _weighted(graph: _GraphBuilder, x: str, model: Any, response: Callable[[Any, str], str]) -> str:
     """The weighted sum of the members' responses."""
     shares = []
     for member, features, weight in zip(model.members_, model.features_, model.weights_, strict=True):
@@ -264,7 +264,7 @@ def _weighted(graph: _Graph, x: str, model: Any, response: Callable[[Any, str], 
     return shares[0] if len(shares) == 1 else graph("Sum", *shares)
 
 
-def _network(graph: _Graph, x: str, network: Network) -> str:
+def _network(graph: _GraphBuilder, x: str, network: Network) -> str:
     """Predictions of shape (rows, outputs)."""
     x = _scaled(graph, x, network)
     straight = graph("MatMul", x, graph.constant(network.linear.direct_weights))
@@ -279,13 +279,13 @@ def _network(graph: _Graph, x: str, network: Network) -> str:
     return network.loss.operators(graph, unscaled)
 
 
-def _hidden(graph: _Graph, x: str, network: Network) -> str:
+def _hidden(graph: _GraphBuilder, x: str, network: Network) -> str:
     """The output of each node for scaled rows."""
     columns = [block.nodes.layer.operators(graph, x, block.nodes) for block in network.layers]
     return columns[0] if len(columns) == 1 else graph("Concat", *columns, axis=1)
 
 
-def _scaled(graph: _Graph, x: str, network: Network) -> str:
+def _scaled(graph: _GraphBuilder, x: str, network: Network) -> str:
     scaling = network.inputs
     if isinstance(scaling, QuantileScaling):
         return _quantiles(graph, x, scaling)
@@ -293,7 +293,7 @@ def _scaled(graph: _Graph, x: str, network: Network) -> str:
     return graph.clip(graph("Div", moved, graph.constant(scaling.scale)), scaling.low, scaling.high)
 
 
-def _quantiles(graph: _Graph, x: str, scaling: QuantileScaling) -> str:
+def _quantiles(graph: _GraphBuilder, x: str, scaling: QuantileScaling) -> str:
     """Linear interpolation between knots: the first share plus the part of each following rise that lies before x."""
     knots, shares = scaling.knots.T.astype(np.float64), scaling.shares.T
     widths = np.diff(knots, axis=1)
@@ -307,7 +307,7 @@ def _quantiles(graph: _Graph, x: str, scaling: QuantileScaling) -> str:
     )
 
 
-def _class_outputs(graph: _Graph, x: str, model: SCNClassifier) -> str:
+def _class_outputs(graph: _GraphBuilder, x: str, model: SCNClassifier) -> str:
     """A column for each class; a network for two classes has one for the second."""
     outputs = _network(graph, x, model.network_)
     if not model.network_.single_output:
@@ -315,7 +315,7 @@ def _class_outputs(graph: _Graph, x: str, model: SCNClassifier) -> str:
     return graph("Concat", graph("Sub", graph.constant(1.0), outputs), outputs, axis=1)
 
 
-def _probabilities(graph: _Graph, outputs: str, model: SCNClassifier) -> str:
+def _probabilities(graph: _GraphBuilder, outputs: str, model: SCNClassifier) -> str:
     """Probabilities, computed as in :class:`~skscn.estimators.calibration.Calibration`."""
     calibration, count = model.calibration_, len(model.classes_)
     powers = graph("Mul", _log_floored(graph, outputs, calibration), graph.constant(calibration.exponent))
@@ -323,7 +323,7 @@ def _probabilities(graph: _Graph, outputs: str, model: SCNClassifier) -> str:
     return graph("Add", own, graph.constant(calibration.equal_share / count))
 
 
-def _log_floored(graph: _Graph, outputs: str, calibration: Calibration) -> str:
+def _log_floored(graph: _GraphBuilder, outputs: str, calibration: Calibration) -> str:
     floor = graph.constant(2.0 * calibration.floor)
     size = graph("Abs", graph.clip(outputs, -1e300, 1e300))
     # √(f² + 4ε²) without squares that overflow.
@@ -336,22 +336,22 @@ def _log_floored(graph: _Graph, outputs: str, calibration: Calibration) -> str:
     return graph("Where", graph("Greater", outputs, graph.constant(0.0)), above, below)
 
 
-def _gaussian(graph: _Graph, z: str) -> str:
+def _gaussian(graph: _GraphBuilder, z: str) -> str:
     z = graph.clip(z, -40.0, 40.0)
     return graph("Exp", graph("Neg", graph("Mul", z, z)))
 
 
-def _cosine(graph: _Graph, z: str) -> str:
+def _cosine(graph: _GraphBuilder, z: str) -> str:
     # Older versions of ONNX Runtime have no cosine in double precision.
     return graph("Sin", graph("Add", z, graph.constant(np.pi / 2.0)))
 
 
-def _operator(kind: str) -> Callable[[_Graph, str], str]:
+def _operator(kind: str) -> Callable[[_GraphBuilder, str], str]:
     return lambda graph, z: graph(kind, z)
 
 
 # For each registered activation, its operators.
-_ACTIVATIONS: dict[str, Callable[[_Graph, str], str]] = {
+_ACTIVATIONS: dict[str, Callable[[_GraphBuilder, str], str]] = {
     "sigmoid": _operator("Sigmoid"),
     "tanh": _operator("Tanh"),
     "gaussian": _gaussian,

@@ -89,7 +89,7 @@ class _InverseHessians:
     def times(self, vectors: np.ndarray) -> np.ndarray:
         """H times a vector of each start."""
         if self.first is not None:
-            result = (self.first @ vectors[:, :, np.newaxis])[:, :, 0]
+            result: np.ndarray = (self.first @ vectors[:, :, np.newaxis])[:, :, 0]
         else:
             result = np.where(self.scales > 0.0, self.scales, 1.0)[:, np.newaxis] * vectors
         if self.count:
@@ -104,9 +104,11 @@ class _InverseHessians:
 
 
 def _bounded(moves: np.ndarray) -> np.ndarray:
-    return moves / np.maximum(np.abs(moves).max(axis=1, keepdims=True) / _FARTHEST, 1.0)
+    bounded: np.ndarray = moves / np.maximum(np.abs(moves).max(axis=1, keepdims=True) / _FARTHEST, 1.0)
+    return bounded
 
 
 def _dot(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """The inner products of corresponding rows."""
-    return np.einsum("ij,ij->i", a, b)
+    products: np.ndarray = np.einsum("ij,ij->i", a, b)
+    return products

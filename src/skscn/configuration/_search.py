@@ -77,7 +77,8 @@ class Search:
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
         """v, the columns with their projection on the basis removed."""
-        return h - self.basis @ (self.basis.T @ h)
+        v: np.ndarray = h - self.basis @ (self.basis.T @ h)
+        return v
 
     def is_carried(self, v: np.ndarray) -> np.ndarray:
         """Whether each column is active on enough rows, by its participation ratio."""
@@ -89,12 +90,13 @@ class Search:
             bare = np.divide(squares, p, out=np.zeros_like(squares), where=p > 0.0)
         quartics = np.einsum("ij,ij->j", squares, bare)
         needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
-        return squares.sum(axis=0) ** 2 >= needed * quartics
+        carried: np.ndarray = squares.sum(axis=0) ** 2 >= needed * quartics
+        return carried
 
     def take_in(self, node: Nodes) -> np.ndarray:
         """Add an accepted node to the basis; return its direction q, shape (n,)."""
         v = self.new_part(self.columns(node))
-        q = v / np.sqrt(_squares(v))
+        q: np.ndarray = v / np.sqrt(_squares(v))
         self.basis = np.hstack([self.basis, q])
         self.residual = self.residual - q @ (q.T @ self.residual)
         return q[:, 0]
@@ -228,7 +230,8 @@ def _placed(nodes: Nodes, points: np.ndarray) -> Nodes:
 
 def _squares(columns: np.ndarray) -> np.ndarray:
     """The sum of squares of each column."""
-    return np.einsum("ij,ij->j", columns, columns)
+    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
+    return squares
 
 
 def _orthonormal(basis: np.ndarray) -> np.ndarray:
@@ -239,4 +242,5 @@ def _orthonormal(basis: np.ndarray) -> np.ndarray:
     """
     gram = basis.T @ basis
     shift = 100.0 * np.finfo(gram.dtype).eps * np.trace(gram) / len(gram) * np.eye(len(gram), dtype=gram.dtype)
-    return basis @ solve_triangular(cholesky(gram + shift), np.eye(len(gram), dtype=gram.dtype))
+    orthonormal: np.ndarray = basis @ solve_triangular(cholesky(gram + shift), np.eye(len(gram), dtype=gram.dtype))
+    return orthonormal

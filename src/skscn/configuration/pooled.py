@@ -106,7 +106,9 @@ class Pooled(Configuration):
         if rows.n_outputs == 1:
             return np.ones(len(batch), dtype=bool)
         sums = rows.sums(batch)
-        return np.any([admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions], axis=0)
+        passed = [admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions]
+        hopeful: np.ndarray = np.any(passed, axis=0)
+        return hopeful
 
     def _proposal(self, candidates: Nodes) -> Proposal:
         return Proposal(candidates, self.contractions, self.max_candidates)

@@ -6,6 +6,8 @@ step before, plus a gradient step while the slope keeps its sign. A node is fini
 given share for some iterations, which happens early on a plateau: the weakness that the paper observes.
 """
 
+from typing import Any
+
 import numpy as np
 
 from skscn.configuration._base import Configuration, Proposal, Proposals, draw
@@ -35,7 +37,7 @@ class Quickprop(Configuration):
 
     needs_derivative = True
 
-    def __init__(self, *settings, learning_rate: float = 0.05, max_iter: int = 200, patience: int = 8):
+    def __init__(self, *settings: Any, learning_rate: float = 0.05, max_iter: int = 200, patience: int = 8):
         super().__init__(*settings)
         self.learning_rate = learning_rate
         self.max_iter = max_iter
@@ -92,4 +94,5 @@ def _quickprop_step(step: np.ndarray, slope: np.ndarray, before: np.ndarray, lea
     difference = before - slope
     parabola = np.divide(step * slope, difference, out=np.zeros_like(step), where=difference != 0.0)
     quick = np.where(too_steep, _GROWTH * step, parabola)
-    return np.clip(linear + np.where(direction == 0.0, 0.0, quick), -_LONGEST_STEP, _LONGEST_STEP)
+    following: np.ndarray = linear + np.where(direction == 0.0, 0.0, quick)
+    return following.clip(-_LONGEST_STEP, _LONGEST_STEP)

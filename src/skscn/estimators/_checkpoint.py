@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,6 +26,9 @@ from skscn.estimators.training import Training, history_columns, history_of
 from skscn.files import check_writable
 from skscn.layers import Layer, Nodes
 from skscn.locks import locked
+
+if TYPE_CHECKING:
+    from skscn.estimators.growing import GrowingNetwork
 
 # Seconds between two writes.
 _EVERY = 1.0
@@ -58,7 +62,7 @@ class Checkpoint:
         What the network depends on; a checkpoint with a different origin is rejected.
     """
 
-    def __init__(self, path: str | os.PathLike, origin: dict[str, str]):
+    def __init__(self, path: str | os.PathLike[str], origin: dict[str, str]):
         self.path, self.origin = Path(path), origin
         # A file that is not a checkpoint must not be overwritten, even if nothing is read from it.
         if self.path.exists():
@@ -120,7 +124,7 @@ class Checkpoint:
 
 
 @contextmanager
-def opened_checkpoint(estimator, data: TrainingData) -> Iterator[Checkpoint | None]:
+def opened_checkpoint(estimator: GrowingNetwork, data: TrainingData) -> Iterator[Checkpoint | None]:
     """The checkpoint of an estimator that is about to be fitted on these rows, if it has one.
 
     Whether it can be written is tested before growth; other fits cannot use it for as long as it is open.
@@ -137,7 +141,7 @@ def opened_checkpoint(estimator, data: TrainingData) -> Iterator[Checkpoint | No
         yield Checkpoint(path, _origin(estimator, data))
 
 
-def _origin(estimator, data: TrainingData) -> dict[str, str]:
+def _origin(estimator: GrowingNetwork, data: TrainingData) -> dict[str, str]:
     """What the network of an estimator depends on."""
     parameters = {
         name: _description(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
@@ -147,7 +151,7 @@ def _origin(estimator, data: TrainingData) -> dict[str, str]:
     return {"estimator": type(estimator).__name__, **parameters, "data": data.fingerprint()}
 
 
-def _description(value) -> str:
+def _description(value: object) -> str:
     """A string that is the same in another process: without the memory addresses of functions and objects."""
     if isinstance(value, Activation):
         return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"

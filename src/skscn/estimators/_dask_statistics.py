@@ -7,8 +7,8 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
+from skscn.rows.blocks import Block
 from skscn.rows.partitions import Part, Partitions
-from skscn.rows.sources import Block
 from skscn.scaling import wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.

@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
@@ -98,7 +99,7 @@ class Validation(Watch):
     def __init__(
         self,
         patience: int,
-        X,
+        X: Any,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         scaling: InputScaling,
@@ -109,7 +110,7 @@ class Validation(Watch):
         self._columns = np.empty((X.shape[0], 0), order="F")
         self._size = 0
 
-    def _judge(self, nodes, output_weights, rows):
+    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         self._reserve(self._size + len(nodes))
         columns = kernels.columns(kernels.Inputs(self.X, self.scaling), self.X.shape[0], None, nodes)
         self._columns[:, self._size : self._size + len(nodes)] = columns.T
@@ -143,7 +144,7 @@ class Criterion(Watch):
         super().__init__(patience)
         self.degrees_per_node, self.factor = degrees_per_node, factor
 
-    def _judge(self, nodes, output_weights, rows):
+    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
         factor = self.factor(rows.weight, degrees)
         return (rows.rmse * factor if np.isfinite(factor) else np.inf), np.nan

@@ -29,7 +29,7 @@ def follow(
     context = estimator._init_callback_context(max_subtasks=estimator.max_nodes)
     state = {"estimator": estimator, "X": data.X, "y": data.y, "metadata": {"sample_weight": data.sample_weight}}
     context.call_on_fit_task_begin(**state)
-    reason = None
+    reason: StopReason | None = None
     while reason is None:
         try:
             step = next(steps)

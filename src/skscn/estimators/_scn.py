@@ -1,14 +1,16 @@
 """The parameters that make a growing network a stochastic configuration network."""
 
+from collections.abc import Sequence
 from itertools import pairwise
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._early_stopping import CRITERIA
+from skscn.estimators._typing import ActivationLike, Auto, Criterion, HeldOut, PathLike, ScalingName, Seed
 from skscn.estimators.growing import GrowingNetwork
 from skscn.layers import LAYERS
 from skscn.losses import LOSSES
@@ -39,30 +41,30 @@ class BaseSCN(GrowingNetwork):
 
     def __init__(
         self,
-        algorithm="SC-III",
-        max_nodes=100,
-        tol=1e-4,
-        max_candidates=200,
-        scopes=(1, 5, 15, 30, 50, 100, 150, 200),
-        contractions=(0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
-        window=15,
-        nodes_per_step=1,
-        configuration="polished",
-        direct_link="auto",
-        alpha="auto",
-        loss="squared",
-        layer="dense",
-        activation="sigmoid",
-        scaling="auto",
-        early_stopping="auto",
-        validation_fraction=0.1,
-        validation="random",
-        n_iter_no_change=25,
-        warm_start=False,
-        checkpoint=None,
-        n_jobs=None,
-        random_state=None,
-        verbose=0,
+        algorithm: str = "SC-III",
+        max_nodes: int = 100,
+        tol: float = 1e-4,
+        max_candidates: int = 200,
+        scopes: Sequence[float] = (1, 5, 15, 30, 50, 100, 150, 200),
+        contractions: Sequence[float] = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
+        window: int = 15,
+        nodes_per_step: int = 1,
+        configuration: str | Configuration = "polished",
+        direct_link: bool | Auto = "auto",
+        alpha: float | Literal["auto", "gcv"] = "auto",
+        loss: str = "squared",
+        layer: str = "dense",
+        activation: ActivationLike = "sigmoid",
+        scaling: ScalingName | Auto = "auto",
+        early_stopping: Criterion | Auto = "auto",
+        validation_fraction: float = 0.1,
+        validation: HeldOut = "random",
+        n_iter_no_change: int = 25,
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
     ):
         super().__init__(
             max_nodes=max_nodes,
@@ -108,7 +110,7 @@ class BaseSCN(GrowingNetwork):
         )
 
 
-def _numbers(name: str, values) -> tuple[float, ...]:
+def _numbers(name: str, values: object) -> tuple[float, ...]:
     """A parameter that is a sequence of numbers, as a tuple."""
     numbers = np.asarray(values)
     if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":

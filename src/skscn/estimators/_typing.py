@@ -17,6 +17,7 @@ Method = TypeVar("Method", bound=Callable[..., Any])
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
 TrainingRows: TypeAlias = MatrixLike | os.PathLike[str] | Chunks
 # Parameters that several estimators have.
+Auto: TypeAlias = Literal["auto"]
 ActivationLike: TypeAlias = str | Activation | Function
 ScalingName: TypeAlias = Literal["minmax", "robust", "standard", "quantile"] | None
 Criterion: TypeAlias = bool | Literal["validation", "gcv", "aic", "bic"]

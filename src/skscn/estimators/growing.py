@@ -16,6 +16,7 @@ from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import CRITERIA, HELD_OUT
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
+from skscn.estimators._typing import ActivationLike, HeldOut, MatrixLike, PathLike, Seed
 from skscn.estimators.training import Training
 from skscn.network import Network
 from skscn.rows.masked import refuse_masked
@@ -65,19 +66,19 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def __init__(
         self,
         *,
-        max_nodes,
-        tol,
-        activation,
-        scaling,
-        early_stopping,
-        validation_fraction,
-        validation,
-        n_iter_no_change,
-        warm_start,
-        checkpoint,
-        n_jobs,
-        random_state,
-        verbose,
+        max_nodes: int,
+        tol: float,
+        activation: ActivationLike,
+        scaling: str | None,
+        early_stopping: bool | str,
+        validation_fraction: float,
+        validation: HeldOut,
+        n_iter_no_change: int,
+        warm_start: bool,
+        checkpoint: PathLike | None,
+        n_jobs: int | None,
+        random_state: Seed,
+        verbose: int,
     ):
         self.max_nodes = max_nodes
         self.tol = tol
@@ -106,7 +107,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return self.warm_start and hasattr(self, "network_")
 
     @lazily
-    def transform(self, X):
+    def transform(self, X: MatrixLike) -> np.ndarray:
         """Return the output of each hidden node for each row: random features selected for the target.
 
         Parameters
@@ -117,20 +118,19 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         -------
         H : ndarray of shape (n_samples, n_nodes)
         """
-        X = self._validated(X)
-        return self.network_.hidden(X)
+        return self.network_.hidden(self._validated(X))
 
     @property
     def _n_features_out(self) -> int:
         return self.n_nodes_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _validated(self, X):
+    def _validated(self, X: MatrixLike) -> Any:
         check_is_fitted(self, "network_")
         refuse_masked(X=X)
         with naming_encoder():

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from skscn.estimators.data import TrainingData
 from skscn.growth import Step, StopReason, grow
 from skscn.layers import Layer, Nodes
 from skscn.losses import Loss
-from skscn.network import Block, LinearColumns, Network
+from skscn.network import LinearColumns, Network, WeightedNodes
 from skscn.output_weights import OutputWeights
 from skscn.scaling import InputScaling, Scaling
 
@@ -88,7 +89,7 @@ class Training:
         self.rows = data.open_rows(frame.outputs, layer=frame.layer, scaling=frame.inputs, n_jobs=n_jobs)
         self._watch = watch
         self._grown = [Nodes.none(frame.layer, data.shape[1])]
-        self._history: list[tuple] = []
+        self._history: list[tuple[Any, ...]] = []
 
     def __enter__(self) -> Training:
         """Open the rows and add the linear columns."""
@@ -99,7 +100,7 @@ class Training:
             self._watch.begin(self._linear, self.output_weights, self.rows)
         return self
 
-    def __exit__(self, *exception) -> None:
+    def __exit__(self, *exception: object) -> None:
         self.rows.__exit__(*exception)
 
     @property
@@ -197,7 +198,7 @@ class Training:
         beta, linear, grown = contiguous(solution.output_weights), self._linear, self.grown.take(slice(nodes))
         return Network(
             linear=LinearColumns(replace(linear, weights=contiguous(linear.weights)), beta[:start]),
-            layers=(Block(replace(grown, weights=contiguous(grown.weights)), beta[start:]),),
+            layers=(WeightedNodes(replace(grown, weights=contiguous(grown.weights)), beta[start:]),),
             inputs=self.frame.inputs,
             outputs=self.frame.outputs,
             loss=self.frame.loss,

@@ -38,7 +38,8 @@ class Dense(Layer):
 
     def folded(self, nodes: Nodes) -> np.ndarray:
         """Weights above biases, times the inner factor of the activation."""
-        return self.activation.core.inner * super().folded(nodes)
+        folded: np.ndarray = self.activation.core.inner * super().folded(nodes)
+        return folded
 
     def values(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """One matrix product and one pass of the activation."""
@@ -66,6 +67,6 @@ class Dense(Layer):
 
 def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
     """z = wᵀx + b, in the precision of the rows."""
-    z = X @ weights.astype(X.dtype)
+    z: np.ndarray = X @ weights.astype(X.dtype)
     z += biases.astype(X.dtype)
     return z

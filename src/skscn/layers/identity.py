@@ -13,11 +13,13 @@ class Identity(Layer):
 
     def values(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """One matrix product."""
-        return x @ folded
+        columns: np.ndarray = x @ folded
+        return columns
 
     def columns(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """The same, contiguous in this shape."""
-        return folded.T @ x.T
+        columns: np.ndarray = folded.T @ x.T
+        return columns
 
 
 IDENTITY = Identity()

@@ -19,4 +19,5 @@ class Squared(Loss):
 
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """½‖y − f‖²."""
-        return 0.5 * ((y - f) ** 2).sum(axis=1)
+        losses: np.ndarray = 0.5 * ((y - f) ** 2).sum(axis=1)
+        return losses

@@ -105,7 +105,8 @@ class Admission:
     def transform(self) -> np.ndarray:
         """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
         if self.orthogonal:
-            return solve_triangular(self.factor, np.eye(len(self)))
+            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self)))
+            return inverse
         return np.diag(1.0 / self.factor.diagonal())
 
 
@@ -243,4 +244,5 @@ class OutputWeights:
 
     def output_weights(self, nodes: int | None = None) -> np.ndarray:
         """β of shape (columns, m), linear columns first, as after the first ``nodes`` nodes (all by default)."""
-        return self.directions(nodes) @ self.coefficients(nodes)
+        beta: np.ndarray = self.directions(nodes) @ self.coefficients(nodes)
+        return beta

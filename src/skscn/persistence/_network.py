@@ -13,7 +13,7 @@ from skscn.factor import Factor
 from skscn.growth import StopReason
 from skscn.layers import IDENTITY, LAYERS, Dense, Nodes
 from skscn.losses import LOSSES, Squared
-from skscn.network import Block, LinearColumns, Network
+from skscn.network import LinearColumns, Network, WeightedNodes
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys
 from skscn.persistence._composed import Optional, Record, Several
@@ -41,7 +41,9 @@ def _check_network(network: Network) -> None:
         raise UnusableError("a network and its factor have different linear columns")
 
 
-def _block(make: Callable[..., Block], nodes: Callable[..., Nodes], inputs: str, count: str, **more: Field) -> Record:
+def _block(
+    make: Callable[..., WeightedNodes], nodes: Callable[..., Nodes], inputs: str, count: str, **more: Field
+) -> Record:
     """Nodes and their output weights; the letters of their inputs and of their number."""
     return Record(
         make,
@@ -79,7 +81,9 @@ _PRESENT = Record(
     _check_network,
     linear=_block(LinearColumns, partial(Nodes, IDENTITY), "d", "p"),
     # Layers have different numbers of nodes; whether they fit together is checked afterwards.
-    layers=Several(_block(Block, Nodes, "w", "L", layer=Registered("layers", LAYERS)), apart=True, as_tuple=True),
+    layers=Several(
+        _block(WeightedNodes, Nodes, "w", "L", layer=Registered("layers", LAYERS)), apart=True, as_tuple=True
+    ),
     loss=Registered("losses", LOSSES),
     factor=Optional(_FACTOR),
     **_COMMON,
@@ -113,7 +117,9 @@ class _Networks:
             return network
         rest = _FORMER.read(stored, place, shelf, sizes)
         nodes = Nodes.of(Dense(rest.pop("activation")), rest.pop("weights"), rest.pop("biases"))
-        former = Network(layers=(Block(nodes, rest.pop("output_weights")),), loss=Squared(), factor=None, **rest)
+        former = Network(
+            layers=(WeightedNodes(nodes, rest.pop("output_weights")),), loss=Squared(), factor=None, **rest
+        )
         _check_network(former)
         return former
 

@@ -90,7 +90,7 @@ class _Layout:
 class _Chunk:
     """One chunk as the user gave it: its X, y and weights are converted to arrays a few rows at a time."""
 
-    def __init__(self, values: ArrayChunk, number: int):
+    def __init__(self, values: object, number: int):
         if not (isinstance(values, tuple | list) and len(values) in (2, 3)):
             raise TypeError(
                 f"A chunk is a tuple (X, y) or (X, y, sample_weight), but chunk {number} is {type(values).__name__}."

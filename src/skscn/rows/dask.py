@@ -23,10 +23,10 @@ from skscn.rows._backend import Backend
 from skscn.rows._rows import Rows
 from skscn.rows._stretches import Share, Subtrees, stretch_length
 from skscn.rows._worker import Fixed, Message, StatefulPart, combined, logged, merged
+from skscn.rows.blocks import Block
 from skscn.rows.collections import Collection, read_collections
 from skscn.rows.operations import Answer, Operation, Selection
 from skscn.rows.partitions import Part, Partitions, at_home, reduced, task
-from skscn.rows.sources import Block
 from skscn.scaling import InputScaling, Scaling
 
 Result = TypeVar("Result")

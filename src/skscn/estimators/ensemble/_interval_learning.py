@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.parallel import delayed
 
+from skscn.estimators._typing import HeldOut
 from skscn.estimators.ensemble._predicting import mean_and_spread
 from skscn.estimators.ensemble._processes import Processes
 from skscn.estimators.ensemble.intervals import Conformal, LocalScale
@@ -93,14 +94,13 @@ def _learn_sizes(
         return [], np.zeros_like(sizes)
     # Distinct rows are in the order of their fingerprints, so every fifth one is a random part; of a series the parts
     # are stretches of time.
-    ordered = member.validation == "last"
+    ordered, seed = member.validation == "last", member.random_state
+    assert isinstance(seed, int), "members are grown with a seed of their own"
     folds = np.arange(n_rows) * _SCALE_FOLDS // n_rows if ordered else np.arange(n_rows) % _SCALE_FOLDS
     # They are not members.
     with listening(None):
         fitted = processes.run(
-            delayed(_learn_size)(
-                X, sizes, sample_weight * (folds != fold), member.random_state + fold, member.validation
-            )
+            delayed(_learn_size)(X, sizes, sample_weight * (folds != fold), seed + fold, member.validation)
             for fold in range(_SCALE_FOLDS)
         )
     networks, predictions = zip(*fitted, strict=True)
@@ -108,7 +108,7 @@ def _learn_sizes(
 
 
 def _learn_size(
-    X: Any, sizes: np.ndarray, sample_weight: np.ndarray, seed: int, validation: str
+    X: Any, sizes: np.ndarray, sample_weight: np.ndarray, seed: int, validation: HeldOut
 ) -> tuple[SCNRegressor, np.ndarray]:
     """A small network for the sizes of residuals, and its predictions for all rows."""
     network = SCNRegressor(
