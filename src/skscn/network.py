@@ -53,8 +53,12 @@ class WeightedNodes:
         """B of shape (k,)."""
         return self.nodes.biases
 
+    def values(self, x: np.ndarray, memory: Any) -> np.ndarray:
+        """h/outer of shape (n, k), for rows that end with a 1."""
+        return self.nodes.layer.values(x, self._folded, memory)
+
     @cached_property
-    def folded(self) -> Any:
+    def _folded(self) -> Any:
         """The nodes in the form that their layer expects."""
         return self.nodes.layer.folded(self.nodes)
 
@@ -175,12 +179,12 @@ class Network:
         """L, the number of hidden nodes."""
         return sum(block.size for block in self.layers)
 
-    @property
+    @cached_property
     def n_features(self) -> int:
         """d, the number of inputs."""
         return len(self.linear.weights)
 
-    @property
+    @cached_property
     def n_outputs(self) -> int:
         """m, the number of outputs."""
         return int(self.linear.output_weights.shape[1])
@@ -233,9 +237,8 @@ class Network:
 
     def _combined(self, x: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
         """Scaled outputs."""
-        first, *others = zip(self.layers, values, strict=True)
-        outputs: np.ndarray = first[1] @ first[0].outgoing
-        for block, h in others:
+        outputs: np.ndarray = values[0] @ self.layers[0].outgoing
+        for block, h in zip(self.layers[1:], values[1:], strict=True):
             outputs += h @ block.outgoing
         outputs += x @ self._straight
         return outputs
@@ -266,24 +269,21 @@ class Network:
 
     def _unscaled(self, outputs: np.ndarray) -> np.ndarray:
         """Scaled outputs, kept within their bounds and mapped back."""
-        bounded = outputs if self.bounds is None else np.clip(outputs, *self.bounds)
+        bounded = outputs if self.bounds is None else outputs.clip(*self.bounds)
         return self.outputs.inverse_transform(bounded)
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
         inputs = kernels.Inputs(X, self.inputs)
         memories = [block.nodes.layer.memory(block.nodes) for block in self.layers]
-        width = max(max(block.weights.shape) for block in self.layers)
-        for rows in kernels.blocks(X.shape[0], width):
+        for rows in kernels.blocks(X.shape[0], self._width):
             x = inputs.block(rows)
-            yield (
-                rows,
-                x,
-                [
-                    block.nodes.layer.values(x, block.folded, memory)
-                    for block, memory in zip(self.layers, memories, strict=True)
-                ],
-            )
+            yield rows, x, [block.values(x, memory) for block, memory in zip(self.layers, memories, strict=True)]
+
+    @cached_property
+    def _width(self) -> int:
+        """The largest number of columns that a block of rows meets."""
+        return max(int(max(block.weights.shape)) for block in self.layers)
 
     def _type(self, X: Any) -> type:
         return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64

@@ -41,14 +41,15 @@ class Scaling:
         with np.errstate(over="ignore"):
             scaled: np.ndarray = np.subtract(values, offset, dtype=np.float64)
             scaled /= scale
-        np.clip(scaled, self.low, self.high, out=scaled)
+        scaled.clip(self.low, self.high, out=scaled)
         return scaled
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
         """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
         largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
-            return np.asarray(np.clip(scaled * self.scale + self.offset, -largest, largest))
+            unscaled: np.ndarray = scaled * self.scale + self.offset
+            return unscaled.clip(-largest, largest)
 
 
 @lru_cache(maxsize=4)

@@ -210,8 +210,10 @@ class OutputWeights:
             self.factor = np.zeros((0, 0))
 
     def _extend_factor(self, projection: np.ndarray, factor: np.ndarray) -> None:
-        below = np.zeros((len(factor), len(self.factor)))
-        self.factor = np.block([[self.factor, projection], [below, factor]])
+        size, more = len(self.factor), len(factor)
+        extended = np.zeros((size + more, size + more))
+        extended[:size, :size], extended[:size, size:], extended[size:, size:] = self.factor, projection, factor
+        self.factor = extended
 
     def _columns(self, nodes: int | None) -> int:
         return self.linear + (self.nodes if nodes is None else nodes)
