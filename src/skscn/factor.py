@@ -39,7 +39,7 @@ class Factor:
     >>> rng = np.random.default_rng(0)
     >>> H, T = rng.normal(size=(50, 3)), rng.normal(size=(50, 1))
     >>> factor = Factor.empty(n_columns=3, n_outputs=1).with_rows(H[:20], T[:20]).with_rows(H[20:], T[20:])
-    >>> np.allclose(factor.output_weights(), np.linalg.lstsq(H, T)[0])
+    >>> np.allclose(factor.output_weights(), np.linalg.lstsq(H, T, rcond=None)[0])
     True
     """
 

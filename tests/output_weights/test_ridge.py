@@ -64,7 +64,7 @@ def test_rows_that_join_a_factor_are_solved_with_those_before(sizes, keep):
         age[:start] += 1
         start += size
     roots = np.sqrt(weights * keep**age)[:, np.newaxis]
-    expected, *_ = np.linalg.lstsq(roots * H, roots * T)
+    expected, *_ = np.linalg.lstsq(roots * H, roots * T, rcond=None)
     np.testing.assert_allclose(factor.output_weights(), expected, rtol=1e-8, atol=1e-10)
     errors = ((roots * (T - H @ expected)) ** 2).sum(axis=0)
     np.testing.assert_allclose(factor.residual_squares, errors, rtol=1e-9)
