@@ -14,8 +14,9 @@ import onnxruntime
 import pytest
 
 from skscn import SCNEnsembleRegressor, SCNRegressor, load_model, save_model
+from skscn.activations import ACTIVATIONS
 from skscn.configuration import CONFIGURATIONS, Ladder
-from skscn.layers import LAYERS, Layer
+from skscn.layers import LAYERS, Dense, Layer, Nodes
 from skscn.losses import LOSSES, Loss
 from skscn.onnx import to_onnx
 from skscn.output_weights import ALGORITHMS, OutputWeights
@@ -64,6 +65,30 @@ class Leaky(Layer):
             row += 0.5 * memory
             memory[:] = row
         return h
+
+
+@dataclass(frozen=True)
+class Upper(Layer):
+    """Nodes h(x) = tanh(wᵀz + b), where z are the columns of the nodes of a layer below."""
+
+    bound: ClassVar[float] = 1.0
+    below: ClassVar[Nodes]
+
+    def width(self, n_inputs):
+        """A weight for each node below."""
+        return len(self.below)
+
+    def features(self, X):
+        """What nodes see."""
+        return self.below.layer.hidden(X, self.below)
+
+    def hidden(self, X, nodes):
+        """From features."""
+        return np.tanh(X @ nodes.weights.astype(X.dtype) + nodes.biases.astype(X.dtype))
+
+    def values(self, x, folded, memory=None):
+        """From inputs."""
+        return np.tanh(self.features(x[:, :-1]) @ folded[:-1] + folded[-1])
 
 
 @dataclass(frozen=True)
@@ -128,10 +153,13 @@ RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(400, 2))
 Y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.02 * RNG.normal(size=400)
 SMALL = {"max_nodes": 15, "max_candidates": 50, "random_state": 0}
+Upper.below = Nodes.of(Dense(ACTIVATIONS["tanh"]), RNG.uniform(-3, 3, (2, 12)), RNG.uniform(-3, 3, 12))
 REGISTERED = {
     "radial layer": (LAYERS, "radial", Radial, {"layer": "radial", "configuration": "ladder"}),
     "radial layer, default search": (LAYERS, "radial", Radial, {"layer": "radial"}),
     "leaky layer": (LAYERS, "leaky", Leaky, {"layer": "leaky", "configuration": "ladder"}),
+    "layer on a layer": (LAYERS, "upper", Upper, {"layer": "upper", "configuration": "ladder", "scopes": (1, 5)}),
+    "layer on a layer, default search": (LAYERS, "upper", Upper, {"layer": "upper"}),
     "loss": (LOSSES, "absolute", Absolute, {"loss": "absolute"}),
     "update rule": (ALGORITHMS, "SC-tumbling", Tumbling, {"algorithm": "SC-tumbling", "window": 4}),
     "row operation": (CONFIGURATIONS, "centred", Centred, {"configuration": "centred", "scopes": (1, 5, 20)}),
@@ -146,7 +174,7 @@ def parameters(request, monkeypatch):
     return {**SMALL, **parameters}
 
 
-@pytest.mark.parametrize("part", [Radial, Leaky, Absolute, Tumbling, Centre, Centred])
+@pytest.mark.parametrize("part", [Radial, Leaky, Upper, Absolute, Tumbling, Centre, Centred])
 def test_a_part_is_short(part):
     assert len(inspect.getsource(part).splitlines()) <= 40
 

@@ -94,7 +94,7 @@ class Layer(ABC):
         return X
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
-        """h of shape (n, k) from :meth:`features`, in their precision."""
+        """h of shape (n, k) from :meth:`features`, in their precision; to be defined if these are not the inputs."""
         x = np.column_stack([X, np.ones(len(X), X.dtype)])
         return self.outer * self.values(x, self.folded(nodes).astype(X.dtype), self.memory(nodes))
 
