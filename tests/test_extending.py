@@ -13,13 +13,15 @@ import numpy as np
 import onnxruntime
 import pytest
 
-from skscn import SCNEnsembleRegressor, SCNRegressor, load_model, save_model
+from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor, load_model, save_model
 from skscn.activations import ACTIVATIONS
 from skscn.configuration import CONFIGURATIONS, Ladder
 from skscn.layers import LAYERS, Dense, Layer, Nodes
-from skscn.losses import LOSSES, Loss
+from skscn.losses import LOSSES, Loss, Squared
 from skscn.onnx import to_onnx
 from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.persistence import ModelFileError
+from skscn.progress import Listener, listening
 from skscn.rows import Operation
 
 
@@ -272,3 +274,74 @@ def test_a_loss_makes_the_fit_robust(monkeypatch):
     for setting in ({"warm_start": True}, {"checkpoint": "fit.ckpt"}):
         with pytest.raises(ValueError, match="in several rounds, which cannot be continued"):
             SCNRegressor(loss="absolute", **setting).fit(X, Y)
+
+
+@dataclass(frozen=True)
+class Logarithm(Loss):
+    """Squared error of log y, in one round; predicts exp f."""
+
+    def working(self, y, f):
+        return np.log(y), None
+
+    def value(self, y, f):
+        return ((np.log(y) - f) ** 2).sum(axis=1)
+
+    def mean(self, f):
+        return np.exp(f)
+
+
+def test_a_loss_with_a_link_is_the_same_on_dask_and_refused_by_onnx(monkeypatch):
+    monkeypatch.setitem(LOSSES, "log", Logarithm)
+    positive = np.exp(Y)
+    model = SCNRegressor(loss="log", **SMALL).fit(X, positive)
+    assert model.score(X, positive) > 0.9
+    rows, target = da.from_array(X, chunks=(150, 2)), da.from_array(positive, chunks=150)
+    np.testing.assert_array_equal(SCNRegressor(loss="log", **SMALL).fit(rows, target).predict(X), model.predict(X))
+    with pytest.raises(ValueError, match="What the loss Logarithm predicts has no counterpart in ONNX"):
+        to_onnx(model)
+
+
+def test_what_a_loss_cannot_be_combined_with(monkeypatch):
+    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    monkeypatch.setitem(LAYERS, "leaky", Leaky)
+    with pytest.raises(ValueError, match="is for regression; a classifier learns class indicators"):
+        SCNClassifier(loss="absolute").fit(X, Y > 0)
+    with pytest.raises(ValueError, match="the layer Leaky depends on earlier rows"):
+        SCNRegressor(loss="absolute", layer="leaky", configuration="ladder").fit(X, Y)
+
+
+def test_weights_of_a_loss_must_be_positive(monkeypatch):
+    monkeypatch.setattr(Absolute, "working", lambda self, y, f: (y, np.zeros(len(y))))
+    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    with pytest.raises(ValueError, match="working weights of a loss must be positive and finite"):
+        SCNRegressor(loss="absolute").fit(X, Y)
+
+
+def test_a_fit_that_is_stopped_begins_no_further_round(monkeypatch):
+    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+
+    class Stop(Listener):
+        steps = 0
+
+        def step(self, step, max_nodes):
+            self.steps += 1
+            return True
+
+    listener = Stop()
+    with listening(listener):
+        model = SCNRegressor(loss="absolute", **SMALL).fit(X, Y)
+    assert (listener.steps, model.stop_reason_) == (1, "callback")
+
+
+@dataclass(frozen=True)
+class Picky(Squared):
+    """A loss with a field that cannot be kept in files."""
+
+    rate: float | None = None
+
+
+def test_a_field_that_files_cannot_contain_is_named(monkeypatch, tmp_path):
+    monkeypatch.setitem(LOSSES, "picky", Picky)
+    model = SCNRegressor(loss="picky", **SMALL).fit(X, Y)
+    with pytest.raises(ModelFileError, match="a field of type .* cannot be kept in files"):
+        save_model(model, tmp_path / "model.scn")

@@ -32,7 +32,7 @@ class _Limit:
 
 
 def _let_any_thread_decide() -> None:
-    """Recent versions of threadpoolctl silently ignore all threads but the first one that set a limit."""
+    """Let this thread set the limit: recent versions of threadpoolctl ignore all but the first that set one."""
     forget = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if forget is not None:
         forget(force=True)

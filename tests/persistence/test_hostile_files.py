@@ -183,7 +183,7 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNRegressor", (*NETWORK, "factor", "linear"), 1, "different linear columns"),
         ("SCNRegressor", (*NETWORK, "factor", "triangle", "side"), 2**30, "does not fit the other arrays"),
         ("SCNRegressor", (*NETWORK, "layers"), [], "no hidden layer|nothing refers to"),
-        ("SCNRegressor", (*NETWORK, "bounds"), [], "number of bounds other than two|nothing refers to"),
+        ("SCNRegressor", (*NETWORK, "bounds"), [], "does not have exactly two bounds|nothing refers to"),
         ("SCNRegressor-two-outputs", (*NETWORK, "single_output"), True, "several where it should have one"),
         ("SCNRegressor", (*FITTED, "_seed"), -1, "_seed is -1"),
         ("SCNRegressor", (*FITTED, "_seed"), True, "_seed is True"),

@@ -1,9 +1,11 @@
 """A fit, from validated rows to fitted attributes.
 
-Recipe, Plan    what is grown, decided before
-a loss          rounds of weighted least squares; squared error is one round
-a split       rows to train on, and held-out rows
-Training      grows a network step by step, followed by progress, checkpoints and callbacks
+    Recipe, Plan    what is grown, decided before
+    Loss            rounds of weighted least squares; squared error is one round
+      a split       rows to train on, and held-out rows
+      Training      grows a network step by step, followed by progress, checkpoints and callbacks
+
+The attributes are set at the end, so a fit that fails leaves the estimator as it was.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from sklearn.utils import check_random_state
 
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
-from skscn.estimators._following import follow
+from skscn.estimators._following import Callbacks, follow
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Plan, Recipe
 from skscn.estimators.training import Frame, Training
@@ -46,7 +48,9 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
     """Grow a network on the rows, and set the fitted attributes."""
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
-        fitted = _rounds(estimator, recipe, data, start, checkpoint)
+        callbacks = Callbacks(estimator, data, recipe.loss.rounds)
+        fitted = _rounds(estimator, recipe, data, start, checkpoint, callbacks)
+        callbacks.end(lambda: fitted)
     for name, value in fitted.items():
         setattr(estimator, name, value)
     useless = not estimator.n_iter_ and not estimator.network_.linear.direct_weights.any()
@@ -71,7 +75,12 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
 
 
 def _rounds(
-    estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, start: Start, checkpoint: Checkpoint | None
+    estimator: GrowingNetwork,
+    recipe: Recipe,
+    data: TrainingData,
+    start: Start,
+    checkpoint: Checkpoint | None,
+    callbacks: Callbacks,
 ) -> dict[str, Any]:
     """Grow on the working targets and weights of the loss, and again with those that follow from the network."""
     loss, plan = recipe.loss, recipe.plan(data)
@@ -79,7 +88,9 @@ def _rounds(
     fitted: dict[str, Any] = {}
     for number in range(loss.rounds):
         working = data.working(loss, fitted.get("network_"))
-        frame, fitted = _grown(estimator, recipe, plan, frame, working, start, checkpoint)
+        frame, fitted = _grown(estimator, recipe, plan, frame, working, start, checkpoint, callbacks)
+        if fitted["stop_reason_"] == StopReason.CALLBACK:
+            break
         if number + 1 < loss.rounds:
             value = data.mean_loss(loss, fitted["network_"])
             if abs(before - value) <= _HARDLY * abs(value):
@@ -96,6 +107,7 @@ def _grown(
     data: TrainingData,
     start: Start,
     checkpoint: Checkpoint | None,
+    callbacks: Callbacks,
 ) -> tuple[Frame, dict[str, Any]]:
     """One round: the frame of its network, to be used by the next ones, and the fitted attributes."""
     train, validation_rows = data, np.zeros(0, dtype=int)
@@ -118,7 +130,7 @@ def _grown(
             seed=start.seed,
         )
         learnt = partial(estimator._learnt, training, start.seed)
-        reason = follow(estimator, steps, training, data, learnt, checkpoint, start.seed)
+        reason = follow(estimator, steps, training, callbacks, learnt, checkpoint, start.seed)
         return frame, {**learnt(), "stop_reason_": str(reason), "held_out_": held_out.numbers}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from skscn.estimators._checkpoint import Checkpoint
 from skscn.estimators.data import TrainingData
@@ -14,21 +14,40 @@ from skscn.progress import Progress, current_listener
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
 
+# Returns what an estimator has learnt so far.
+Learnt: TypeAlias = Callable[[], dict[str, Any]]
+
+
+class Callbacks:
+    """scikit-learn's callbacks of one fit, which begins here and ends with :meth:`end`."""
+
+    def __init__(self, estimator: GrowingNetwork, data: TrainingData, rounds: int):
+        self._context = estimator._init_callback_context(max_subtasks=rounds * estimator.max_nodes)
+        metadata = {"sample_weight": data.sample_weight}
+        self._state = {"estimator": estimator, "X": data.X, "y": data.y, "metadata": metadata}
+        self._context.call_on_fit_task_begin(**self._state)
+
+    def stop_after_step(self, learnt: Learnt) -> bool:
+        """Notify them of a step; return whether one of them asks to stop."""
+        task = self._context.subcontext(task_name="step").call_on_fit_task_begin(**self._state)
+        return bool(task.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt))
+
+    def end(self, learnt: Learnt) -> None:
+        """Notify them of the end of the fit."""
+        self._context.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt)
+
 
 def follow(
     estimator: GrowingNetwork,
     steps: Generator[Step, None, StopReason],
     training: Training,
-    data: TrainingData,
-    learnt: Callable[[], dict[str, Any]],
+    callbacks: Callbacks,
+    learnt: Learnt,
     checkpoint: Checkpoint | None,
     seed: int,
 ) -> StopReason:
     """Run every step; return why growth ended. ``learnt`` returns what the estimator has learnt so far."""
     progress, listener = Progress(type(estimator).__name__, estimator.max_nodes, estimator.verbose), current_listener()
-    context = estimator._init_callback_context(max_subtasks=estimator.max_nodes)
-    state = {"estimator": estimator, "X": data.X, "y": data.y, "metadata": {"sample_weight": data.sample_weight}}
-    context.call_on_fit_task_begin(**state)
     reason: StopReason | None = None
     while reason is None:
         try:
@@ -39,13 +58,11 @@ def follow(
         progress.update(step)
         if checkpoint is not None:
             checkpoint.note(training, seed)
-        task = context.subcontext(task_name="step").call_on_fit_task_begin(**state)
-        if task.call_on_fit_task_end(**state, reconstruction_attributes=learnt):
+        if callbacks.stop_after_step(learnt):
             reason = StopReason.CALLBACK
         if listener is not None and listener.step(step, estimator.max_nodes):
             reason = StopReason.CALLBACK
     if checkpoint is not None:
         checkpoint.save(training, seed)
     progress.close(training.output_weights.nodes, reason)
-    context.call_on_fit_task_end(**state, reconstruction_attributes=learnt)
     return reason

@@ -225,7 +225,7 @@ class ArrayData(TrainingData):
 
 
 def stretchwise(function: Callable[[Any], np.ndarray], X: Any, length: int) -> np.ndarray:
-    """A function of rows, which begin with a stretch, one stretch at a time.
+    """Apply a function of rows to one stretch at a time; the first row must begin a stretch.
 
     The last bits of a product depend on its number of rows and on threads; this way, not on where the rows are.
     """
@@ -242,6 +242,8 @@ def stretch_sums(values: np.ndarray, weights: np.ndarray | None, length: int) ->
 def product(*weights: np.ndarray | None) -> np.ndarray | None:
     """The product of weights, None being 1 for every row."""
     given = [some for some in weights if some is not None]
+    if not all((some > 0.0).all() and np.isfinite(some).all() for some in given):
+        raise ValueError("The working weights of a loss must be positive and finite; give outliers a very small one.")
     return np.prod(given, axis=0) if given else None
 
 

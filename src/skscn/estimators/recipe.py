@@ -1,6 +1,6 @@
 """The decisions of a fit: every name and every "auto" is resolved here, once, before any work.
 
-What does not go together is refused here too, with what would work. A :class:`Recipe` follows from the parameters
+Incompatible settings are rejected here too; the message says what would work. A :class:`Recipe` follows from the parameters
 alone, a :class:`Plan` from these and the number of rows and inputs.
 """
 
@@ -11,12 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
-from skscn.losses import LOSSES, Loss
+from skscn.losses import LOSSES, Loss, Squared
 from skscn.network import Network
 from skscn.output_weights import ALGORITHMS, OutputWeights
 
@@ -102,11 +103,11 @@ class Recipe:
         layer, search = type(self.layer).__name__, type(self.configuration).__name__
         algorithm, loss = estimator.parameter("algorithm"), estimator.parameter("loss")
         if self.configuration.needs_derivative and not self.layer.differentiable:
-            what = f"layer {layer}" if self.layer.activation is None else f"activation {self.layer.activation.name!r}"
-            yield (
-                f"{search} needs the derivative of the {what}; pass skscn.Activation(name, value, derivative), or use "
-                'configuration="polished".'
-            )
+            activation = self.layer.activation
+            what = f"layer {layer}, its slope_and_value; define it"
+            if activation is not None:
+                what = f"activation {activation.name!r}; pass skscn.Activation(name, value, derivative)"
+            yield f'{search} needs the derivative of the {what}, or use configuration="polished".'
         if self.alpha != 0.0 and not self.rule.regularises:
             yield (
                 f"alpha={self.alpha!r} regularises all output weights, and {algorithm} never evaluates older ones "
@@ -123,6 +124,13 @@ class Recipe:
                 f"The layer {layer} needs the rows in their order, and early stopping holds out rows in between; use "
                 'validation="last", or early_stopping="gcv" or False.'
             )
+        if self.layer.carries and self.loss.rounds > 1:
+            yield (
+                f"loss={loss!r} is minimised in several rounds, and the layer {layer} depends on earlier rows, "
+                'which are not kept between them; use loss="squared".'
+            )
+        if is_classifier(estimator) and not isinstance(self.loss, Squared):
+            yield f'loss={loss!r} is for regression; a classifier learns class indicators, with loss="squared".'
         if self.loss.rounds > 1 and (estimator.warm_start or estimator.checkpoint is not None):
             yield (
                 f"loss={loss!r} is minimised in several rounds, which cannot be continued; use "
@@ -174,7 +182,7 @@ class Recipe:
         grown = (network.n_outputs, network.nodes.layer, network.inputs.name)
         if grown != (n_outputs, self.layer, self.scaling):
             raise ValueError(
-                "warm_start=True continues a network with the same number of outputs, the same activation and the same "
+                "warm_start=True continues a network with the same number of outputs, layer, activation and "
                 "scaling (which may depend on the configuration); use warm_start=False to start again."
             )
         if max_nodes < network.n_nodes:

@@ -166,7 +166,7 @@ class Training:
 
     @property
     def history(self) -> np.ndarray:
-        """One row a step."""
+        """One row per step."""
         return np.array(self._history, dtype=HISTORY)
 
     @property

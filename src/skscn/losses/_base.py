@@ -23,7 +23,7 @@ class Loss(ABC):
 
     @abstractmethod
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
-        """Working targets z of shape (n, m), and weights c of shape (n,), or None if all are 1.
+        """Working targets z of shape (n, m), and positive weights c of shape (n,), or None if all are 1.
 
         Each row by itself: on a cluster the rows of each partition are given separately.
 
@@ -45,4 +45,6 @@ class Loss(ABC):
 
     def operators(self, graph: Graph, f: str) -> str:
         """:meth:`mean` in an ONNX graph."""
+        if type(self).mean is not Loss.mean:
+            raise ValueError(f"What the loss {type(self).__name__} predicts has no counterpart in ONNX.")
         return f

@@ -36,7 +36,7 @@ def _check_network(network: Network) -> None:
     if network.n_features == 0 or network.n_outputs == 0 or (network.single_output and network.n_outputs != 1):
         raise UnusableError("a network has no inputs or no outputs, or several where it should have one")
     if network.bounds is not None and len(network.bounds) != 2:
-        raise UnusableError("a network has a number of bounds other than two")
+        raise UnusableError("a network does not have exactly two bounds")
     if network.factor is not None and network.factor.linear != network.linear.size:
         raise UnusableError("a network and its factor have different linear columns")
 
@@ -144,7 +144,8 @@ class _History:
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
         check_keys(stored, self.columns, place)
         columns = {name: a.read(stored[name], at(place, name), shelf, sizes) for name, a in self.columns.items()}
-        if (np.diff(columns["nodes"], prepend=0) < 1).any():
+        nodes = columns["nodes"]
+        if (nodes[:1] < 1).any() or (nodes[1:] <= nodes[:-1]).any():
             raise UnusableError(f"the nodes of {place} do not increase")
         return history_of(columns)
 

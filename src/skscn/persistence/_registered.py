@@ -33,6 +33,10 @@ class Registered:
             name: _parameter(kind).write(getattr(value, name), at(place, name), shelf)
             for name, kind in _parameters(type(value)).items()
         }
+        if "name" in contents:
+            raise UnusableError(
+                f"a field of {type(value).__name__} is called name, which files use for the class itself"
+            )
         return {"name": names[0], **contents}
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
@@ -42,9 +46,11 @@ class Registered:
         cls = self.registry[name]
         kinds = _parameters(cls)
         check_keys(stored, ("name", *kinds), place)
-        return cls(
-            **{key: _parameter(kind).read(stored[key], at(place, key), shelf, sizes) for key, kind in kinds.items()}
-        )
+        values = {key: _parameter(kind).read(stored[key], at(place, key), shelf, sizes) for key, kind in kinds.items()}
+        try:
+            return cls(**values)
+        except (ValueError, TypeError) as error:
+            raise UnusableError(f"{place} is not one of the {self.what}: {error}") from error
 
 
 def _parameters(cls: type) -> dict[str, type]:
@@ -61,6 +67,8 @@ def _parameter(kind: type) -> Field:
         bool: Enumerated(False, True),
         str: _Word(),
     }
+    if kind not in known:
+        raise UnusableError(f"a field of type {kind} cannot be kept in files, only activations, numbers and strings")
     return known[kind]
 
 
