@@ -69,7 +69,7 @@ def test_warm_start_refuses_what_it_cannot_continue():
         model.fit(X, np.column_stack([y, y]))
     with pytest.raises(ValueError, match="layer, activation and scaling"):
         model.set_params(activation="sine").fit(X, y)
-    with pytest.raises(ValueError, match="the same scaling"):
+    with pytest.raises(ValueError, match="activation and scaling"):
         model.set_params(activation="sigmoid", scaling=None).fit(X, y)
     with pytest.raises(ValueError, match="data it was grown on"):
         model.set_params(scaling="minmax").fit(np.zeros_like(X), y)

@@ -5,7 +5,7 @@
       a split       rows to train on, and held-out rows
       Training      grows a network step by step, followed by progress, checkpoints and callbacks
 
-The attributes are set at the end, so a fit that fails leaves the estimator as it was.
+Fitted attributes are set at the end, so a fit that fails keeps the network of an earlier one.
 """
 
 from __future__ import annotations

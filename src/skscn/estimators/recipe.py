@@ -1,7 +1,7 @@
 """The decisions of a fit: every name and every "auto" is resolved here, once, before any work.
 
-Incompatible settings are rejected here too; the message says what would work. A :class:`Recipe` follows from the parameters
-alone, a :class:`Plan` from these and the number of rows and inputs.
+Incompatible settings are rejected here too; the message says what would work. A :class:`Recipe` follows from the
+parameters alone, a :class:`Plan` from these and the number of rows and inputs.
 """
 
 from __future__ import annotations
