@@ -26,7 +26,7 @@ from skscn.estimators.data import (
 )
 from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
-from skscn.losses import Loss, Squared
+from skscn.losses import Loss
 from skscn.network import Network
 from skscn.rows import DaskBackend, Rows, stretch_length
 from skscn.rows.blocks import Block
@@ -148,7 +148,7 @@ class DaskData(TrainingData):
 
     def working(self, loss: Loss, network: Network | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the network of the last round."""
-        if isinstance(loss, Squared):
+        if loss.plain:
             return self
         length = stretch_length(self.shape[0])
         # Parts of whole stretches have the same last bits as rows in memory.

@@ -198,10 +198,10 @@ class ArrayData(TrainingData):
 
     def working(self, loss: Loss, network: Network | None) -> ArrayData:
         """The rows with the working targets and weights of a loss, given the network of the last round."""
+        if loss.plain:
+            return self
         outputs = None if network is None else stretchwise(network.link, self.X, stretch_length(self.shape[0]))
         targets, weights = loss.working(self.targets, outputs)
-        if targets is self.targets and weights is None:
-            return self
         return replace(self, targets=targets, sample_weight=product(self.sample_weight, weights))
 
     def mean_loss(self, loss: Loss, network: Network) -> float:

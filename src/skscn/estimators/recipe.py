@@ -17,7 +17,7 @@ from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
-from skscn.losses import LOSSES, Loss, Squared
+from skscn.losses import LOSSES, Loss
 from skscn.network import Network
 from skscn.output_weights import ALGORITHMS, OutputWeights
 
@@ -129,7 +129,7 @@ class Recipe:
                 f"loss={loss!r} is minimised in several rounds, and the layer {layer} depends on earlier rows, "
                 'which are not kept between them; use loss="squared".'
             )
-        if is_classifier(estimator) and not isinstance(self.loss, Squared):
+        if is_classifier(estimator) and not self.loss.plain:
             yield f'loss={loss!r} is for regression; a classifier learns class indicators, with loss="squared".'
         if self.loss.rounds > 1 and (estimator.warm_start or estimator.checkpoint is not None):
             yield (

@@ -18,6 +18,8 @@ class Loss(ABC):
     its parameters, which model files contain: numbers and strings.
     """
 
+    # Whether working targets and weights are always those of the rows themselves.
+    plain: ClassVar[bool] = False
     # The largest number of rounds; they end earlier once the loss hardly changes.
     rounds: ClassVar[int] = 1
 

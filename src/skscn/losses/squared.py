@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,6 +13,8 @@ from skscn.losses._base import Loss
 @dataclass(frozen=True)
 class Squared(Loss):
     """Half the squared error, summed over the outputs."""
+
+    plain: ClassVar[bool] = True
 
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, None]:
         """The targets themselves, all rows with their own weights."""

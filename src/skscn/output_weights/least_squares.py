@@ -37,10 +37,6 @@ class LeastSquares(OutputWeights):
         directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
         return Solution(ridge.output_weights(), directions, ridge.coefficients)
 
-    def chosen_alpha(self, rows: Rows, nodes: int) -> float:
-        """α for the first nodes."""
-        return self._chosen(self.final_factor(rows, nodes))
-
     def _chosen(self, factor: Factor) -> float:
         return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
 
