@@ -350,25 +350,13 @@ def stream_in_a_process(name: str, path: Path) -> str:
 
 
 def report_stream(name: str, path: Path) -> None:
+    from speed_parts.processes import peak_bytes
+
     before, start = peak_bytes(), perf_counter()
     rows = STREAMS[name](path)
     seconds, peak = perf_counter() - start, peak_bytes()
     grown = "" if before is None or peak is None else f", {(peak - before) / 1e6:.0f} MB above {before / 1e6:.0f} MB"
     print(f"{rows:,} rows in {seconds:.1f} s{grown}")
-
-
-def peak_bytes() -> int | None:
-    """The most memory that this process has held, where the system says so."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        line = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
-        return int(line.split()[1]) * 1024
-    if find_spec("resource") is None:
-        return None
-    import resource
-
-    # In kilobytes, but on macOS in bytes.
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
 def main() -> None:
