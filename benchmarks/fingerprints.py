@@ -123,7 +123,7 @@ def fingerprint(model) -> str:
         network = part.network_
         arrays = [network.weights, network.biases, network.output_weights, network.linear.weights, network.coefficients]
         arrays += [network.linear.output_weights, network.directions.toarray()]
-        arrays += [part.history_[name] for name in part.history_.dtype.names if name != "seconds"]
+        arrays += [part.history_[name] for name in part.history_.dtype.names if name not in ("seconds", "round")]
         for array in arrays:
             digest.update(np.ascontiguousarray(array).tobytes())
     digest.update(np.ascontiguousarray(model.predict(X[:500])).tobytes())

@@ -212,7 +212,7 @@ def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, nod
     if not _usable(rows, sums)[candidate]:
         return None
     for contraction in proposal.contractions:
-        slacks = slack(sums, block.residual_squares, contraction, node)[:, candidate]
+        slacks = slack(sums, block.residual_squares, contraction, node, together=rows.together)[:, candidate]
         if slacks.min() >= 0.0:
             nodes = proposal.nodes.take(slice(candidate, candidate + 1))
             return _Accepted(nodes, contraction, float(slacks.sum()))
@@ -229,7 +229,7 @@ class _Choice:
     """Which candidates of a list to try, from one pass over all rows; whether they are accepted is decided later."""
 
     def __init__(self, rows: Rows, proposal: Proposal, node: int):
-        self.contractions, self.node = proposal.contractions, node
+        self.contractions, self.node, self.together = proposal.contractions, node, rows.together
         self.sums, self.residual_squares = (
             rows.sums(proposal.nodes, complete=True),
             rows.residual_squares,
@@ -252,7 +252,10 @@ class _Choice:
         for contraction in self.contractions:
             while len(chosen) < count:
                 current = Sums(projections, self.sums.squares)
-                best_first = ranked(slack(current, residual_squares, contraction, self.node + len(chosen)), usable)
+                slacks = slack(
+                    current, residual_squares, contraction, self.node + len(chosen), together=self.together
+                )
+                best_first = ranked(slacks, usable)
                 if not best_first.size:
                     break
                 best = int(best_first[0])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -22,6 +22,25 @@ from skscn.threads import single_threaded
 
 # Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
+
+
+class Model(Protocol):
+    """What a loss compares with the targets."""
+
+    def link(self, X: Any) -> np.ndarray:
+        """The outputs f for rows X, shape (n, m)."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A model with the same outputs for all rows, with which a fit begins."""
+
+    outputs: np.ndarray
+
+    def link(self, X: Any) -> np.ndarray:
+        """The outputs f for rows X, shape (n, m)."""
+        return np.tile(self.outputs, (X.shape[0], 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +119,8 @@ class Network:
     linear : LinearColumns
         Columns that are linear in the inputs: intercept and direct links.
     layers : tuple of WeightedNodes
-        The hidden layers; there is one.
+        The hidden nodes in blocks, all linked to the outputs: one block, or under losses that are minimised in several
+        rounds one for each round, the last round first.
     inputs, outputs : scalings
         How x and f(x) are scaled.
     loss : Loss

@@ -32,6 +32,11 @@ class Scaling:
     low: float
     high: float
 
+    @classmethod
+    def centred(cls, offset: np.ndarray, scale: np.ndarray) -> "Scaling":
+        """A scaling of outputs, around an offset."""
+        return cls("centred", offset, scale, -_FAR, _FAR)
+
     def transform(self, values: np.ndarray) -> np.ndarray:
         """``values`` scaled, as a new float64 array."""
         offset, scale = self.offset, self.scale
@@ -110,6 +115,10 @@ class Statistics(Protocol):
         """Mean and variance."""
         ...
 
+    def below(self, cuts: np.ndarray) -> np.ndarray:
+        """Shape (k, d), as the cuts: the weight of the rows at or below each of them."""
+        ...
+
 
 class ArrayStatistics:
     """Of an array, a sparse matrix, or inputs in a file."""
@@ -141,6 +150,11 @@ class ArrayStatistics:
         pairs = zip(_columns(self.values), mean, strict=True)
         squares = [np.average((_double(column) - centre) ** 2, weights=self.weights) for column, centre in pairs]
         return mean, np.array(squares)
+
+    def below(self, cuts: np.ndarray) -> np.ndarray:
+        """The weight of the rows at or below each cut."""
+        columns = zip(_columns(self.values), cuts.T, strict=True)
+        return np.array([_weight_below(column, self.weights, places) for column, places in columns]).T
 
 
 def rounded(values: np.ndarray | float, unit: np.ndarray | None = None) -> np.ndarray:
@@ -249,6 +263,13 @@ def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np
     order = np.argsort(column, kind="stable")
     below = np.cumsum(weights[order])
     return column[order][np.minimum(np.searchsorted(below, wanted_weight(shares, below[-1])), len(column) - 1)]
+
+
+def _weight_below(column: np.ndarray, weights: np.ndarray | None, cuts: np.ndarray) -> np.ndarray:
+    order = np.argsort(column, kind="stable")
+    sums = np.arange(len(column) + 1.0) if weights is None else np.append(0.0, np.cumsum(weights[order]))
+    # Rounded, so that the order of summation does not matter.
+    return rounded(sums[np.searchsorted(column[order], cuts, side="right")], unit=sums[-1])
 
 
 def wanted_weight(shares: np.ndarray, total: float) -> np.ndarray:

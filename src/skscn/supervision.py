@@ -100,11 +100,15 @@ def weakening(contraction: float, node: int) -> float:
     return (1.0 - contraction) / (node + 1)
 
 
-def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: int) -> np.ndarray:
+def slack(
+    sums: Sums, residual_squares: np.ndarray, contraction: float, node: int, *, together: bool = False
+) -> np.ndarray:
     """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T).
 
     A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
-    ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q.
+    ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
+    ξ_L = Σ_q ξ_{L,q} is returned, shape (1, T): if it is ≥ 0, adding the candidate reduces Σ_q ‖e_q‖² to at most
+    (r + μ_L) times what it was, which is all that the proof of Theorem 6 needs.
 
     Examples
     --------
@@ -120,7 +124,8 @@ def slack(sums: Sums, residual_squares: np.ndarray, contraction: float, node: in
     score = np.zeros_like(sums.projections)
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
     required = 1.0 - contraction - weakening(contraction, node)
-    return score - required * residual_squares[:, np.newaxis]
+    slacks: np.ndarray = score - required * residual_squares[:, np.newaxis]
+    return slacks.sum(axis=0, keepdims=True) if together else slacks
 
 
 def admissible(slacks: np.ndarray) -> np.ndarray:

@@ -47,7 +47,8 @@ class Ladder(Configuration):
         usable = alive(sums, rows.weight, rows.layer.bound)
         # Several nodes of one step may need different contractions.
         for contractions in [(r,) for r in self.contractions] if count == 1 else [self.contractions]:
-            best_first = ranked(slack(sums, rows.residual_squares, contractions[-1], node), usable)
+            slacks = slack(sums, rows.residual_squares, contractions[-1], node, together=rows.together)
+            best_first = ranked(slacks, usable)
             for start in range(0, len(best_first), _SHORT_LIST * count):
                 short = best_first[start : start + _SHORT_LIST * count]
                 accepted += yield Proposal(pool.take(short), contractions, drawn)

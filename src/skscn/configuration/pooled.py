@@ -101,9 +101,10 @@ class Pooled(Configuration):
     def _is_hopeful(self, rows: Rows, batch: Nodes, node: int) -> np.ndarray:
         """Whether each candidate is worth proposing.
 
-        With one output the inequality hardly ever fails; with several, one pass over all rows checks the whole batch.
+        With one output, or if all are supervised together, the inequality hardly ever fails; otherwise one pass over
+        all rows checks the whole batch.
         """
-        if rows.n_outputs == 1:
+        if rows.n_outputs == 1 or rows.together:
             return np.ones(len(batch), dtype=bool)
         sums = rows.sums(batch)
         passed = [admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 # Seconds between two writes.
 _EVERY = 1.0
+# What is kept of nodes.
+_ARRAYS = ("weights", "biases", "scopes")
 # Parameters that do not affect the network.
 _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
@@ -40,16 +42,17 @@ class CheckpointError(ValueError):
     """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
 
 
-_KIND = Kind("checkpoint", 2, CheckpointError, "give another path, or delete it to start again")
+_KIND = Kind("checkpoint", 3, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """The nodes of a growing network, its history, and its seed."""
+    """The nodes of a growing network, its history, its seed, and the nodes of the round before, if there was one."""
 
     nodes: Nodes
     history: np.ndarray
     seed: int
+    previous: Nodes | None
 
 
 class Checkpoint:
@@ -76,8 +79,8 @@ class Checkpoint:
         about, arrays = read_archive(self.path, _KIND)
         try:
             self._check_origin(about["origin"])
-            nodes = Nodes.of(layer, arrays["weights"], arrays["biases"], arrays["scopes"])
-            return Saved(nodes, history_of(arrays), int(about["seed"]))
+            previous = _nodes_of(layer, arrays, "previous_") if about["rounds"] > 1 else None
+            return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous)
         except (KeyError, AttributeError, TypeError) as error:
             raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
 
@@ -103,11 +106,12 @@ class Checkpoint:
 
     def save(self, training: Training, seed: int) -> None:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
-        grown = training.grown
-        nodes = {"weights": grown.weights, "biases": grown.biases, "scopes": grown.scopes}
-        arrays = {**nodes, **history_columns(training.history)}
+        arrays = {**_arrays_of(training.grown), **history_columns(training.history)}
+        if training.earlier.nodes is not None:
+            arrays |= _arrays_of(training.earlier.nodes, "previous_")
+        about = {"origin": self.origin, "seed": seed, "rounds": 1 if training.earlier.nodes is None else training.round}
         try:
-            write_archive(self.path, _KIND, {"origin": self.origin, "seed": seed}, arrays)
+            write_archive(self.path, _KIND, about, arrays)
         except OSError as error:
             self._warn(error)
         self._written = monotonic()
@@ -121,6 +125,14 @@ class Checkpoint:
                 RuntimeWarning,
                 stacklevel=2,
             )
+
+
+def _arrays_of(nodes: Nodes, prefix: str = "") -> dict[str, np.ndarray]:
+    return {f"{prefix}{name}": getattr(nodes, name) for name in _ARRAYS}
+
+
+def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Nodes:
+    return Nodes.of(layer, *(arrays[f"{prefix}{name}"] for name in _ARRAYS))
 
 
 @contextmanager

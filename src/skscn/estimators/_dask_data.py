@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeAlias
 
 import numpy as np
@@ -26,8 +26,8 @@ from skscn.estimators.data import (
 )
 from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
-from skscn.losses import Loss
-from skscn.network import Network
+from skscn.losses import Loss, RowFunction, StatisticsOf
+from skscn.network import Model
 from skscn.rows import DaskBackend, Rows, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.collections import Collections
@@ -51,7 +51,9 @@ class DaskData(TrainingData):
         classes: np.ndarray | None,
         single_output: bool,
         single_precision: bool,
+        n_given: int = 0,
     ):
+        self.n_given = n_given
         self.parts, self._shape, self._n_outputs = parts, shape, n_outputs
         self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
         self.X = self.y = parts
@@ -64,8 +66,8 @@ class DaskData(TrainingData):
         shapes, types = zip(*blocks.map(_target_kind), strict=True)
         parts = _prepared(collections, _numbers)
         n_outputs = 1 if len(shapes[0]) == 0 else shapes[0][0]
-        shape = (parts.n_rows, collections.n_features)
-        return cls(parts, shape, n_outputs, None, len(shapes[0]) == 0, all(t == np.float32 for t in types))
+        shape, single_precision = (parts.n_rows, collections.n_features), all(t == np.float32 for t in types)
+        return cls(parts, shape, n_outputs, None, len(shapes[0]) == 0, single_precision, blocks.n_rows)
 
     @classmethod
     def classification(cls, collections: Collections) -> DaskData:
@@ -89,6 +91,11 @@ class DaskData(TrainingData):
     def n_outputs(self) -> int:
         """m."""
         return self._n_outputs
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """The row numbers in the user's data, brought to the driver."""
+        return np.concatenate(self.parts.map(_numbers_of))
 
     @property
     def weight(self) -> float:
@@ -137,29 +144,43 @@ class DaskData(TrainingData):
         """The named scaling, fitted to the targets."""
         return target_scaling(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
 
-    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest target of each output."""
-        return PartStatistics(self.parts, _targets_of, np.dtype(np.float64)).range()
+    def statistics_of(self, model: Model | None) -> StatisticsOf:
+        """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
+        # Whether the last bits of outputs depend on the stretches does not matter without any.
+        parts = self.parts if model is None else self._aligned
+        return lambda function: PartStatistics(
+            parts.changed(_evaluated, function, model, self._length), _targets_of, np.dtype(np.float64)
+        )
+
+    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+        """A function of targets and outputs of a model, for each row, brought to the driver."""
+        return np.concatenate(self._aligned.map(_values, function, model, self._length))
+
+    @property
+    def _length(self) -> int:
+        return stretch_length(self.shape[0])
+
+    @cached_property
+    def _aligned(self) -> Partitions[Part]:
+        """Parts of whole stretches, whose outputs have the same last bits as those of rows in memory."""
+        values, _ = self.parts.aligned()
+        return Partitions(values)
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
         shape = (*self.shape, self.n_outputs)
         return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
 
-    def working(self, loss: Loss, network: Network | None) -> DaskData:
-        """The rows with the working targets and weights of a loss, given the network of the last round."""
+    def working(self, loss: Loss, model: Model | None) -> DaskData:
+        """The rows with the working targets and weights of a loss, given the model so far."""
         if loss.plain:
             return self
-        length = stretch_length(self.shape[0])
-        # Parts of whole stretches have the same last bits as rows in memory.
-        values, _ = self.parts.aligned()
-        parts = Partitions[Part](values).changed(_working, loss, network, length)
+        parts = self._aligned.changed(_working, loss, model, self._length)
         return DaskData(parts, self.shape, self.n_outputs, self.classes, self.single_output, self.single_precision)
 
-    def mean_loss(self, loss: Loss, network: Network) -> float:
+    def mean_loss(self, loss: Loss, model: Model) -> float:
         """The weighted mean of the loss over the rows."""
-        values, _ = self.parts.aligned()
-        sums = Partitions[Part](values).map(_sums_of_loss, loss, network, stretch_length(self.shape[0]))
+        sums = self._aligned.map(_sums_of_loss, loss, model, self._length)
         return float(np.concatenate(sums).sum()) / self.weight
 
     def fingerprint(self) -> str:
@@ -236,15 +257,25 @@ def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
 
 
-def _working(part: Part, loss: Loss, network: Network | None, length: int) -> Part:
-    outputs = None if network is None else stretchwise(network.link, part.X, length)
-    targets, weights = loss.working(part.targets, outputs)
+def _outputs(part: Part, model: Model | None, length: int) -> np.ndarray:
+    return np.zeros_like(part.targets) if model is None else stretchwise(model.link, part.X, length)
+
+
+def _values(part: Part, function: RowFunction, model: Model | None, length: int) -> np.ndarray:
+    return function(part.targets, _outputs(part, model, length))
+
+
+def _evaluated(part: Part, function: RowFunction, model: Model | None, length: int) -> Part:
+    return part._replace(targets=_values(part, function, model, length))
+
+
+def _working(part: Part, loss: Loss, model: Model | None, length: int) -> Part:
+    targets, weights = loss.working(part.targets, None if model is None else _outputs(part, model, length))
     return part._replace(targets=targets, sample_weight=product(part.sample_weight, weights))
 
 
-def _sums_of_loss(part: Part, loss: Loss, network: Network, length: int) -> np.ndarray:
-    values = loss.value(part.targets, stretchwise(network.link, part.X, length))
-    return stretch_sums(values, part.sample_weight, length)
+def _sums_of_loss(part: Part, loss: Loss, model: Model, length: int) -> np.ndarray:
+    return stretch_sums(_values(part, loss.value, model, length), part.sample_weight, length)
 
 
 def _inputs_of(part: Part) -> np.ndarray:
@@ -253,6 +284,10 @@ def _inputs_of(part: Part) -> np.ndarray:
 
 def _targets_of(part: Part) -> np.ndarray:
     return part.targets
+
+
+def _numbers_of(part: Part) -> np.ndarray:
+    return part.numbers
 
 
 def _labels(part: Part) -> np.ndarray:

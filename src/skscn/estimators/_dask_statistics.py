@@ -9,7 +9,7 @@ import numpy as np
 
 from skscn.rows.blocks import Block
 from skscn.rows.partitions import Part, Partitions
-from skscn.scaling import wanted_weight
+from skscn.scaling import rounded, wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
 _STEPS = 256
@@ -54,6 +54,11 @@ class PartStatistics:
         total = self.parts.total(total_weight)
         mean = self.parts.total(_moment, self.values_of, 0.0, 1) / total
         return mean, self.parts.total(_moment, self.values_of, mean, 2) / total
+
+    def below(self, cuts: np.ndarray) -> np.ndarray:
+        """The weight of the rows at or below each cut."""
+        below = self.parts.changed(_ordered, self.values_of).total(_below, _order(cuts))
+        return rounded(below, unit=self.parts.total(total_weight))
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """For each share, the smallest value at or below which that share of the weight lies, by a search.

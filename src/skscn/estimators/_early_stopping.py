@@ -94,6 +94,8 @@ class Validation(Watch):
         The held-out rows; targets scaled.
     scaling
         As for the training rows.
+    own_loss : callable or None
+        Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
     """
 
     def __init__(
@@ -103,10 +105,11 @@ class Validation(Watch):
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         scaling: InputScaling,
+        own_loss: Callable[[np.ndarray], float] | None = None,
     ):
         super().__init__(patience)
         self.X, self.targets, self.sample_weight = X, targets, sample_weight
-        self.scaling = scaling
+        self.scaling, self.own_loss = scaling, own_loss
         self._columns = np.empty((X.shape[0], 0), order="F")
         self._size = 0
 
@@ -115,9 +118,10 @@ class Validation(Watch):
         columns = kernels.columns(kernels.Inputs(self.X, self.scaling), self.X.shape[0], None, nodes)
         self._columns[:, self._size : self._size + len(nodes)] = columns.T
         self._size += len(nodes)
-        errors = self.targets - self._columns[:, : self._size] @ output_weights.output_weights()
+        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
+        errors = self.targets - outputs
         rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
-        return rmse, rmse
+        return rmse if self.own_loss is None else self.own_loss(outputs), rmse
 
     def _reserve(self, size: int) -> None:
         """Reserve space for this number of columns, and some more."""

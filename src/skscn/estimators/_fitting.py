@@ -11,9 +11,10 @@ Fitted attributes are set at the end, so a fit that fails keeps the network of a
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -22,11 +23,15 @@ from sklearn.utils import check_random_state
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._following import Callbacks, follow
+from skscn.estimators._settlement import Settlement
+from skscn.estimators.calibration import is_averaged
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Plan, Recipe
-from skscn.estimators.training import Frame, Training
+from skscn.estimators.training import HISTORY, Earlier, Frame, Training, last_round
 from skscn.growth import StopReason
 from skscn.layers import Nodes
+from skscn.losses import Loss
+from skscn.network import Constant, Model, Network
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
@@ -37,19 +42,38 @@ _HARDLY = 1e-3
 
 @dataclass(frozen=True)
 class Start:
-    """Where growth begins: the seed of all draws, and the nodes and history of an earlier fit, if there was one."""
+    """Where growth begins: the seed of all draws, and what an earlier fit has left, if there was one.
+
+    Attributes
+    ----------
+    seed : int
+    nodes, history
+        Of the network that is continued; the history includes earlier rounds.
+    model : Network or None
+        The network of the round before.
+    previous : Nodes or None
+        The nodes of that network, if it has to be settled again.
+    """
 
     seed: int
     nodes: Nodes | None = None
     history: np.ndarray | None = None
+    model: Network | None = None
+    previous: Nodes | None = None
 
 
 def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> None:
     """Grow a network on the rows, and set the fitted attributes."""
+    plan = recipe.plan(data)
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         callbacks = Callbacks(estimator, data, recipe.loss.rounds)
-        fitted = _rounds(estimator, recipe, data, start, checkpoint, callbacks)
+        fit = Fit(estimator, recipe, plan, _split(recipe, plan, data, start.seed), start, checkpoint, callbacks)
+        fitted = fit.run()
+        if recipe.loss.settling is not None and plan.criterion == "validation" and not is_averaged():
+            fitted["network_"] = fit.settled_on(data, fitted["network_"])
+        if recipe.loss.weighs:
+            fitted["row_weights_"] = _row_weights(data, fitted["network_"])
         callbacks.end(lambda: fitted)
     for name, value in fitted.items():
         setattr(estimator, name, value)
@@ -66,99 +90,184 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
 def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkpoint: Checkpoint | None) -> Start:
     """From the network that is continued, from the checkpoint, or from nothing."""
     if estimator.is_continued():
-        recipe.check_continues(estimator.network_, data.n_outputs, estimator.max_nodes)
-        return Start(estimator._seed, estimator.network_.nodes, estimator.history_)
+        network = estimator.network_
+        recipe.check_continues(network, data.n_outputs, estimator.max_nodes)
+        # Further rounds continue with the weights that follow from the network itself.
+        nodes, model = network.layers[0].nodes, network if recipe.loss.rounds > 1 else None
+        return Start(estimator._seed, nodes, estimator.history_, model)
     saved = None if checkpoint is None else checkpoint.load(recipe.layer)
     if saved is not None:
-        return Start(saved.seed, saved.nodes, saved.history)
+        return Start(saved.seed, saved.nodes, saved.history, previous=saved.previous)
     return Start(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
 
 
-def _rounds(
-    estimator: GrowingNetwork,
-    recipe: Recipe,
-    data: TrainingData,
-    start: Start,
-    checkpoint: Checkpoint | None,
-    callbacks: Callbacks,
-) -> dict[str, Any]:
-    """Grow on the working targets and weights of the loss, and again with those that follow from the network."""
-    loss, plan = recipe.loss, recipe.plan(data)
-    frame, before = None, np.inf
-    fitted: dict[str, Any] = {}
-    for number in range(loss.rounds):
-        working = data.working(loss, fitted.get("network_"))
-        frame, fitted = _grown(estimator, recipe, plan, frame, working, start, checkpoint, callbacks)
-        if fitted["stop_reason_"] == StopReason.CALLBACK:
-            break
-        if number + 1 < loss.rounds:
-            value = data.mean_loss(loss, fitted["network_"])
-            if abs(before - value) <= _HARDLY * abs(value):
+class Split(NamedTuple):
+    """Rows to train on, and held-out rows."""
+
+    training: TrainingData
+    held_out: ArrayData
+
+
+def _split(recipe: Recipe, plan: Plan, data: TrainingData, seed: int) -> Split:
+    if plan.criterion != "validation":
+        return Split(data, data.take(np.zeros(0, dtype=int)))
+    training, held_out = split_rows(data.shape[0], plan.share_held_out, data.labels(), seed, recipe.validation)
+    return Split(data.keep(training), data.take(held_out))
+
+
+def _row_weights(data: TrainingData, network: Network) -> np.ndarray:
+    """What each of the user's rows counted for; nothing, if its sample weight was 0."""
+    weights = np.zeros(data.n_given)
+    weights[data.numbers] = data.row_values(network.loss.row_weights, network)
+    return weights
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One fit: its decisions, its rows, where it begins, and who follows it."""
+
+    estimator: GrowingNetwork
+    recipe: Recipe
+    plan: Plan
+    rows: Split
+    start: Start
+    checkpoint: Checkpoint | None
+    callbacks: Callbacks
+
+    def run(self) -> dict[str, Any]:
+        """Grow on the working targets and weights of the loss, and again with those that follow from the network.
+
+        Returns the fitted attributes.
+        """
+        rounds, history = self.recipe.loss.rounds, self.start.history
+        before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
+        model = self._first_model()
+        for number in range(self._done + 1, rounds + 1):
+            fitted = self._grown(number, model, before)
+            if fitted["stop_reason_"] == StopReason.CALLBACK or number == rounds:
                 break
-            before = value
-    return fitted
+            network, before = fitted["network_"], fitted["history_"]
+            if self._is_finished(model, network):
+                break
+            model = network
+        return fitted
 
+    @property
+    def _done(self) -> int:
+        """How many rounds an earlier fit has finished."""
+        history = self.start.history
+        return 0 if history is None or not len(history) else int(history["round"][-1]) - 1
 
-def _grown(
-    estimator: GrowingNetwork,
-    recipe: Recipe,
-    plan: Plan,
-    frame: Frame | None,
-    data: TrainingData,
-    start: Start,
-    checkpoint: Checkpoint | None,
-    callbacks: Callbacks,
-) -> tuple[Frame, dict[str, Any]]:
-    """One round: the frame of its network, to be used by the next ones, and the fitted attributes."""
-    train, validation_rows = data, np.zeros(0, dtype=int)
-    if plan.criterion == "validation":
-        training_rows, validation_rows = split_rows(
-            data.shape[0], plan.share_held_out, data.labels(), start.seed, recipe.validation
+    def _first_model(self) -> Model | None:
+        """The network of the round before, or the constant output that the loss begins with."""
+        if self.start.model is not None:
+            return self.start.model
+        if self.start.previous is not None:
+            return self._settlement.network([self.start.previous], self.recipe.loss.in_round(self._done))
+        return Constant(self.frame.outputs.offset) if self.recipe.loss.settling == "reweighted" else None
+
+    def _is_finished(self, model: Model | None, network: Network) -> bool:
+        """Whether the loss needs no further round, or has stayed almost as it was."""
+        if network.loss.is_finished(self.rows.training.statistics_of(network)):
+            return True
+        if model is None or isinstance(model, Constant):
+            return False
+        before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
+        return abs(before - value) <= _HARDLY * abs(value)
+
+    def _grown(self, number: int, model: Model | None, before: np.ndarray) -> dict[str, Any]:
+        """One round: the fitted attributes of an estimator that stopped after it."""
+        estimator, recipe, start = self.estimator, self.recipe, self.start
+        final = recipe.loss.in_round(number)
+        loss = self._loss(model)
+        train, held_out = (rows.working(loss, model) for rows in self.rows)
+        settle = None if final.settling is None else partial(self._settled, model=model, loss=final)
+        earlier = Earlier(before, model.nodes if isinstance(model, Network) else None)
+        training = Training(
+            train, self.frame, recipe.output_weights, self._watch(held_out, model, final), estimator.n_jobs, settle, earlier
         )
-        train = data.keep(training_rows)
-    held_out = data.take(validation_rows)
-    frame = _frame(estimator, recipe, plan, train) if frame is None else frame
-    watch = _watch(estimator, recipe, plan, held_out, frame)
-    with Training(train, frame, recipe.output_weights, watch, estimator.n_jobs) as training:
-        if start.nodes is not None and start.history is not None:
-            training.resume(start.nodes, start.history, recipe.nodes_per_step)
-        steps = training.steps(
-            recipe.configuration,
-            max_nodes=estimator.max_nodes,
-            tol=estimator.tol,
-            nodes_per_step=recipe.nodes_per_step,
-            seed=start.seed,
+        with training:
+            if number == self._done + 1 and start.nodes is not None and start.history is not None:
+                training.resume(start.nodes, last_round(start.history), recipe.nodes_per_step)
+            steps = training.steps(
+                recipe.configuration,
+                max_nodes=estimator.max_nodes,
+                tol=estimator.tol,
+                nodes_per_step=recipe.nodes_per_step,
+                # Nodes of different rounds are not drawn alike.
+                seed=start.seed + number - 1,
+            )
+            learnt = partial(estimator._learnt, training, start.seed)
+            reason = follow(estimator, steps, training, self.callbacks, learnt, self.checkpoint, start.seed)
+            return {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
+
+    def _loss(self, model: Model | None) -> Loss:
+        """The loss that the working targets and weights of a round follow from."""
+        if isinstance(model, Network):
+            return model.loss
+        loss = self.recipe.loss.beginning()
+        return loss if model is None else self._adapted(loss, model)
+
+    def _adapted(self, loss: Loss, model: Model) -> Loss:
+        return loss.adapted(self.rows.training.statistics_of(model))
+
+    def _settled(self, nodes: Nodes, model: Model | None, loss: Loss) -> Network:
+        """The network of a round: its nodes, and as many of those of earlier rounds as there may be."""
+        earlier: list[Nodes] = []
+        if isinstance(model, Network):
+            # The network that warm_start continues has the nodes of this round already.
+            blocks = model.layers[1:] if model is self.start.model else model.layers
+            earlier = [block.nodes for block in blocks]
+        left = self.estimator.max_nodes - len(nodes)
+        kept = Nodes.joined([nodes.take(slice(0)), *earlier]).take(slice(left))
+        return self._settlement.network([nodes, kept] if len(kept) else [nodes], loss)
+
+    def settled_on(self, data: TrainingData, network: Network) -> Network:
+        """A network with output weights evaluated again, on other rows."""
+        blocks = [block.nodes for block in network.layers]
+        return replace(self._settlement, data=data).network(blocks, self.recipe.loss)
+
+    @cached_property
+    def _settlement(self) -> Settlement:
+        return Settlement(self.rows.training, self.frame, self.recipe.alpha, self.estimator.n_jobs)
+
+    @cached_property
+    def frame(self) -> Frame:
+        """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
+        estimator, recipe, data = self.estimator, self.recipe, self.rows.training
+        if estimator.is_continued():
+            inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
+        else:
+            own = None if recipe.loss.plain else recipe.loss.scaling(data.statistics_of(None))
+            inputs = data.scale_inputs(recipe.scaling)
+            outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling) if own is None else own
+        return Frame(
+            recipe.layer,
+            recipe.loss,
+            inputs,
+            outputs,
+            self.plan.linear,
+            bounded=recipe.configuration.bounded,
+            single_output=data.single_output,
+            single_precision=data.single_precision,
         )
-        learnt = partial(estimator._learnt, training, start.seed)
-        reason = follow(estimator, steps, training, callbacks, learnt, checkpoint, start.seed)
-        return frame, {**learnt(), "stop_reason_": str(reason), "held_out_": held_out.numbers}
 
+    def _watch(self, held_out: ArrayData, model: Model | None, loss: Loss) -> Watch | None:
+        """What monitors growth for early stopping; ``held_out`` has the working targets and weights of a round."""
+        patience, criterion = self.estimator.n_iter_no_change, self.plan.criterion
+        if criterion is None:
+            return None
+        if criterion in INFORMATION:
+            degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
+            return Criterion(patience, degrees_per_node, INFORMATION[criterion])
+        targets = self.frame.outputs.transform(held_out.targets)
+        own_loss = None if model is None else self._held_out_loss(model, loss)
+        return Validation(patience, held_out.X, targets, held_out.sample_weight, self.frame.inputs, own_loss)
 
-def _frame(estimator: GrowingNetwork, recipe: Recipe, plan: Plan, data: TrainingData) -> Frame:
-    """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
-    if estimator.is_continued():
-        inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
-    else:
-        inputs, outputs = data.scale_inputs(recipe.scaling), data.scale_targets(recipe.scaling)
-    return Frame(
-        recipe.layer,
-        recipe.loss,
-        inputs,
-        outputs,
-        plan.linear,
-        bounded=recipe.configuration.bounded,
-        single_output=data.single_output,
-        single_precision=data.single_precision,
-    )
-
-
-def _watch(estimator: GrowingNetwork, recipe: Recipe, plan: Plan, held_out: ArrayData, frame: Frame) -> Watch | None:
-    """What monitors growth for early stopping."""
-    patience = estimator.n_iter_no_change
-    if plan.criterion is None:
-        return None
-    if plan.criterion in INFORMATION:
-        degrees_per_node = recipe.configuration.degrees_per_node(held_out.shape[1])
-        return Criterion(patience, degrees_per_node, INFORMATION[plan.criterion])
-    targets = frame.outputs.transform(held_out.targets)
-    return Validation(patience, held_out.X, targets, held_out.sample_weight, frame.inputs)
+    def _held_out_loss(self, model: Model, loss: Loss) -> Callable[[np.ndarray], float]:
+        """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""
+        loss = self._adapted(loss, model)
+        rows, outputs = self.rows.held_out, self.frame.outputs
+        return lambda scaled: float(
+            np.average(loss.value(rows.targets, outputs.inverse_transform(scaled)), weights=rows.sample_weight)
+        )

@@ -64,6 +64,11 @@ def averaged() -> Iterator[None]:
         _averaged.reset(token)
 
 
+def is_averaged() -> bool:
+    """Whether networks that are fitted now will be averaged, so that their held-out rows have to stay unseen."""
+    return _averaged.get()
+
+
 def calibrate(
     outputs: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray | None, *, weight: float, n_nodes: int
 ) -> Calibration:

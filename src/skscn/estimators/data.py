@@ -15,10 +15,10 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.estimators._labels import check_labels
 from skscn.kernels import Matrix
 from skscn.layers import Layer
-from skscn.losses import Loss
-from skscn.network import Network
+from skscn.losses import Loss, RowFunction, StatisticsOf
+from skscn.network import Model
 from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
-from skscn.scaling import InputScaling, Scaling, rounded, scale_inputs, scale_targets
+from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
 from skscn.threads import single_threaded
 
 # Inputs on this machine.
@@ -42,6 +42,10 @@ class TrainingData(ABC):
         Whether predictions are one-dimensional.
     single_precision : bool
         Whether targets fit in float32.
+    numbers : ndarray of int
+        The row numbers in the user's data.
+    n_given : int
+        How many rows the user has given, including those of weight 0.
     """
 
     X: Any
@@ -50,6 +54,8 @@ class TrainingData(ABC):
     classes: np.ndarray | None
     single_output: bool
     single_precision: bool
+    numbers: np.ndarray
+    n_given: int
 
     @property
     @abstractmethod
@@ -87,19 +93,23 @@ class TrainingData(ABC):
         """The named scaling, fitted to the targets."""
 
     @abstractmethod
-    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest target of each output."""
+    def statistics_of(self, model: Model | None) -> StatisticsOf:
+        """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
+
+    @abstractmethod
+    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+        """A function of targets and outputs of a model, for each row."""
 
     @abstractmethod
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled."""
 
     @abstractmethod
-    def working(self, loss: Loss, network: Network | None) -> TrainingData:
-        """The rows with the working targets and weights of a loss, given the network of the last round."""
+    def working(self, loss: Loss, model: Model | None) -> TrainingData:
+        """The rows with the working targets and weights of a loss, given the model so far."""
 
     @abstractmethod
-    def mean_loss(self, loss: Loss, network: Network) -> float:
+    def mean_loss(self, loss: Loss, model: Model) -> float:
         """The weighted mean of the loss over the rows."""
 
     @abstractmethod
@@ -119,13 +129,15 @@ class ArrayData(TrainingData):
     classes: np.ndarray | None = None
     single_output: bool = True
     single_precision: bool = False
+    n_given: int = 0
 
     @classmethod
     def regression(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
         """Rows with numbers as targets."""
+        n_given = len(y)
         X, y, weights, numbers = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32)
+        return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32, n_given)
 
     @classmethod
     def classification(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
@@ -180,9 +192,17 @@ class ArrayData(TrainingData):
         """The named scaling, fitted to the targets."""
         return scale_targets(name, self.targets)
 
-    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
-        """The smallest and the largest target of each output."""
-        return self.targets.min(axis=0), self.targets.max(axis=0)
+    def statistics_of(self, model: Model | None) -> StatisticsOf:
+        """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
+        outputs = np.zeros_like(self.targets) if model is None else self._outputs(model)
+        return lambda function: ArrayStatistics(function(self.targets, outputs), self.sample_weight)
+
+    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+        """A function of targets and outputs of a model, for each row."""
+        return function(self.targets, self._outputs(model))
+
+    def _outputs(self, model: Model) -> np.ndarray:
+        return stretchwise(model.link, self.X, stretch_length(self.shape[0]))
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
         """The rows for growth, targets scaled."""
@@ -196,19 +216,17 @@ class ArrayData(TrainingData):
             n_jobs=n_jobs,
         )
 
-    def working(self, loss: Loss, network: Network | None) -> ArrayData:
-        """The rows with the working targets and weights of a loss, given the network of the last round."""
-        if loss.plain:
+    def working(self, loss: Loss, model: Model | None) -> ArrayData:
+        """The rows with the working targets and weights of a loss, given the model so far."""
+        if loss.plain or not len(self.targets):
             return self
-        outputs = None if network is None else stretchwise(network.link, self.X, stretch_length(self.shape[0]))
-        targets, weights = loss.working(self.targets, outputs)
+        targets, weights = loss.working(self.targets, None if model is None else self._outputs(model))
         return replace(self, targets=targets, sample_weight=product(self.sample_weight, weights))
 
-    def mean_loss(self, loss: Loss, network: Network) -> float:
+    def mean_loss(self, loss: Loss, model: Model) -> float:
         """The weighted mean of the loss over the rows."""
-        length = stretch_length(self.shape[0])
-        values = loss.value(self.targets, stretchwise(network.link, self.X, length))
-        return float(stretch_sums(values, self.sample_weight, length).sum()) / self.weight
+        values = self.row_values(loss.value, model)
+        return float(stretch_sums(values, self.sample_weight, stretch_length(self.shape[0])).sum()) / self.weight
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""

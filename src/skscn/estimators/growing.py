@@ -52,6 +52,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "nodes_per_step": 1,
         "layer": "dense",
         "loss": "squared",
+        "quantile": 0.5,
         "direct_link": False,
         "alpha": 0.0,
     }

@@ -81,7 +81,7 @@ class Recipe:
 
         recipe = cls(
             layer=LAYERS[parameter("layer")].of(activation),
-            loss=LOSSES[parameter("loss")](),
+            loss=LOSSES[parameter("loss")].of(parameter("quantile")),
             configuration=configuration,
             rule=rule,
             window=parameter("window"),
@@ -129,20 +129,26 @@ class Recipe:
                 f"loss={loss!r} is minimised in several rounds, and the layer {layer} depends on earlier rows, "
                 'which are not kept between them; use loss="squared".'
             )
-        if is_classifier(estimator) and not self.loss.plain:
-            yield f'loss={loss!r} is for regression; a classifier learns class indicators, with loss="squared".'
-        if self.loss.rounds > 1 and (estimator.warm_start or estimator.checkpoint is not None):
-            yield (
-                f"loss={loss!r} is minimised in several rounds, which cannot be continued; use "
-                "warm_start=False and checkpoint=None."
-            )
+        if is_classifier(estimator) and not self.loss.classifies:
+            known = " or ".join(f"loss={name!r}" for name, cls in LOSSES.items() if cls.classifies)
+            yield f"loss={loss!r} is for regression; a classifier has {known}."
+        if not is_classifier(estimator) and not self.loss.regresses:
+            yield f'loss={loss!r} is for classes; use SCNClassifier, or for numbers loss="squared".'
 
     def output_weights(self, n_outputs: int) -> OutputWeights:
         """The rule for a number of outputs, before the first node."""
         return self.rule(n_outputs, self.window, self.alpha)
 
     def plan(self, data: TrainingData) -> Plan:
-        """With the decisions that depend on the number of rows and inputs."""
+        """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
+        if data.n_outputs > 1 and not self.loss.several_outputs:
+            raise ValueError(
+                f"The loss {type(self.loss).__name__} is for one output, and y has {data.n_outputs}; wrap the estimator "
+                "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+            )
+        refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
+        if refusal is not None:
+            raise ValueError(refusal)
         return Plan(self._criterion(data), self._share_held_out(data), self._linear_columns(*data.shape))
 
     def _criterion(self, data: TrainingData) -> str | None:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skscn.configuration import Configuration
 from skscn.estimators._early_stopping import Watch
 from skscn.estimators.data import TrainingData
+from skscn.factor import Factor
 from skscn.growth import Step, StopReason, grow
 from skscn.layers import Layer, Nodes
 from skscn.losses import Loss
 from skscn.network import LinearColumns, Network, WeightedNodes
-from skscn.output_weights import OutputWeights
+from skscn.output_weights import OutputWeights, Solution
 from skscn.scaling import InputScaling, Scaling
 
 HISTORY = np.dtype(
@@ -29,6 +30,7 @@ HISTORY = np.dtype(
         ("validation_rmse", np.float64),
         ("candidates", np.int64),
         ("seconds", np.float64),
+        ("round", np.int64),
     ]
 )
 
@@ -36,6 +38,11 @@ HISTORY = np.dtype(
 def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
     """A history as plain arrays."""
     return {name: history[name] for name in HISTORY.names or ()}
+
+
+def last_round(history: np.ndarray) -> np.ndarray:
+    """The steps in which the present network was grown; those of earlier rounds, under some losses, precede them."""
+    return history[history["round"] == history["round"][-1]] if len(history) else history
 
 
 def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -60,6 +67,13 @@ class Frame:
     single_precision: bool
 
 
+class Earlier(NamedTuple):
+    """What earlier rounds have left: their history, and the nodes of the last network."""
+
+    history: np.ndarray
+    nodes: Nodes | None
+
+
 class Training:
     """Rows, output weights and the nodes so far; a context manager, within which the rows are open.
 
@@ -73,6 +87,10 @@ class Training:
     watch : Watch or None
         Decides how many nodes to keep.
     n_jobs : int or None
+    settle : callable or None
+        Makes a network of the nodes to keep, under a loss that evaluates their output weights again.
+    earlier : Earlier or None
+        What earlier rounds have left.
     """
 
     def __init__(
@@ -82,11 +100,17 @@ class Training:
         make_output_weights: Callable[[int], OutputWeights],
         watch: Watch | None,
         n_jobs: int | None,
+        settle: Callable[[Nodes], Network] | None = None,
+        earlier: Earlier | None = None,
     ):
         self.data, self.frame, self.n_jobs = data, frame, n_jobs
+        self._settle = settle
+        self.earlier = Earlier(np.empty(0, HISTORY), None) if earlier is None else earlier
+        self.round = int(self.earlier.history["round"].max(initial=0)) + 1
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.n_outputs)
         self.rows = data.open_rows(frame.outputs, layer=frame.layer, scaling=frame.inputs, n_jobs=n_jobs)
+        self.rows.together = frame.loss.together
         self._watch = watch
         self._grown = [Nodes.none(frame.layer, data.shape[1])]
         self._history: list[tuple[Any, ...]] = []
@@ -160,13 +184,18 @@ class Training:
                 reason: StopReason = end.value
                 return reason
             step = replace(step, validation_rmse=self._note(step.added))
-            self._history.append(tuple(getattr(step, name) for name in HISTORY.fields or ()))
+            values = {**vars(step), "round": self.round}
+            self._history.append(tuple(values[name] for name in HISTORY.names or ()))
             yield step
         return StopReason.EARLY_STOPPING
 
     @property
     def history(self) -> np.ndarray:
-        """One row per step."""
+        """One row per step, those of earlier rounds first."""
+        return np.concatenate([self.earlier.history, self._own_history])
+
+    @property
+    def _own_history(self) -> np.ndarray:
         return np.array(self._history, dtype=HISTORY)
 
     @property
@@ -180,32 +209,48 @@ class Training:
             return self
         training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs)
         with training:
-            training.resume(self.grown.take(slice(self.nodes)), self.history, nodes_per_step=1)
+            training.resume(self.grown.take(slice(self.nodes)), self._own_history, nodes_per_step=1)
         return training
-
-    def _bounds(self) -> tuple[np.ndarray, np.ndarray]:
-        """The range of the scaled training targets, extended by a twentieth."""
-        low, high = self.frame.outputs.transform(np.stack(self.data.target_range()))
-        margin = 0.05 * (high - low)
-        return low - margin, high + margin
 
     def network(self) -> Network:
         """The present network, with the nodes to keep."""
-        nodes, start = self.nodes, self.output_weights.linear
-        solution = self.output_weights.solution(self.rows, nodes)
-        # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
-        contiguous = np.ascontiguousarray
-        beta, linear, grown = contiguous(solution.output_weights), self._linear, self.grown.take(slice(nodes))
-        return Network(
-            linear=LinearColumns(replace(linear, weights=contiguous(linear.weights)), beta[:start]),
-            layers=(WeightedNodes(replace(grown, weights=contiguous(grown.weights)), beta[start:]),),
-            inputs=self.frame.inputs,
-            outputs=self.frame.outputs,
-            loss=self.frame.loss,
-            bounds=self._bounds() if self.frame.bounded else None,
-            directions=solution.directions,
-            coefficients=contiguous(solution.coefficients),
-            factor=self.output_weights.final_factor(self.rows, nodes),
-            single_output=self.frame.single_output,
-            single_precision=self.frame.single_precision,
-        )
+        nodes, linear = self.grown.take(slice(self.nodes)), self._linear
+        if self._settle is not None:
+            return self._settle(nodes)
+        solution = self.output_weights.solution(self.rows, self.nodes)
+        factor = self.output_weights.final_factor(self.rows, self.nodes)
+        network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)
+        return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
+
+
+def assembled(
+    frame: Frame, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
+) -> Network:
+    """A network, without bounds."""
+    # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
+    contiguous = np.ascontiguousarray
+    beta = contiguous(solution.output_weights)
+    nodes = [replace(block, weights=contiguous(block.weights)) for block in (linear, *blocks)]
+    first, *others = np.split(beta, np.cumsum([len(block) for block in nodes])[:-1])
+    return Network(
+        linear=LinearColumns(nodes[0], first),
+        layers=tuple(WeightedNodes(*pair) for pair in zip(nodes[1:], others, strict=True)),
+        inputs=frame.inputs,
+        outputs=frame.outputs,
+        loss=loss,
+        bounds=None,
+        directions=solution.directions,
+        coefficients=contiguous(solution.coefficients),
+        factor=factor,
+        single_output=frame.single_output,
+        single_precision=frame.single_precision,
+    )
+
+
+def bounds(network: Network, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
+    """The range of the training targets, or of what the loss has instead, scaled and extended by a twentieth."""
+    loss = network.loss
+    model = None if loss.settling is None else network
+    low, high = network.outputs.transform(np.stack(data.statistics_of(model)(loss.bounding).range()))
+    margin = 0.05 * (high - low)
+    return low - margin, high + margin

@@ -4,9 +4,29 @@ Rows, growth and output weights are weighted least squares and nothing else, so 
 they are. A loss stands above them.
 """
 
-from skscn.losses._base import Loss
+from skscn.losses._base import Loss, RowFunction, StatisticsOf
+from skscn.losses.bisquare import Bisquare
+from skscn.losses.huber import Huber
+from skscn.losses.kde import KernelDensity
 from skscn.losses.squared import Squared
+from skscn.losses.welsch import Welsch
 
-LOSSES: dict[str, type[Loss]] = {"squared": Squared}
+LOSSES: dict[str, type[Loss]] = {
+    "squared": Squared,
+    "huber": Huber,
+    "welsch": Welsch,
+    "bisquare": Bisquare,
+    "kde": KernelDensity,
+}
 
-__all__ = ["LOSSES", "Loss", "Squared"]
+__all__ = [
+    "LOSSES",
+    "Bisquare",
+    "Huber",
+    "KernelDensity",
+    "Loss",
+    "RowFunction",
+    "Squared",
+    "StatisticsOf",
+    "Welsch",
+]

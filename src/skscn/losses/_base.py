@@ -1,27 +1,85 @@
-"""The contract between a loss and the rounds of a fit."""
+"""The contract between a loss and a fit."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from skscn.layers import Graph
+from skscn.scaling import Scaling, Statistics
+
+# A function of targets y and outputs f, both of shape (n, m), row by row; functions that can be sent to other machines.
+RowFunction: TypeAlias = Callable[[np.ndarray, np.ndarray], np.ndarray]
+# Statistics of such a function over all rows, at the outputs of a model.
+StatisticsOf: TypeAlias = Callable[[RowFunction], Statistics]
 
 
 class Loss(ABC):
     """A loss that is minimised by rounds of weighted least squares.
 
-    In each round a network is grown on working targets z, row i having c_i times its weight. After it, z and c follow
-    from the outputs f of that network; the next round begins again with these. Fields of a subclass, a dataclass, are
-    its parameters, which model files contain: numbers and strings.
+    In each round a network is grown on working targets z, row i having c_i times its weight. After it, the output
+    weights of its nodes may be *settled*: evaluated again under the loss itself, for fixed nodes. Then z and c follow
+    from the outputs f of that network, and the next round begins again with these. Fields of a subclass, a dataclass,
+    are its parameters, which model files contain: numbers, strings and tuples of numbers.
     """
 
     # Whether working targets and weights are always those of the rows themselves.
     plain: ClassVar[bool] = False
     # The largest number of rounds; they end earlier once the loss hardly changes.
     rounds: ClassVar[int] = 1
+    # How output weights are settled after growth: "reweighted" solves weighted least squares on z and c, again and
+    # again, "likelihood" minimises the penalised loss by its gradient; None leaves those of growth.
+    settling: ClassVar[str | None] = None
+    # Whether it is for class indicators, and whether for numbers.
+    classifies: ClassVar[bool] = False
+    regresses: ClassVar[bool] = True
+    # Whether it has :meth:`row_weights`.
+    weighs: ClassVar[bool] = False
+    # Whether several outputs can be learnt together.
+    several_outputs: ClassVar[bool] = True
+    # Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
+    together: ClassVar[bool] = False
+    # Whether the network with fewer nodes, under this loss, follows from the finished one.
+    staged: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, quantile: float) -> Self:
+        """The loss that an estimator with this parameter uses."""
+        return cls()
+
+    def reason_to_refuse(self, statistics_of: StatisticsOf) -> str | None:
+        """Why it cannot be used for targets y with these statistics, at f = 0, and what would work; None if it can."""
+        return None
+
+    def scaling(self, statistics_of: StatisticsOf) -> Scaling | None:
+        """How outputs are scaled, from statistics at f = 0; its offset is the constant output that a fit begins with.
+
+        None for the scaling that the estimator has for its targets; f is then None before the first round.
+        """
+        return None
+
+    def in_round(self, number: int) -> Loss:
+        """The loss of a round, the first being number 1; a simpler one may begin."""
+        return self
+
+    def beginning(self) -> Loss:
+        """The loss that the working targets and weights of the first round follow from, at a constant output."""
+        return self
+
+    def stages(self) -> tuple[Loss, ...]:
+        """The losses under which the output weights are settled, one after the other."""
+        return (self,)
+
+    def is_finished(self, statistics_of: StatisticsOf) -> bool:
+        """Whether a network with these statistics needs no further round."""
+        return False
+
+    def adapted(self, statistics_of: StatisticsOf) -> Self:
+        """The loss with what it needs to know of all rows, such as the scale of the residuals."""
+        return self
 
     @abstractmethod
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
@@ -40,6 +98,14 @@ class Loss(ABC):
     @abstractmethod
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """The loss of each row, shape (n,)."""
+
+    def row_weights(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """What each row counts for, shape (n,): 1 for an ordinary row, near 0 for an outlier."""
+        raise NotImplementedError(f"{type(self).__name__} does not weigh rows.")
+
+    def bounding(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+        """Values whose range over the training rows limits the outputs, if they are limited; shape (n, m)."""
+        return y
 
     def mean(self, f: np.ndarray) -> np.ndarray:
         """What is predicted for outputs f: the inverse of the link; f itself if there is none."""

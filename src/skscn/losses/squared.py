@@ -15,6 +15,7 @@ class Squared(Loss):
     """Half the squared error, summed over the outputs."""
 
     plain: ClassVar[bool] = True
+    classifies: ClassVar[bool] = True
 
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, None]:
         """The targets themselves, all rows with their own weights."""

@@ -32,8 +32,8 @@ from skscn.supervision import SMALLEST_REMAINDER, Sums
 # ‖v‖², relative to its initial value, that must be left of a column when those before it in its block are removed;
 # with less, the Cholesky factor would not be accurate.
 _SMALLEST_PART = 1e-3
-# Number of linear columns that are added together.
-_LINEAR_BLOCK = 16
+# Number of columns that are added together where they need no supervision.
+_BLOCK = 16
 
 
 @dataclass(frozen=True)
@@ -148,8 +148,14 @@ class OutputWeights:
 
         Return the numbers of those that do not depend on the others, in the order in which they were added.
         """
+        kept = self._append_independent(rows, nodes)
+        self.linear = len(kept)
+        return kept
+
+    def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
         kept: list[int] = []
-        left = np.split(np.arange(len(nodes)), range(_LINEAR_BLOCK, len(nodes), _LINEAR_BLOCK))
+        left = np.split(np.arange(len(nodes)), range(_BLOCK, len(nodes), _BLOCK))
         while left:
             numbers = left.pop(0)
             if not len(numbers):
@@ -162,7 +168,6 @@ class OutputWeights:
             elif len(numbers) > 1:
                 # Columns that add little to the others are checked one by one, after them.
                 left = [numbers[passed], *left, *numbers[~passed, np.newaxis]]
-        self.linear = len(kept)
         return np.array(kept, dtype=int)
 
     def open(self, rows: Rows, nodes: Nodes) -> Admission:

@@ -31,11 +31,7 @@ class LeastSquares(OutputWeights):
         """The output weights of the first nodes, regularised; with the same α, those of every smaller network too."""
         factor = self.final_factor(rows, nodes)
         alpha = self._chosen(factor)
-        if alpha == 0.0:
-            return super().solution(rows, nodes)
-        ridge = factor.regularised(alpha)
-        directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
-        return Solution(ridge.output_weights(), directions, ridge.coefficients)
+        return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
 
     def _chosen(self, factor: Factor) -> float:
         return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
@@ -47,3 +43,10 @@ class LeastSquares(OutputWeights):
         if alpha == 0.0:
             return super().leave_one_out(rows, numbers)
         return rows.leave_one_out(numbers, factor.smoother(alpha), factor.coefficients)
+
+
+def solved(factor: Factor, alpha: float) -> Solution:
+    """The output weights that follow from a factor, regularised if α is positive, and those of every smaller network."""
+    ridge = factor.regularised(alpha) if alpha > 0.0 else factor
+    directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
+    return Solution(ridge.output_weights(), directions, ridge.coefficients)

@@ -79,6 +79,8 @@ class Rows:
         ‖e_q‖².
     basis_size : int
         Vectors in the basis.
+    together : bool
+        Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
     """
 
     def __init__(self, backend: Backend, layer: Layer):
@@ -87,6 +89,7 @@ class Rows:
         self.weight = backend.total(Weigh())
         self.residual_squares = backend.total(SquareResidual())
         self.basis_size = 0
+        self.together = False
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
