@@ -274,6 +274,11 @@ class Network:
 
     def staged_predict(self, X: Any) -> Iterator[np.ndarray]:
         """The predictions of the first 1, 2, …, L nodes, each with the output weights of that stage, in one pass."""
+        if not self.loss.staged:
+            raise ValueError(
+                f"The loss {type(self.loss).__name__} evaluates the output weights of the finished network only, so there "
+                'are no staged predictions; use loss="squared".'
+            )
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))
         for rows, x, values in self._blocks(X):

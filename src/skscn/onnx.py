@@ -190,18 +190,25 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph, model = _GraphBuilder(scope, container), operator.raw_operator
     x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
     if isinstance(model, SCNEnsembleClassifier):
-        probabilities = decision = _weighted(
-            graph,
-            x,
-            model,
-            lambda member, columns: _probabilities(graph, _class_outputs(graph, columns, member), member),
-        )
+        probabilities = decision = _ensemble_probabilities(graph, x, model)
     else:
         decision = _class_outputs(graph, x, model)
         probabilities = _probabilities(graph, decision, model)
     winners = graph("ArgMax", decision, axis=1, keepdims=0)
     graph.name(graph("Gather", graph.constant(_labels(model.classes_)), winners, axis=0), operator.outputs[0])
     graph.name(probabilities, operator.outputs[1])
+
+
+def _ensemble_probabilities(graph: _GraphBuilder, x: str, model: SCNEnsembleClassifier) -> str:
+    """The members' probabilities combined, as in the ensemble."""
+
+    def probabilities(member: SCNClassifier, columns: str) -> str:
+        return _probabilities(graph, _class_outputs(graph, columns, member), member)
+
+    if model.members_[0].calibration_ is not None:
+        return _weighted(graph, x, model, probabilities)
+    logarithms = _weighted(graph, x, model, lambda member, columns: graph("Log", probabilities(member, columns)))
+    return graph("Softmax", logarithms, axis=1)
 
 
 def _labels(classes: np.ndarray) -> np.ndarray:
@@ -276,7 +283,7 @@ def _network(graph: _GraphBuilder, x: str, network: Network) -> str:
         outputs = graph.clip(outputs, *network.bounds)
     unscaled = graph("Mul", outputs, graph.constant(network.outputs.scale))
     unscaled = graph.clip(graph("Add", unscaled, graph.constant(network.outputs.offset)), -_LARGEST, _LARGEST)
-    return network.loss.operators(graph, unscaled)
+    return network.loss.operators(graph, unscaled, network.n_outputs)
 
 
 def _hidden(graph: _GraphBuilder, x: str, network: Network) -> str:
@@ -318,6 +325,8 @@ def _class_outputs(graph: _GraphBuilder, x: str, model: SCNClassifier) -> str:
 def _probabilities(graph: _GraphBuilder, outputs: str, model: SCNClassifier) -> str:
     """Probabilities, computed as in :class:`~skscn.estimators.calibration.Calibration`."""
     calibration, count = model.calibration_, len(model.classes_)
+    if calibration is None:
+        return outputs
     powers = graph("Mul", _log_floored(graph, outputs, calibration), graph.constant(calibration.exponent))
     own = graph("Mul", graph("Softmax", powers, axis=1), graph.constant(1.0 - calibration.equal_share))
     return graph("Add", own, graph.constant(calibration.equal_share / count))

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from skscn.cli._interrupts import on_interrupt
+from skscn.estimators.networks import growth_of
 from skscn.growth import Step
 from skscn.progress import Listener, StopFile, listening
 
@@ -68,8 +69,9 @@ class Growth(Listener):
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         self._done = done
         state = f"{done}/{n_members} networks"
-        if member.n_nodes_:
-            last = member.history_[member.history_["nodes"] <= member.n_nodes_][-1]
+        steps, kept = growth_of(member)
+        if kept:
+            last = steps[steps["nodes"] <= kept][-1]
             state += f", {_state(member.n_nodes_, last['train_rmse'], last['validation_rmse'])}"
         self._bar.update(self._task, completed=float(done), state=state)
         return self.interrupted

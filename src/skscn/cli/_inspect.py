@@ -13,7 +13,7 @@ from skscn.cli._models import Model, open_model
 from skscn.cli._networks import describe_networks
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
-from skscn.estimators.networks import grown_networks
+from skscn.estimators.networks import grown_networks, growth_of
 from skscn.growth import StopReason
 from skscn.persistence import describe_model
 from skscn.tables import TableEncoder
@@ -47,7 +47,8 @@ def _columns(model: Model) -> dict[str, str] | None:
 
 def _kept_scopes(network: BaseEstimator) -> np.ndarray:
     """λ of the steps whose nodes early stopping has kept."""
-    return np.asarray(network.history_["scope"][network.history_["nodes"] <= network.n_nodes_])
+    steps, kept = growth_of(network)
+    return np.asarray(steps["scope"][steps["nodes"] <= kept])
 
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:

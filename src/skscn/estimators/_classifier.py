@@ -1,37 +1,53 @@
 """Classification with a stochastic configuration network."""
 
-from collections.abc import Iterator
-from typing import Any, Self
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import StrOptions
 
+from skscn.configuration import Configuration
 from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._opening import training_data
-from skscn.estimators._scn import BaseSCN
-from skscn.estimators._typing import MatrixLike, TrainingRows, fit_context
+from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
+from skscn.estimators._typing import (
+    ActivationLike,
+    Auto,
+    Criterion,
+    HeldOut,
+    MatrixLike,
+    PathLike,
+    ScalingName,
+    Seed,
+    TrainingRows,
+    fit_context,
+)
 from skscn.estimators.calibration import ENOUGH_ROWS, Calibration, calibrate
-from skscn.estimators.data import labels_of
+from skscn.estimators.data import TrainingData, class_factors, labels_of
 from skscn.estimators.recipe import Recipe
 from skscn.estimators.training import Training
+from skscn.losses import LogLoss
 
 
 @document(
-    summary="Classification with a stochastic configuration network, trained on class indicators.",
+    summary="Classification with a stochastic configuration network.",
     story="""
 A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
 the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
-weights are re-evaluated.
+weights are re-evaluated. Nodes are grown by least squares on class indicators. Then, by default, the output weights
+maximise the likelihood of the classes, with a penalty that held-out rows choose.
 """,
     attributes="""
 classes_ : ndarray
-    The classes.
-calibration_ : Calibration
-    How outputs become probabilities.
+    The classes; with several labels, their numbers.
+calibration_ : Calibration or None
+    How outputs become probabilities with ``loss="squared"``; None under the default loss, whose outputs are logits.
 """,
     examples="""
 >>> from sklearn.datasets import load_wine
@@ -45,8 +61,73 @@ True
 """,
 )
 class SCNClassifier(ClassifierMixin, BaseSCN):
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSCN._parameter_constraints,
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
     classes_: np.ndarray
-    calibration_: Calibration
+    calibration_: Calibration | None
+
+    def __init__(
+        self,
+        algorithm: str = "SC-III",
+        max_nodes: int = 100,
+        tol: float = 1e-4,
+        max_candidates: int = 200,
+        scopes: Sequence[float] = SCOPES,
+        contractions: Sequence[float] = CONTRACTIONS,
+        window: int = 15,
+        nodes_per_step: int = 1,
+        configuration: str | Configuration = "polished",
+        direct_link: bool | Auto = "auto",
+        alpha: float | Literal["auto", "gcv"] = "auto",
+        loss: str = "log_loss",
+        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
+        layer: str = "dense",
+        activation: ActivationLike = "sigmoid",
+        scaling: ScalingName | Auto = "auto",
+        early_stopping: Criterion | Auto = "auto",
+        validation_fraction: float | Auto = "auto",
+        validation: HeldOut = "random",
+        n_iter_no_change: int = 25,
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            algorithm=algorithm,
+            max_nodes=max_nodes,
+            tol=tol,
+            max_candidates=max_candidates,
+            scopes=scopes,
+            contractions=contractions,
+            window=window,
+            nodes_per_step=nodes_per_step,
+            configuration=configuration,
+            direct_link=direct_link,
+            alpha=alpha,
+            loss=loss,
+            layer=layer,
+            activation=activation,
+            scaling=scaling,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            validation=validation,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.class_weight = class_weight
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.loss == "log_loss"
+        return tags
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -58,8 +139,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
             :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
             stay on their workers.
-        y : array-like of shape (n_samples,)
-            Labels; the name of the target column with a path or a Dask dataframe, nothing with Chunks.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Labels; or an indicator, 0 or 1, for each of several labels that a row may have. The name of the target
+            column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
 
@@ -69,10 +151,19 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         """
         check_labels(y)
         recipe = Recipe.of(self)
-        with training_data(self, "classification", X, y, sample_weight) as data:
+        with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
             self._check_classes(data.classes)
-            fit_network(self, recipe, data)
+            fit_network(self, recipe.for_labels(data.multilabel), self._weighted(data))
         return self
+
+    def _weighted(self, data: TrainingData) -> TrainingData:
+        """The rows with the weights of their classes."""
+        if self.class_weight is None:
+            return data
+        if data.multilabel:
+            raise ValueError("class_weight is for classes that exclude each other; use sample_weight with several labels.")
+        assert data.classes is not None
+        return data.with_class_factors(class_factors(self.class_weight, data.classes, data.class_totals()))
 
     def _check_classes(self, classes: np.ndarray | None) -> None:
         assert classes is not None
@@ -82,6 +173,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
     def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
+        learnt = {**super()._learnt(training, seed), "classes_": training.data.classes}
+        plain = training.frame.loss.plain
+        return {**learnt, "calibration_": self._calibration(training, seed) if plain else None}
+
+    def _calibration(self, training: Training, seed: int) -> Calibration:
         settled = training.settled()
         n_rows = settled.rows.n_rows
         if n_rows <= ENOUGH_ROWS:
@@ -91,15 +187,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         data, scaling = settled.data.take(rows), settled.frame.outputs
         left_out = scaling.transform(data.targets) - settled.output_weights.leave_one_out(settled.rows, rows)
         outputs = scaling.inverse_transform(left_out)
-        calibration = calibrate(
-            _class_outputs(outputs),
+        return calibrate(
+            class_outputs(outputs),
             labels_of(data.targets),
             data.sample_weight,
             weight=settled.rows.weight,
             n_nodes=settled.output_weights.nodes,
         )
-        learnt = super()._learnt(training, seed)
-        return {**learnt, "classes_": data.classes, "calibration_": calibration}
 
     @lazily
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -111,13 +205,13 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
         Returns
         -------
-        y : ndarray of shape (n_samples,)
+        y : ndarray of shape (n_samples,), or (n_samples, n_labels) for several labels
         """
         rows = self._validated(X)
         return self._classes_of(self.network_.predict(rows, self.n_jobs))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
-        """Yield the predicted classes after each node, in one pass over the rows.
+        """Yield the predicted classes after each node, in one pass over the rows; with ``loss="squared"`` only.
 
         Parameters
         ----------
@@ -134,6 +228,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     def decision_function(self, X: MatrixLike) -> np.ndarray:
         """Return the network's outputs: larger for more likely classes; with two classes, above 0 for the second.
 
+        Under the default loss these are logits: with two classes, or for each of several labels, the logarithm of the
+        odds; with more classes, logarithms of their probabilities up to a constant for each row.
+
         Parameters
         ----------
         X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
@@ -143,8 +240,12 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
         rows = self._validated(X)
-        outputs = self.network_.predict(rows, self.n_jobs)
-        return 2.0 * outputs - 1.0 if self.network_.single_output else outputs
+        network = self.network_
+        if self.calibration_ is None:
+            outputs = network.link(rows)
+            return outputs[:, 0] if network.single_output else outputs
+        outputs = network.predict(rows, self.n_jobs)
+        return 2.0 * outputs - 1.0 if network.single_output else outputs
 
     @lazily
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
@@ -157,10 +258,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes), float64
+            With several labels, of each label by itself.
         """
         rows = self._validated(X)
-        outputs = self.network_.predict(rows, self.n_jobs)
-        return self.calibration_.probabilities(_class_outputs(outputs))
+        outputs = class_outputs(self.network_.predict(rows, self.n_jobs)).astype(np.float64, copy=False)
+        return outputs if self.calibration_ is None else self.calibration_.probabilities(outputs)
 
     @lazily
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
@@ -178,11 +280,19 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         return logarithms
 
     def _classes_of(self, outputs: np.ndarray) -> np.ndarray:
-        classes: np.ndarray = self.classes_[_class_outputs(outputs).argmax(axis=1)]
+        if is_multilabel(self):
+            return np.asarray(outputs > 0.5).astype(np.int64)
+        classes: np.ndarray = self.classes_[class_outputs(outputs).argmax(axis=1)]
         return classes
 
 
-def _class_outputs(outputs: np.ndarray) -> np.ndarray:
+def is_multilabel(classifier: SCNClassifier) -> bool:
+    """Whether a fitted classifier has several labels that do not exclude each other."""
+    loss = classifier.network_.loss
+    return isinstance(loss, LogLoss) and not loss.exclusive
+
+
+def class_outputs(outputs: np.ndarray) -> np.ndarray:
     """Outputs of shape (n, classes), whether the network has a column for each class or, for two, just one."""
     if outputs.ndim == 2 and outputs.shape[1] > 1:
         return outputs

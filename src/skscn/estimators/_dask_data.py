@@ -15,6 +15,7 @@ from skscn.estimators.data import (
     ArrayData,
     TrainingData,
     WeightCount,
+    check_indicators,
     described,
     fingerprint,
     indicators,
@@ -52,8 +53,9 @@ class DaskData(TrainingData):
         single_output: bool,
         single_precision: bool,
         n_given: int = 0,
+        multilabel: bool = False,
     ):
-        self.n_given = n_given
+        self.n_given, self.multilabel = n_given, multilabel
         self.parts, self._shape, self._n_outputs = parts, shape, n_outputs
         self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
         self.X = self.y = parts
@@ -73,6 +75,11 @@ class DaskData(TrainingData):
     def classification(cls, collections: Collections) -> DaskData:
         """Rows with indicators of their classes as targets."""
         largest = _largest_weight(collections.blocks)
+        n_labels = max(collections.blocks.map(_n_labels))
+        if n_labels > 1:
+            parts = _prepared(collections, _indicator_table)
+            shape = (parts.n_rows, collections.n_features)
+            return cls(parts, shape, n_labels, np.arange(n_labels), False, True, multilabel=True)
         found = np.concatenate(collections.blocks.map(_classes_in, largest))
         check_labels(found)
         classes = np.unique(found)
@@ -105,7 +112,30 @@ class DaskData(TrainingData):
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
         self._check_few()
-        return None if self.classes is None else np.concatenate(self.parts.map(_labels))
+        return None if self.classes is None or self.multilabel else np.concatenate(self.parts.map(_labels))
+
+    def class_totals(self) -> np.ndarray:
+        """The weight of the rows of each class."""
+        assert self.classes is not None
+        return self.parts.total(_class_totals, len(self.classes))
+
+    def with_class_factors(self, factors: np.ndarray) -> DaskData:
+        """The rows with their weights multiplied by a factor for their class."""
+        return self._with(self.parts.changed(_with_factors, factors))
+
+    def _with(self, parts: Partitions[Part]) -> DaskData:
+        """Other parts with the same targets."""
+        shape = (parts.n_rows, self.shape[1])
+        return DaskData(
+            parts,
+            shape,
+            self.n_outputs,
+            self.classes,
+            self.single_output,
+            self.single_precision,
+            self.n_given,
+            self.multilabel,
+        )
 
     def _check_few(self) -> None:
         if self.shape[0] > MANY_ROWS:
@@ -127,14 +157,12 @@ class DaskData(TrainingData):
             self.classes,
             self.single_output,
             self.single_precision,
+            multilabel=self.multilabel,
         )
 
     def keep(self, rows: np.ndarray) -> DaskData:
         """These rows, left on the workers."""
-        shape = (len(rows), self.shape[1])
-        return DaskData(
-            self.parts.kept(rows), shape, self.n_outputs, self.classes, self.single_output, self.single_precision
-        )
+        return self._with(self.parts.kept(rows))
 
     def scale_inputs(self, name: str | None) -> InputScaling:
         """The named scaling, fitted to the inputs."""
@@ -175,8 +203,7 @@ class DaskData(TrainingData):
         """The rows with the working targets and weights of a loss, given the model so far."""
         if loss.plain:
             return self
-        parts = self._aligned.changed(_working, loss, model, self._length)
-        return DaskData(parts, self.shape, self.n_outputs, self.classes, self.single_output, self.single_precision)
+        return self._with(self._aligned.changed(_working, loss, model, self._length))
 
     def mean_loss(self, loss: Loss, model: Model) -> float:
         """The weighted mean of the loss over the rows."""
@@ -288,6 +315,23 @@ def _targets_of(part: Part) -> np.ndarray:
 
 def _numbers_of(part: Part) -> np.ndarray:
     return part.numbers
+
+
+def _n_labels(block: Block) -> int:
+    return 1 if block.y.ndim == 1 else int(block.y.shape[1])
+
+
+def _indicator_table(y: np.ndarray) -> np.ndarray:
+    check_indicators(y)
+    return y.astype(np.float64)
+
+
+def _class_totals(part: Part, count: int) -> np.ndarray:
+    return np.bincount(labels_of(part.targets), part.sample_weight, count).astype(np.float64)
+
+
+def _with_factors(part: Part, factors: np.ndarray) -> Part:
+    return part._replace(sample_weight=product(part.sample_weight, factors[labels_of(part.targets)]))
 
 
 def _labels(part: Part) -> np.ndarray:

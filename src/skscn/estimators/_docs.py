@@ -48,7 +48,13 @@ _PARAMETERS = {
         "and direct links are not penalised. SC-I and SC-II, which leave older weights unchanged, have no penalty.\n"
         '"gcv" chooses α by generalised cross-validation; "auto" follows the configuration.',
     ),
-    "loss": ('{"squared"}', "What is minimised."),
+    "loss": ("str", "What is minimised."),
+    "quantile": ("float", 'The quantile that loss="quantile" estimates, between 0 and 1.'),
+    "class_weight": (
+        'dict, "balanced" or None',
+        "Weights of the classes, by their labels, which multiply the sample weights; \"balanced\" gives all classes the\n"
+        "same total weight.",
+    ),
     "layer": ('{"dense"}', 'What hidden nodes compute: "dense" is g(wᵀx + b).'),
     "learning_rate": ("float", "Factor of the gradient step of quickprop."),
     "max_iter": ("int", "The largest number of quickprop iterations for a node."),
@@ -70,7 +76,10 @@ _PARAMETERS = {
         'and stop when it no longer decreases. "auto" follows the configuration; if that uses early stopping, it is\n'
         "by held-out rows for 100 to 100,000 rows, and otherwise by generalised cross-validation.",
     ),
-    "validation_fraction": ("float", "Share of the rows to hold out for early stopping."),
+    "validation_fraction": (
+        'float or "auto"',
+        'Share of the rows to hold out for early stopping. "auto" is 0.2 with loss="log_loss" and 0.1 otherwise.',
+    ),
     "validation": (
         '{"random", "last"}',
         'Which rows early stopping holds out: rows drawn at random, or the last ones. Use "last" for rows in order of\n'
@@ -107,13 +116,14 @@ Attributes
 network_ : Network
     The trained network, which can predict without the estimator.
 history_ : structured ndarray
-    One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds. Errors are
-    those of the scaled target. If a step adds several nodes, scope and contraction are the largest among them, and
+    One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds, round. Errors
+    are those of the scaled target. If a step adds several nodes, scope and contraction are the largest among them, and
     slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
 held_out_ : ndarray of int
-    The rows that early stopping held out; empty without it.
+    The rows that early stopping held out; empty without it. Losses other than squared error use them too in the end,
+    for the output weights, unless the network is a member of an ensemble.
 n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int
@@ -134,6 +144,21 @@ Examples
 """
 
 
+_LOSSES = {
+    "regression": (
+        '{"squared", "huber", "welsch", "bisquare", "kde", "absolute", "quantile", "poisson"}',
+        'What is minimised. "huber" limits the influence of outliers, "welsch", "bisquare" and "kde" reject them; see\n'
+        '`row_weights_`. "absolute" estimates the median, "quantile" another `quantile`, and "poisson" the mean of counts\n'
+        "or rates, through a log link, with the exposure as sample weight.",
+    ),
+    "classification": (
+        '{"log_loss", "squared"}',
+        'What is minimised: the log loss, by penalised likelihood, or the squared error of class indicators ("squared"),\n'
+        "whose outputs are then calibrated.",
+    ),
+}
+
+
 def document(
     summary: str, story: str, examples: str, attributes: str = ""
 ) -> Callable[[type[Estimator]], type[Estimator]]:
@@ -143,7 +168,7 @@ def document(
         text = _TEMPLATE.format(
             summary=summary,
             story=story.strip(),
-            parameters="\n".join(map(_describe, inspect.signature(cls).parameters.values())),
+            parameters="\n".join(_describe(cls, each) for each in inspect.signature(cls).parameters.values()),
             attributes=attributes.lstrip("\n"),
             examples=examples.strip(),
         )
@@ -153,6 +178,8 @@ def document(
     return decorate
 
 
-def _describe(parameter: inspect.Parameter) -> str:
+def _describe(cls: type, parameter: inspect.Parameter) -> str:
     kind, meaning = _PARAMETERS[parameter.name]
+    if parameter.name == "loss":
+        kind, meaning = _LOSSES["classification" if hasattr(cls, "predict_proba") else "regression"]
     return f"{parameter.name} : {kind}, default={parameter.default!r}\n{indent(meaning, '    ')}"

@@ -30,8 +30,9 @@ from skscn.estimators.recipe import Plan, Recipe
 from skscn.estimators.training import HISTORY, Earlier, Frame, Training, last_round
 from skscn.growth import StopReason
 from skscn.layers import Nodes
-from skscn.losses import Loss
+from skscn.losses import Loss, Penalised
 from skscn.network import Constant, Model, Network
+from skscn.scaling import Scaling
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
@@ -68,10 +69,8 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         callbacks = Callbacks(estimator, data, recipe.loss.rounds)
-        fit = Fit(estimator, recipe, plan, _split(recipe, plan, data, start.seed), start, checkpoint, callbacks)
+        fit = Fit(estimator, recipe, plan, data, start, checkpoint, callbacks)
         fitted = fit.run()
-        if recipe.loss.settling is not None and plan.criterion == "validation" and not is_averaged():
-            fitted["network_"] = fit.settled_on(data, fitted["network_"])
         if recipe.loss.weighs:
             fitted["row_weights_"] = _row_weights(data, fitted["network_"])
         callbacks.end(lambda: fitted)
@@ -129,7 +128,7 @@ class Fit:
     estimator: GrowingNetwork
     recipe: Recipe
     plan: Plan
-    rows: Split
+    data: TrainingData
     start: Start
     checkpoint: Checkpoint | None
     callbacks: Callbacks
@@ -148,9 +147,16 @@ class Fit:
                 break
             network, before = fitted["network_"], fitted["history_"]
             if self._is_finished(model, network):
+                blocks = [block.nodes for block in network.layers]
+                fitted["network_"] = self._settlement.network(blocks, self.recipe.loss, final=True)
                 break
             model = network
         return fitted
+
+    @cached_property
+    def rows(self) -> Split:
+        """The rows to train on, and those held out."""
+        return _split(self.recipe, self.plan, self.data, self.start.seed)
 
     @property
     def _done(self) -> int:
@@ -163,8 +169,8 @@ class Fit:
         if self.start.model is not None:
             return self.start.model
         if self.start.previous is not None:
-            return self._settlement.network([self.start.previous], self.recipe.loss.in_round(self._done))
-        return Constant(self.frame.outputs.offset) if self.recipe.loss.settling == "reweighted" else None
+            return self._settlement.network([self.start.previous], self.recipe.loss.in_round(self._done), final=False)
+        return None if self.own_scaling is None else Constant(self.frame.outputs.offset)
 
     def _is_finished(self, model: Model | None, network: Network) -> bool:
         """Whether the loss needs no further round, or has stayed almost as it was."""
@@ -181,7 +187,9 @@ class Fit:
         final = recipe.loss.in_round(number)
         loss = self._loss(model)
         train, held_out = (rows.working(loss, model) for rows in self.rows)
-        settle = None if final.settling is None else partial(self._settled, model=model, loss=final)
+        settle = None
+        if final.settling is not None:
+            settle = partial(self._settled, model=model, loss=final, final=number == recipe.loss.rounds)
         earlier = Earlier(before, model.nodes if isinstance(model, Network) else None)
         training = Training(
             train, self.frame, recipe.output_weights, self._watch(held_out, model, final), estimator.n_jobs, settle, earlier
@@ -211,25 +219,40 @@ class Fit:
     def _adapted(self, loss: Loss, model: Model) -> Loss:
         return loss.adapted(self.rows.training.statistics_of(model))
 
-    def _settled(self, nodes: Nodes, model: Model | None, loss: Loss) -> Network:
+    def _settled(self, grown: Nodes, kept: int, *, model: Model | None, loss: Loss, final: bool) -> Network:
         """The network of a round: its nodes, and as many of those of earlier rounds as there may be."""
+        if isinstance(loss, Penalised) and loss.tries_sizes:
+            return self._settlement.network([grown], loss, final=final, sizes=(0, kept))
+        nodes = grown.take(slice(kept))
         earlier: list[Nodes] = []
         if isinstance(model, Network):
             # The network that warm_start continues has the nodes of this round already.
             blocks = model.layers[1:] if model is self.start.model else model.layers
             earlier = [block.nodes for block in blocks]
         left = self.estimator.max_nodes - len(nodes)
-        kept = Nodes.joined([nodes.take(slice(0)), *earlier]).take(slice(left))
-        return self._settlement.network([nodes, kept] if len(kept) else [nodes], loss)
-
-    def settled_on(self, data: TrainingData, network: Network) -> Network:
-        """A network with output weights evaluated again, on other rows."""
-        blocks = [block.nodes for block in network.layers]
-        return replace(self._settlement, data=data).network(blocks, self.recipe.loss)
+        others = Nodes.joined([nodes.take(slice(0)), *earlier]).take(slice(left))
+        return self._settlement.network([nodes, others] if len(others) else [nodes], loss, final=final)
 
     @cached_property
     def _settlement(self) -> Settlement:
-        return Settlement(self.rows.training, self.frame, self.recipe.alpha, self.estimator.n_jobs)
+        averaged = is_averaged()
+        training, held_out = self.rows
+        return Settlement(
+            training,
+            held_out,
+            # The held-out rows of a member of an ensemble stay unseen.
+            None if averaged or not len(held_out.targets) else self.data,
+            replace(self.frame, linear=self.plan.settled_linear),
+            self.recipe.alpha,
+            self.estimator.n_jobs,
+            averaged,
+        )
+
+    @cached_property
+    def own_scaling(self) -> Scaling | None:
+        """The scaling of the outputs that the loss asks for, if it does."""
+        loss = self.recipe.loss
+        return None if loss.plain else loss.scaling(self.rows.training.statistics_of(None))
 
     @cached_property
     def frame(self) -> Frame:
@@ -238,9 +261,9 @@ class Fit:
         if estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            own = None if recipe.loss.plain else recipe.loss.scaling(data.statistics_of(None))
-            inputs = data.scale_inputs(recipe.scaling)
-            outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling) if own is None else own
+            inputs, outputs = data.scale_inputs(recipe.scaling), self.own_scaling
+            if outputs is None:
+                outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling)
         return Frame(
             recipe.layer,
             recipe.loss,
@@ -254,14 +277,14 @@ class Fit:
 
     def _watch(self, held_out: ArrayData, model: Model | None, loss: Loss) -> Watch | None:
         """What monitors growth for early stopping; ``held_out`` has the working targets and weights of a round."""
-        patience, criterion = self.estimator.n_iter_no_change, self.plan.criterion
+        patience, criterion = self.recipe.loss.patience * self.estimator.n_iter_no_change, self.plan.criterion
         if criterion is None:
             return None
         if criterion in INFORMATION:
             degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
             return Criterion(patience, degrees_per_node, INFORMATION[criterion])
         targets = self.frame.outputs.transform(held_out.targets)
-        own_loss = None if model is None else self._held_out_loss(model, loss)
+        own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
         return Validation(patience, held_out.X, targets, held_out.sample_weight, self.frame.inputs, own_loss)
 
     def _held_out_loss(self, model: Model, loss: Loss) -> Callable[[np.ndarray], float]:

@@ -18,6 +18,11 @@ from skscn.output_weights import ALGORITHMS
 from skscn.scaling import SCALINGS
 
 
+# Υ and r, as in the paper.
+SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
+CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
+
+
 class BaseSCN(GrowingNetwork):
     """Base of :class:`SCNRegressor` and :class:`SCNClassifier`."""
 
@@ -37,34 +42,36 @@ class BaseSCN(GrowingNetwork):
         "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "gcv"})],
         "scaling": [StrOptions({"auto", *(name for name in SCALINGS if name is not None)}), None],
         "early_stopping": ["boolean", StrOptions({"auto", *CRITERIA})],
+        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
     }
 
     def __init__(
         self,
-        algorithm: str = "SC-III",
-        max_nodes: int = 100,
-        tol: float = 1e-4,
-        max_candidates: int = 200,
-        scopes: Sequence[float] = (1, 5, 15, 30, 50, 100, 150, 200),
-        contractions: Sequence[float] = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
-        window: int = 15,
-        nodes_per_step: int = 1,
-        configuration: str | Configuration = "polished",
-        direct_link: bool | Auto = "auto",
-        alpha: float | Literal["auto", "gcv"] = "auto",
-        loss: str = "squared",
-        layer: str = "dense",
-        activation: ActivationLike = "sigmoid",
-        scaling: ScalingName | Auto = "auto",
-        early_stopping: Criterion | Auto = "auto",
-        validation_fraction: float = 0.1,
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 25,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
+        *,
+        algorithm: str,
+        max_nodes: int,
+        tol: float,
+        max_candidates: int,
+        scopes: Sequence[float],
+        contractions: Sequence[float],
+        window: int,
+        nodes_per_step: int,
+        configuration: str | Configuration,
+        direct_link: bool | Auto,
+        alpha: float | Literal["auto", "gcv"],
+        loss: str,
+        layer: str,
+        activation: ActivationLike,
+        scaling: ScalingName | Auto,
+        early_stopping: Criterion | Auto,
+        validation_fraction: float | Auto,
+        validation: HeldOut,
+        n_iter_no_change: int,
+        warm_start: bool,
+        checkpoint: PathLike | None,
+        n_jobs: int | None,
+        random_state: Seed,
+        verbose: int,
     ):
         super().__init__(
             max_nodes=max_nodes,

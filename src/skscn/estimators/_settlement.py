@@ -5,55 +5,109 @@ It depends on the rows and the nodes only, so a fit that continues from a checkp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skscn.estimators.data import TrainingData
+from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.training import Frame, assembled, bounds
+from skscn.factor import Factor
 from skscn.layers import Nodes
-from skscn.losses import Loss
-from skscn.network import Network
+from skscn.losses import Loss, Penalised
+from skscn.network import Constant, Network
 from skscn.output_weights import Solution
 from skscn.scaling import Scaling
-from skscn.settling import Settling
+from skscn.settling import Candidate, Columns, HeldOut, Reweighting, blend, solve_candidates, solve_path
 
 
 @dataclass(frozen=True)
 class Settlement:
-    """The training rows with their own targets, and what surrounds the nodes.
+    """The rows with their own targets, and what surrounds the nodes.
 
     Attributes
     ----------
-    data : TrainingData
+    data, held_out : TrainingData, ArrayData
+        The rows to train on, and those that early stopping holds out.
+    everything : TrainingData or None
+        All rows, if the output weights of the final network are to be evaluated on them.
     frame : Frame
+        Its linear part is that of the settled network.
     alpha : float or "gcv"
-        Regularisation of the output weights.
+        Regularisation of the output weights, where the loss does not choose it by held-out rows.
     n_jobs : int or None
+    averaged : bool
+        Whether the network will be averaged with others.
     """
 
     data: TrainingData
+    held_out: ArrayData
+    everything: TrainingData | None
     frame: Frame
     alpha: float | str
     n_jobs: int | None
+    averaged: bool
 
-    def network(self, blocks: Sequence[Nodes], loss: Loss) -> Network:
-        """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out."""
-        frame, count = self.frame, self.data.n_outputs
+    def network(self, blocks: Sequence[Nodes], loss: Loss, *, final: bool, sizes: Sequence[int] = ()) -> Network:
+        """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out.
+
+        Losses that choose penalties may also choose among smaller networks with these numbers of nodes.
+        """
+        data = self.everything if final and self.everything is not None else self.data
+        if isinstance(loss, Penalised):
+            network = self._penalised(blocks, loss, data, sizes)
+        else:
+            with self._columns(data, blocks) as columns:
+                network = self._reweighted(columns, loss, data)
+        network = replace(network, loss=loss.adapted(data.statistics_of(network)))
+        return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
+
+    @contextmanager
+    def _columns(self, data: TrainingData, blocks: Sequence[Nodes]) -> Iterator[Columns]:
+        """The columns of the nodes, for as long as the rows are open."""
+        frame, count = self.frame, data.n_outputs
         unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
-        with self.data.open_rows(unscaled, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs) as rows:
-            settling = Settling(rows, frame.outputs, frame.linear, blocks)
-            for stage in loss.stages():
-                loss = self._adapted(stage, settling)
-                settling.reweight(loss, self.alpha)
-            loss = self._adapted(loss, settling)
-            network = self._network(settling, loss, settling.solution())
-            return replace(network, bounds=bounds(network, self.data)) if frame.bounded else network
+        with data.open_rows(unscaled, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs) as rows:
+            yield Columns(rows, frame.outputs, frame.linear, blocks)
 
-    def _adapted(self, loss: Loss, settling: Settling) -> Loss:
-        """The loss with what it needs to know of the rows, at the present output weights."""
-        return loss.adapted(self.data.statistics_of(self._network(settling, loss, settling.present())))
+    def _reweighted(self, columns: Columns, loss: Loss, data: TrainingData) -> Network:
+        """The loss is minimised in its stages, each with what it knows of the rows at that time."""
+        reweighting = Reweighting(columns, self.alpha)
+        for stage in loss.stages():
+            model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
+            reweighting.minimise(stage.adapted(data.statistics_of(model)))
+        return self._network(columns, loss, reweighting.solution(), reweighting.factor)
 
-    def _network(self, settling: Settling, loss: Loss, solution: Solution) -> Network:
-        return assembled(self.frame, loss, settling.linear, settling.blocks, solution, settling.factor)
+    def _penalised(
+        self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]
+    ) -> Network:
+        """Penalties are chosen on the training rows and the held-out rows; the network is that of the rows ``data``."""
+        loss = loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
+        with self._columns(self.data, blocks) as columns:
+            rows = self.held_out
+            held_out = None
+            if len(rows.targets):
+                held_out = HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+            weight = columns.rows.weight if held_out is None else held_out.weight
+            candidates = solve_path(columns, loss, held_out, sizes)
+            shares = blend(candidates, loss, weight)
+            chosen = [candidate for candidate, share in zip(candidates, shares, strict=True) if share > 0.0]
+            shares = [share for share in shares if share > 0.0]
+            factor = loss.factor_if_averaged if self.averaged else 1.0
+            if data is self.data:
+                again = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
+                return self._blended(columns, loss, again, shares)
+        with self._columns(data, blocks) as columns:
+            return self._blended(columns, loss, solve_candidates(columns, loss, chosen, factor), shares)
+
+    def _blended(self, columns: Columns, loss: Loss, candidates: list[Candidate], shares: list[float]) -> Network:
+        """The average of some candidates; nodes that none of them has are left out."""
+        pairs = zip(candidates, shares, strict=True)
+        coefficients = np.sum([share * candidate.coefficients for candidate, share in pairs], axis=0)
+        size = max(candidate.size for candidate in candidates)
+        used = columns.first(size)
+        return self._network(used, loss, used.solution(coefficients[:size]), None)
+
+    def _network(self, columns: Columns, loss: Loss, solution: Solution, factor: Factor | None) -> Network:
+        return assembled(self.frame, loss, columns.linear, columns.blocks, solution, factor)

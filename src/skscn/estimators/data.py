@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
@@ -38,6 +38,8 @@ class TrainingData(ABC):
     X, y, sample_weight : arrays or collections
     classes : ndarray or None
         The classes, if the targets are indicators of them.
+    multilabel : bool
+        Whether a row may belong to several of them, or to none.
     single_output : bool
         Whether predictions are one-dimensional.
     single_precision : bool
@@ -52,6 +54,7 @@ class TrainingData(ABC):
     y: Any
     sample_weight: Any
     classes: np.ndarray | None
+    multilabel: bool
     single_output: bool
     single_precision: bool
     numbers: np.ndarray
@@ -75,6 +78,14 @@ class TrainingData(ABC):
     @abstractmethod
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
+
+    @abstractmethod
+    def class_totals(self) -> np.ndarray:
+        """The weight of the rows of each class."""
+
+    @abstractmethod
+    def with_class_factors(self, factors: np.ndarray) -> TrainingData:
+        """The rows with their weights multiplied by a factor for their class."""
 
     @abstractmethod
     def take(self, rows: np.ndarray) -> ArrayData:
@@ -130,6 +141,7 @@ class ArrayData(TrainingData):
     single_output: bool = True
     single_precision: bool = False
     n_given: int = 0
+    multilabel: bool = False
 
     @classmethod
     def regression(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
@@ -145,6 +157,10 @@ class ArrayData(TrainingData):
         check_labels(y)
         check_classification_targets(y)
         X, y, weights, numbers = positive_rows(X, y, sample_weight)
+        if y.ndim == 2:
+            check_indicators(y)
+            targets, classes = y.astype(np.float64), np.arange(y.shape[1])
+            return cls(X, targets, numbers, weights, y, classes, False, True, multilabel=True)
         classes, labels = np.unique(y, return_inverse=True)
         targets = indicators(labels, len(classes))
         return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True)
@@ -167,7 +183,16 @@ class ArrayData(TrainingData):
 
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
-        return None if self.classes is None else labels_of(self.targets)
+        return None if self.classes is None or self.multilabel else labels_of(self.targets)
+
+    def class_totals(self) -> np.ndarray:
+        """The weight of the rows of each class."""
+        assert self.classes is not None
+        return np.bincount(labels_of(self.targets), self.sample_weight, len(self.classes)).astype(np.float64)
+
+    def with_class_factors(self, factors: np.ndarray) -> ArrayData:
+        """The rows with their weights multiplied by a factor for their class."""
+        return replace(self, sample_weight=product(self.sample_weight, factors[labels_of(self.targets)]))
 
     def take(self, rows: np.ndarray) -> ArrayData:
         """These rows."""
@@ -180,6 +205,7 @@ class ArrayData(TrainingData):
             self.classes,
             self.single_output,
             self.single_precision,
+            multilabel=self.multilabel,
         )
 
     keep = take
@@ -271,6 +297,38 @@ def indicators(labels: np.ndarray, count: int) -> np.ndarray:
         return labels[:, np.newaxis].astype(np.float64)
     targets: np.ndarray = np.eye(count)[labels]
     return targets
+
+
+def check_indicators(y: np.ndarray) -> None:
+    """Reject a table of targets that are not indicators of several labels."""
+    if y.shape[1] < 2 or not np.isin(y, (0, 1)).all():
+        raise ValueError(
+            "y with several columns must be an indicator for each label, 0 or 1; for several targets with classes of "
+            "their own, use sklearn.multioutput.MultiOutputClassifier."
+        )
+
+
+def class_factors(class_weight: Mapping[Any, float] | str, classes: np.ndarray, totals: np.ndarray) -> np.ndarray:
+    """The factor of the weights of each class's rows; the sum of all weights stays what it is.
+
+    Parameters
+    ----------
+    class_weight : dict or "balanced"
+        "balanced" gives each class the same total weight; classes that a dict does not have keep their weights.
+    classes : ndarray
+    totals : ndarray
+        The weight of the rows of each class.
+    """
+    if isinstance(class_weight, str):
+        factors = 1.0 / totals
+    else:
+        unknown = [label for label in class_weight if label not in classes.tolist()]
+        if unknown:
+            raise ValueError(f"class_weight has classes that y does not have: {', '.join(map(repr, unknown))}.")
+        factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
+        if not (np.isfinite(factors) & (factors > 0.0)).all():
+            raise ValueError("class_weight must be above 0 for each class; leave rows of other classes out of the data.")
+    return factors * (totals.sum() / (factors @ totals))
 
 
 def labels_of(targets: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ parameters alone, a :class:`Plan` from these and the number of rows and inputs.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
-from skscn.losses import LOSSES, Loss
+from skscn.losses import LOSSES, LogLoss, Loss
 from skscn.network import Network
 from skscn.output_weights import ALGORITHMS, OutputWeights
 
@@ -76,12 +76,14 @@ class Recipe:
         rule = ALGORITHMS[parameter("algorithm")]
         auto = {name for name in ("alpha", "scaling", "direct_link", "early_stopping") if _is_auto(parameter(name))}
 
+        loss, fraction = LOSSES[parameter("loss")].of(parameter("quantile")), estimator.validation_fraction
+
         def resolved(name: str) -> Any:
             return getattr(configuration, name) if name in auto else parameter(name)
 
         recipe = cls(
             layer=LAYERS[parameter("layer")].of(activation),
-            loss=LOSSES[parameter("loss")].of(parameter("quantile")),
+            loss=loss,
             configuration=configuration,
             rule=rule,
             window=parameter("window"),
@@ -91,7 +93,7 @@ class Recipe:
             early_stopping=resolved("early_stopping"),
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),
             validation=estimator.validation,
-            validation_fraction=estimator.validation_fraction,
+            validation_fraction=loss.share_held_out if _is_auto(fraction) else fraction,
             nodes_per_step=parameter("nodes_per_step"),
         )
         for contradiction in recipe._contradictions(estimator):
@@ -135,6 +137,14 @@ class Recipe:
         if not is_classifier(estimator) and not self.loss.regresses:
             yield f'loss={loss!r} is for classes; use SCNClassifier, or for numbers loss="squared".'
 
+    def for_labels(self, multilabel: bool) -> Recipe:
+        """For classes that exclude each other, or for several labels that do not."""
+        if not multilabel:
+            return self
+        if not isinstance(self.loss, LogLoss):
+            raise ValueError('Targets with several labels need loss="log_loss".')
+        return replace(self, loss=replace(self.loss, exclusive=False))
+
     def output_weights(self, n_outputs: int) -> OutputWeights:
         """The rule for a number of outputs, before the first node."""
         return self.rule(n_outputs, self.window, self.alpha)
@@ -149,7 +159,13 @@ class Recipe:
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
             raise ValueError(refusal)
-        return Plan(self._criterion(data), self._share_held_out(data), self._linear_columns(*data.shape))
+        return Plan(
+            self._criterion(data),
+            self._share_held_out(data),
+            self._linear_columns(*data.shape, _ROWS_PER_LINK),
+            # With a penalty, links need no minimum of rows.
+            self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
+        )
 
     def _criterion(self, data: TrainingData) -> str | None:
         """What early stopping monitors.
@@ -171,7 +187,7 @@ class Recipe:
         most = MANY_ROWS if "early_stopping" in self.by_size else np.inf
         return self.validation_fraction * min(1.0, most / data.shape[0])
 
-    def _linear_columns(self, n_rows: int, n_features: int) -> Nodes:
+    def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
 
         With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
@@ -180,7 +196,7 @@ class Recipe:
         if not self.direct_link:
             return Nodes.none(IDENTITY, n_features)
         wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
-        links = n_features if wanted and n_rows >= _ROWS_PER_LINK * (n_features + 1) else 0
+        links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
         return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
     def check_continues(self, network: Network, n_outputs: int, max_nodes: int) -> None:
@@ -208,13 +224,14 @@ class Plan:
         What early stopping monitors: one of CRITERIA, or None without early stopping.
     share_held_out : float
         If it monitors held-out rows, their share.
-    linear : Nodes
-        Intercept and direct links.
+    linear, settled_linear : Nodes
+        Intercept and direct links, in growth and in the network that is settled.
     """
 
     criterion: str | None
     share_held_out: float
     linear: Nodes
+    settled_linear: Nodes
 
 
 def _is_auto(value: Any) -> bool:

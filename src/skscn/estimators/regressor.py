@@ -1,8 +1,8 @@
 """Regression with growing networks: stochastic configuration networks and the two baselines of the paper."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,9 +15,10 @@ from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
 from skscn.estimators._lazily import lazily
 from skscn.estimators._opening import training_data
-from skscn.estimators._scn import BaseSCN
+from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
 from skscn.estimators._typing import (
     ActivationLike,
+    Auto,
     Criterion,
     HeldOut,
     MatrixLike,
@@ -76,6 +77,9 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predictions after each node, in one pass over the rows.
 
+        With a loss that weighs rows, these are the predictions of smaller networks for which each row counted for what
+        it does in the finished network. Losses other than these and squared error have no staged predictions.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
@@ -95,6 +99,11 @@ A network with one hidden layer that is built node by node: random hidden nodes 
 the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
 weights are re-evaluated.
 """,
+    attributes="""
+row_weights_ : ndarray of shape (n_samples,)
+    With a loss that weighs rows ("huber", "welsch", "bisquare", "kde"): what each training row counted for, 1 for an
+    ordinary row, near 0 for an outlier, and 0 for a row of sample weight 0.
+""",
     examples="""
 >>> from sklearn.datasets import load_diabetes
 >>> from sklearn.model_selection import train_test_split
@@ -107,7 +116,66 @@ True
 """,
 )
 class SCNRegressor(NetworkRegressor, BaseSCN):
-    pass
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **BaseSCN._parameter_constraints,
+        "quantile": [Interval(Real, 0, 1, closed="neither")],
+    }
+
+    def __init__(
+        self,
+        algorithm: str = "SC-III",
+        max_nodes: int = 100,
+        tol: float = 1e-4,
+        max_candidates: int = 200,
+        scopes: Sequence[float] = SCOPES,
+        contractions: Sequence[float] = CONTRACTIONS,
+        window: int = 15,
+        nodes_per_step: int = 1,
+        configuration: str | Configuration = "polished",
+        direct_link: bool | Auto = "auto",
+        alpha: float | Literal["auto", "gcv"] = "auto",
+        loss: str = "squared",
+        quantile: float = 0.5,
+        layer: str = "dense",
+        activation: ActivationLike = "sigmoid",
+        scaling: ScalingName | Auto = "auto",
+        early_stopping: Criterion | Auto = "auto",
+        validation_fraction: float | Auto = "auto",
+        validation: HeldOut = "random",
+        n_iter_no_change: int = 25,
+        warm_start: bool = False,
+        checkpoint: PathLike | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            algorithm=algorithm,
+            max_nodes=max_nodes,
+            tol=tol,
+            max_candidates=max_candidates,
+            scopes=scopes,
+            contractions=contractions,
+            window=window,
+            nodes_per_step=nodes_per_step,
+            configuration=configuration,
+            direct_link=direct_link,
+            alpha=alpha,
+            loss=loss,
+            layer=layer,
+            activation=activation,
+            scaling=scaling,
+            early_stopping=early_stopping,
+            validation_fraction=validation_fraction,
+            validation=validation,
+            n_iter_no_change=n_iter_no_change,
+            warm_start=warm_start,
+            checkpoint=checkpoint,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.quantile = quantile
 
 
 @document(

@@ -88,7 +88,7 @@ class Training:
         Decides how many nodes to keep.
     n_jobs : int or None
     settle : callable or None
-        Makes a network of the nodes to keep, under a loss that evaluates their output weights again.
+        Makes a network under a loss that evaluates output weights again, of the nodes so far and how many to keep.
     earlier : Earlier or None
         What earlier rounds have left.
     """
@@ -100,7 +100,7 @@ class Training:
         make_output_weights: Callable[[int], OutputWeights],
         watch: Watch | None,
         n_jobs: int | None,
-        settle: Callable[[Nodes], Network] | None = None,
+        settle: Callable[[Nodes, int], Network] | None = None,
         earlier: Earlier | None = None,
     ):
         self.data, self.frame, self.n_jobs = data, frame, n_jobs
@@ -216,7 +216,7 @@ class Training:
         """The present network, with the nodes to keep."""
         nodes, linear = self.grown.take(slice(self.nodes)), self._linear
         if self._settle is not None:
-            return self._settle(nodes)
+            return self._settle(self.grown, self.nodes)
         solution = self.output_weights.solution(self.rows, self.nodes)
         factor = self.output_weights.final_factor(self.rows, self.nodes)
         network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)

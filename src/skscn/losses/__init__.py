@@ -5,9 +5,14 @@ they are. A loss stands above them.
 """
 
 from skscn.losses._base import Loss, RowFunction, StatisticsOf
+from skscn.losses._penalised import Penalised
+from skscn.losses.absolute import Absolute
 from skscn.losses.bisquare import Bisquare
 from skscn.losses.huber import Huber
 from skscn.losses.kde import KernelDensity
+from skscn.losses.log_loss import LogLoss
+from skscn.losses.poisson import Poisson
+from skscn.losses.quantile import Quantile
 from skscn.losses.squared import Squared
 from skscn.losses.welsch import Welsch
 
@@ -17,14 +22,23 @@ LOSSES: dict[str, type[Loss]] = {
     "welsch": Welsch,
     "bisquare": Bisquare,
     "kde": KernelDensity,
+    "absolute": Absolute,
+    "quantile": Quantile,
+    "poisson": Poisson,
+    "log_loss": LogLoss,
 }
 
 __all__ = [
     "LOSSES",
+    "Absolute",
     "Bisquare",
     "Huber",
     "KernelDensity",
+    "LogLoss",
     "Loss",
+    "Penalised",
+    "Poisson",
+    "Quantile",
     "RowFunction",
     "Squared",
     "StatisticsOf",

@@ -31,8 +31,13 @@ class Loss(ABC):
     # The largest number of rounds; they end earlier once the loss hardly changes.
     rounds: ClassVar[int] = 1
     # How output weights are settled after growth: "reweighted" solves weighted least squares on z and c, again and
-    # again, "likelihood" minimises the penalised loss by its gradient; None leaves those of growth.
+    # again; "penalised" minimises the loss, smoothed and with a ridge that held-out rows choose, by its gradient; None
+    # leaves those of growth.
     settling: ClassVar[str | None] = None
+    # The share of the rows that validation_fraction="auto" holds out for early stopping, and how many times
+    # n_iter_no_change it waits.
+    share_held_out: ClassVar[float] = 0.1
+    patience: ClassVar[int] = 1
     # Whether it is for class indicators, and whether for numbers.
     classifies: ClassVar[bool] = False
     regresses: ClassVar[bool] = True
@@ -111,7 +116,7 @@ class Loss(ABC):
         """What is predicted for outputs f: the inverse of the link; f itself if there is none."""
         return f
 
-    def operators(self, graph: Graph, f: str) -> str:
+    def operators(self, graph: Graph, f: str, n_outputs: int) -> str:
         """:meth:`mean` in an ONNX graph."""
         if type(self).mean is not Loss.mean:
             raise ValueError(f"What the loss {type(self).__name__} predicts has no counterpart in ONNX.")

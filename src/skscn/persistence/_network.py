@@ -142,10 +142,15 @@ class _History:
         return {name: array.write(columns[name], at(place, name), shelf) for name, array in self.columns.items()}
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        check_keys(stored, self.columns, place)
-        columns = {name: a.read(stored[name], at(place, name), shelf, sizes) for name, a in self.columns.items()}
+        # Before there were losses with several rounds, the number of the round was not stored.
+        rounds = isinstance(stored, dict) and "round" in stored
+        fields = {name: field for name, field in self.columns.items() if rounds or name != "round"}
+        check_keys(stored, fields, place)
+        columns = {name: a.read(stored[name], at(place, name), shelf, sizes) for name, a in fields.items()}
         nodes = columns["nodes"]
-        if (nodes[:1] < 1).any() or (nodes[1:] <= nodes[:-1]).any():
+        columns.setdefault("round", np.ones(len(nodes), dtype=np.int64))
+        steps = np.diff(columns["round"], prepend=1)
+        if (nodes < 1).any() or (steps < 0).any() or ((np.diff(nodes, prepend=0) <= 0) & (steps == 0)).any():
             raise UnusableError(f"the nodes of {place} do not increase")
         return history_of(columns)
 

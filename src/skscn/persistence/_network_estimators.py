@@ -7,7 +7,7 @@ from typing import Any
 from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.estimators.calibration import Calibration
 from skscn.persistence._base import Field, Sizes, UnusableError
-from skscn.persistence._composed import Record
+from skscn.persistence._composed import Optional, Record
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Scalar
 from skscn.persistence._network import GROWN
@@ -16,7 +16,7 @@ from skscn.persistence._values import Labels
 
 def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
     network, history = estimator.network_, estimator.history_
-    if network.n_nodes > (history["nodes"][-1] if len(history) else 0):
+    if network.n_nodes > sum(history["nodes"][history["round"] == number].max() for number in set(history["round"])):
         raise UnusableError("a network has more nodes than its history")
     return {"n_nodes_": network.n_nodes, "n_iter_": len(history), "n_features_in_": network.n_features}
 
@@ -36,6 +36,6 @@ REGRESSORS: dict[str, Field] = {
 }
 CLASSIFIERS: dict[str, Field] = {
     "SCNClassifier": FittedEstimator(
-        SCNClassifier, {**GROWN, "classes_": Labels(), "calibration_": _CALIBRATION}, _derived_of_classifier
+        SCNClassifier, {**GROWN, "classes_": Labels(), "calibration_": Optional(_CALIBRATION)}, _derived_of_classifier
     )
 }

@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 from skscn.activations import Activation
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys, shortened
+from skscn.persistence._composed import Several
 from skscn.persistence._fields import Enumerated, Scalar
 
 
@@ -60,15 +61,18 @@ def _parameters(cls: type) -> dict[str, type]:
 
 
 def _parameter(kind: type) -> Field:
-    known: dict[type, Field] = {
+    known: dict[Any, Field] = {
         Activation: Activations(),
         float: Scalar(),
         int: Scalar(whole=True),
         bool: Enumerated(False, True),
         str: _Word(),
+        tuple[float, ...]: Several(Scalar(), as_tuple=True),
     }
     if kind not in known:
-        raise UnusableError(f"a field of type {kind} cannot be kept in files, only activations, numbers and strings")
+        raise UnusableError(
+            f"a field of type {kind} cannot be kept in files, only activations, numbers, strings and tuples of numbers"
+        )
     return known[kind]
 
 

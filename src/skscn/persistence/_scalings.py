@@ -15,7 +15,7 @@ def scaling(letter: str) -> Record:
     return Record(
         Scaling,
         _check_scaling,
-        name=Enumerated(*SCALINGS),
+        name=Enumerated(*SCALINGS, "centred"),
         offset=Array(np.float64, letter),
         scale=Array(np.float64, letter, finite=False),
         low=Scalar(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skscn.estimators.networks import grown_networks
+from skscn.estimators.networks import grown_networks, growth_of
 from skscn.plot.style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ class ConvergenceDisplay:
     Parameters
     ----------
     histories : list of structured ndarray
-        `history_` of each network.
+        `history_` of each network; of the last round, if there were several.
     kept : list of int
-        The number of nodes that each network has kept.
+        The number of nodes of them that each network has kept.
 
     Attributes
     ----------
@@ -53,8 +53,8 @@ class ConvergenceDisplay:
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the growth of a fitted network or ensemble."""
-        networks = grown_networks(estimator)
-        display = cls(histories=[n.history_ for n in networks], kept=[n.n_nodes_ for n in networks])
+        growths = [growth_of(network) for network in grown_networks(estimator)]
+        display = cls(histories=[growth.steps for growth in growths], kept=[growth.kept for growth in growths])
         return display.plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ConvergenceDisplay:

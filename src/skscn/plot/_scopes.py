@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skscn.estimators.networks import grown_networks
+from skscn.estimators.networks import grown_networks, growth_of
 from skscn.plot.style import axes_for, logarithmic, opacities, scope_colours
 
 if TYPE_CHECKING:
@@ -50,9 +50,9 @@ class ScopeDisplay:
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ScopeDisplay:
         """Draw the scopes of a fitted network, or of all members of an ensemble."""
-        networks = grown_networks(estimator)
-        steps = np.concatenate([network.history_[["nodes", "scope"]] for network in networks])
-        kept = np.concatenate([network.history_["nodes"] <= network.n_nodes_ for network in networks])
+        growths = [growth_of(network) for network in grown_networks(estimator)]
+        steps = np.concatenate([growth.steps[["nodes", "scope"]] for growth in growths])
+        kept = np.concatenate([growth.steps["nodes"] <= growth.kept for growth in growths])
         return cls(nodes=steps["nodes"], scopes=steps["scope"], kept=kept).plot(ax)
 
     def plot(self, ax: Axes | None = None) -> ScopeDisplay:

@@ -50,7 +50,8 @@ def _estimate(subject: Subject) -> tuple[str, float] | None:
 def _held_out_error(subject: Subject) -> float | None:
     """The validation error of a network of one output when it was as large as it is, in units of the target."""
     network, *others = subject.networks
-    if subject.classifies or others or len(subject.outputs) > 1:
+    # Under other losses the validation error is that of weighted rows.
+    if subject.classifies or others or len(subject.outputs) > 1 or not network.network_.loss.plain:
         return None
     kept = network.history_[network.history_["nodes"] == network.n_nodes_]
     error = kept["validation_rmse"] * network.network_.outputs.scale[0]

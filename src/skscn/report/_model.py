@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import skscn
+from skscn.estimators.networks import growth_of
 from skscn.growth import StopReason
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
@@ -40,7 +41,7 @@ def facts(subject: Subject) -> dict[str, str]:
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
     histories = [grown.history_ for grown in networks]
-    undone = sum(int((grown.history_["nodes"] > grown.n_nodes_).sum()) for grown in networks)
+    undone = sum(int((steps["nodes"] > kept).sum()) for steps, kept in map(growth_of, networks))
     numbers = sum(_size(grown.network_) for grown in networks)
     return {
         "Model": type(subject.estimator).__name__,

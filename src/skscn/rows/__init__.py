@@ -6,7 +6,7 @@ from skscn.layers import Layer
 from skscn.rows._backend import Backend
 from skscn.rows._local import LocalBackend
 from skscn.rows._rows import OpenColumns, Rows
-from skscn.rows._shard import Gathered, Sample, Storage
+from skscn.rows._shard import Gathered, Sample, Shard, Storage
 from skscn.rows._stretches import stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.chunks import chunk_rows
@@ -69,6 +69,7 @@ __all__ = [
     "Sample",
     "ScratchInputs",
     "Selection",
+    "Shard",
     "Storage",
     "chunk_rows",
     "dask_rows",

@@ -1,4 +1,4 @@
-"""Classification with an ensemble: the average of the members' probabilities."""
+"""Classification with an ensemble: the average of the members' outputs."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.estimators._classifier import SCNClassifier
+from skscn.estimators._classifier import SCNClassifier, is_multilabel
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import MatrixLike, fit_context
+from skscn.estimators.data import check_indicators
 from skscn.estimators.ensemble._base import BaseEnsemble
+from skscn.estimators.ensemble._distinct_rows import DistinctRows
 from skscn.estimators.ensemble._predicting import by_blocks
 from skscn.estimators.ensemble.out_of_bag import OutOfBag
 
@@ -22,7 +26,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     """Classification with an ensemble of stochastic configuration networks.
 
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
-    rows and columns; their probabilities are averaged. Rows that a member has not seen are *out of bag*; probabilities
+    rows and columns. The logarithms of their probabilities are averaged; with ``loss="squared"``, the probabilities
+    themselves. Rows that a member has not seen are *out of bag*; probabilities
     for them, from those members that have not seen them, are an honest estimate of the accuracy.
 
     Parameters
@@ -94,6 +99,13 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     oob_decision_function_: np.ndarray
     oob_score_: float
 
+    members_: list[SCNClassifier]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = self.estimator is None or self.estimator.loss == "log_loss"
+        return tags
+
     def _default_estimator(self) -> SCNClassifier:
         return SCNClassifier(early_stopping=True, validation_fraction=0.2)
 
@@ -105,8 +117,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,)
-            Class labels.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            Class labels, or an indicator, 0 or 1, for each of several labels that a row may have.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored.
 
@@ -115,8 +127,12 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         self
         """
         check_labels(y)
-        rows, labels, weights = self._validated_training(X, y, sample_weight)
+        rows, labels, weights = self._validated_training(X, y, sample_weight, multi_output=True)
         check_classification_targets(labels)
+        if labels.ndim == 2 and labels.shape[1] == 1:
+            labels = column_or_1d(labels, warn=True)
+        if labels.ndim == 2:
+            return self._fit_labels(rows, labels, weights)
         # A class with only rows of weight 0 is ignored.
         classes = np.unique(labels[weights > 0])
         if len(classes) < 2:
@@ -125,11 +141,36 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         data = self._rows(rows, labels, numbers, weights)
         indicators = data.y[:, np.newaxis] == classes
         out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1))
-        combined = out_of_bag.combined(self.weights_)
         self.classes_ = classes
+        return self._scored(data, out_of_bag)
+
+    def _fit_labels(self, X: Any, y: np.ndarray, sample_weight: np.ndarray) -> Self:
+        """Grow the members on an indicator for each of several labels."""
+        check_indicators(y)
+        data = self._rows(X, y, y, sample_weight)
+        out_of_bag = self._grow(data, data.y.astype(np.float64), strata=np.zeros(len(data.y), dtype=int))
+        self.classes_ = np.arange(y.shape[1])
+        return self._scored(data, out_of_bag)
+
+    def _scored(self, data: DistinctRows, out_of_bag: OutOfBag) -> Self:
+        combined = self._combined(out_of_bag.predictions, out_of_bag.coefficients(self.weights_)[:, :, np.newaxis])
+        combined[~out_of_bag.unseen.any(axis=0)] = np.nan
         self.oob_decision_function_ = combined[data.inverse]
-        self.oob_score_ = _accuracy(out_of_bag, combined)
+        self.oob_score_ = self._accuracy(out_of_bag, combined)
         return self
+
+    def _combined(self, probabilities: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The members' probabilities (members, n, classes) combined, with weights of a shape that broadcasts."""
+        if self.members_[0].calibration_ is not None:
+            return np.asarray((weights * probabilities).sum(axis=0))
+        logarithms = (weights * _log(probabilities)).sum(axis=0)
+        if not self._is_multilabel:
+            return np.asarray(softmax(logarithms, axis=1))
+        return np.asarray(expit(logarithms - (weights * _log(1.0 - probabilities)).sum(axis=0)))
+
+    @property
+    def _is_multilabel(self) -> bool:
+        return is_multilabel(self.members_[0])
 
     @lazily
     def predict(self, X: MatrixLike) -> np.ndarray:
@@ -143,12 +184,20 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         -------
         y : ndarray of shape (n_samples,)
         """
-        (winners,) = by_blocks(self._validated_rows(X), lambda rows: (self._mean_and_spread(rows)[0].argmax(axis=1),))
+        if self._is_multilabel:
+            return np.asarray(self.predict_proba(X) > 0.5).astype(np.int64)
+        (winners,) = by_blocks(self._validated_rows(X), lambda rows: (self._probabilities(rows).argmax(axis=1),))
         return np.take(self.classes_, winners)
+
+    def _probabilities(self, X: Any) -> np.ndarray:
+        return self._combined(self._responses(X), self.weights_[:, np.newaxis, np.newaxis])
 
     @lazily
     def predict_proba(self, X: MatrixLike) -> np.ndarray:
-        """Predict the probability of each class: the weighted mean of the members' probabilities.
+        """Predict the probability of each class: those of the members, combined.
+
+        The weighted mean of the logarithms of their probabilities, normalised; with ``loss="squared"``, the weighted
+        mean of their probabilities.
 
         Parameters
         ----------
@@ -157,9 +206,10 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         Returns
         -------
         probabilities : ndarray of shape (n_samples, n_classes)
+            With several labels, of each label by itself.
         """
-        (mean,) = by_blocks(self._validated_rows(X), lambda rows: self._mean_and_spread(rows)[:1])
-        return mean
+        (probabilities,) = by_blocks(self._validated_rows(X), lambda rows: (self._probabilities(rows),))
+        return probabilities
 
     @lazily
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
@@ -188,19 +238,23 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
         probabilities = self.predict_proba(X)
-        if len(self.classes_) > 2:
+        if len(self.classes_) > 2 or self._is_multilabel:
             return probabilities
         logarithms = _log(probabilities)
         odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
         return odds
 
 
-def _accuracy(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
-    rows = out_of_bag.rows
-    if not rows.size:
-        return np.nan
-    right = combined[rows].argmax(axis=1) == out_of_bag.targets[rows].argmax(axis=1)
-    return float(np.average(right, weights=out_of_bag.sample_weight[rows]))
+    def _accuracy(self, out_of_bag: OutOfBag, combined: np.ndarray) -> float:
+        rows = out_of_bag.rows
+        if not rows.size:
+            return np.nan
+        found, wanted = combined[rows], out_of_bag.targets[rows]
+        if self._is_multilabel:
+            right = ((found > 0.5) == wanted).all(axis=1)
+        else:
+            right = found.argmax(axis=1) == wanted.argmax(axis=1)
+        return float(np.average(right, weights=out_of_bag.sample_weight[rows]))
 
 
 def _log(probabilities: np.ndarray) -> np.ndarray:

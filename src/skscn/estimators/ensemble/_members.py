@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from skscn.estimators.calibration import averaged
 from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.recipe import Recipe
 from skscn.progress import Listener, current_listener, listening
 from skscn.threads import single_threaded
 
@@ -74,7 +75,7 @@ def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
         # Each member has its own file.
         member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
     # At most halfway from the requested share to all rows.
-    share = member.validation_fraction
+    share = Recipe.of(member).validation_fraction
     member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
     holds_out = member.early_stopping in (True, "validation")
     if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:

@@ -1,0 +1,310 @@
+"""Minimising a convex loss with a ridge, for several penalties, and averaging what is plausible on held-out rows.
+
+The penalty is ½λ‖γ‖², where γ are the output weights of columns of variance 1, and the intercept is free. The variance
+of a column, and the singular values of all of them, follow from R alone. In coordinates in which the bound of the
+second derivative is the identity, L-BFGS needs few passes over the rows.
+
+A candidate is a number of nodes with a penalty. The one with the lowest held-out loss is often the best by chance; so
+candidates are averaged instead, each with a weight that falls off exponentially with its held-out loss, to the power
+½ of its likelihood. As all have the same columns, the average of the output weights is one network.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import solve_triangular, svd
+from scipy.optimize import minimize
+
+from skscn import kernels
+from skscn.layers import Nodes
+from skscn.losses import Penalised
+from skscn.rows import Operation, Shard
+from skscn.scaling import InputScaling, Scaling
+from skscn.settling.columns import Columns
+
+# When L-BFGS ends, for an objective in units of the dispersion; and its memory.
+_OPTIONS = {"ftol": 1e-6, "gtol": 1e-2, "maxiter": 200, "maxcor": 10}
+# Candidates after which a path of penalties ends if none has a lower score.
+_PATIENCE = 3
+# The power of the likelihood in the weight of a candidate, and the weight below which it is left out.
+_POWER, _SMALLEST_WEIGHT = 0.5, 1e-3
+
+
+@dataclass(frozen=True)
+class DescentSums:
+    """Row sums of a loss at some coefficients.
+
+    Attributes
+    ----------
+    value : float
+        Σ p ℓ.
+    gradient : ndarray of shape (k, m)
+        Its derivative with respect to the coefficients.
+    sizes : ndarray of shape (m,)
+        Σ p |y − f|.
+    """
+
+    value: float
+    gradient: np.ndarray
+    sizes: np.ndarray
+
+    def __add__(self, other: DescentSums) -> DescentSums:
+        """The sums over two sets of rows together."""
+        return DescentSums(self.value + other.value, self.gradient + other.gradient, self.sizes + other.sizes)
+
+
+class _Stretch(NamedTuple):
+    """The rows of one stretch: basis, in panels, √p as a column, targets, and outputs at some coefficients."""
+
+    basis: list[np.ndarray]
+    roots: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+
+    @classmethod
+    def of(cls, shard: Shard, rows: slice, coefficients: np.ndarray, outputs: Scaling) -> _Stretch:
+        """The residual of these rows is the target itself."""
+        residual, roots = shard.storage.residual(rows), shard.roots_of(rows)
+        basis, start = shard.storage.basis(rows, len(coefficients)), 0
+        scaled = np.zeros_like(residual)
+        for panel in basis:
+            scaled += panel.T @ coefficients[start : start + len(panel)]
+            start += len(panel)
+        unit = np.ones((len(residual), 1)) if roots is None else roots[:, np.newaxis]
+        return cls(basis, unit, residual / unit, outputs.inverse_transform(scaled / unit))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """p."""
+        weights: np.ndarray = self.roots[:, 0] ** 2
+        return weights
+
+
+@dataclass(frozen=True)
+class Descend(Operation[DescentSums]):
+    """The loss at scaled outputs QA and its gradient."""
+
+    coefficients: np.ndarray
+    outputs: Scaling
+    loss: Penalised
+
+    def __call__(self, shard: Shard, rows: slice) -> DescentSums:
+        """For the rows of one stretch."""
+        stretch = _Stretch.of(shard, rows, self.coefficients, self.outputs)
+        values, slopes = self.loss.smooth(stretch.y, stretch.f)
+        slopes = slopes * (stretch.roots * self.outputs.scale)
+        gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *(panel @ slopes for panel in stretch.basis)])
+        return DescentSums(float(stretch.weights @ values), gradient, _sizes(stretch))
+
+
+@dataclass(frozen=True)
+class MeasureLoss(Operation[DescentSums]):
+    """The loss itself at scaled outputs QA, not smoothed, without its gradient."""
+
+    coefficients: np.ndarray
+    outputs: Scaling
+    loss: Penalised
+
+    def __call__(self, shard: Shard, rows: slice) -> DescentSums:
+        """For the rows of one stretch."""
+        stretch = _Stretch.of(shard, rows, self.coefficients, self.outputs)
+        value = float(stretch.weights @ self.loss.value(stretch.y, stretch.f))
+        return DescentSums(value, np.zeros_like(self.coefficients), _sizes(stretch))
+
+
+def _sizes(stretch: _Stretch) -> np.ndarray:
+    sizes: np.ndarray = stretch.weights @ np.abs(stretch.y - stretch.f)
+    return sizes
+
+
+class Candidate(NamedTuple):
+    """A solution.
+
+    Attributes
+    ----------
+    size : int
+        How many columns it has.
+    variant, penalty : int
+        Which form of the loss, and which of its penalties.
+    coefficients : ndarray of shape (k, m)
+        A, 0 for the columns that it does not have.
+    score : float
+        Its mean loss on held-out rows, or an estimate.
+    """
+
+    size: int
+    variant: int
+    penalty: int
+    coefficients: np.ndarray
+    score: float
+
+
+class HeldOut:
+    """Held-out rows, in the basis of the columns.
+
+    Parameters
+    ----------
+    columns : Columns
+    X, targets, sample_weight
+    scaling : InputScaling
+        Of the inputs.
+    """
+
+    def __init__(
+        self,
+        columns: Columns,
+        X: kernels.Matrix,
+        targets: np.ndarray,
+        sample_weight: np.ndarray | None,
+        scaling: InputScaling,
+    ):
+        self.targets, self.sample_weight, self.outputs = targets, sample_weight, columns.outputs
+        self.weight = float(len(targets) if sample_weight is None else sample_weight.sum())
+        inputs = kernels.Inputs(X, scaling)
+        blocks: list[Nodes] = [columns.linear, *columns.blocks]
+        h = np.vstack([kernels.columns(inputs, len(targets), None, block) for block in blocks])
+        self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
+
+    def mean_loss(self, loss: Penalised, coefficients: np.ndarray) -> float:
+        """The mean loss of the rows at these coefficients."""
+        f = self.outputs.inverse_transform(self._basis @ coefficients)
+        return float(np.average(loss.value(self.targets, f), weights=self.sample_weight))
+
+
+class _Spectrum:
+    """Coordinates in which the penalty is a sum of squares, for the first columns."""
+
+    def __init__(self, columns: Columns, size: int):
+        self.start, self.size, self.columns = min(len(columns.linear), 1), size, columns
+        inner = columns.triangle[self.start : size, self.start : size]
+        deviations = np.sqrt((inner**2).sum(axis=0) / columns.rows.weight)
+        self.rotation, self.singular, _ = svd(inner / np.where(deviations > 0.0, deviations, 1.0))
+        self.scale = columns.outputs.scale
+
+    def coefficients(self, points: np.ndarray) -> np.ndarray:
+        """A from coordinates of shape (size, m)."""
+        found = self.columns.nothing
+        found[: self.start] = points[: self.start]
+        found[self.start : self.size] = self.rotation @ (self.singular[:, np.newaxis] * points[self.start :])
+        return found
+
+    def pulled_back(self, gradient: np.ndarray) -> np.ndarray:
+        """The gradient with respect to the coordinates."""
+        inner = self.singular[:, np.newaxis] * (self.rotation.T @ gradient[self.start : self.size])
+        return np.vstack([gradient[: self.start], inner])
+
+    def weights(self, penalty: float, curvature: float) -> tuple[np.ndarray, np.ndarray]:
+        """The penalty of each squared coordinate, and roots of the second derivative; shape (size, m)."""
+        squares = np.append(np.ones(self.start), self.singular**2)[:, np.newaxis] * self.scale**2
+        free = np.append(np.zeros(self.start), np.ones(self.size - self.start))[:, np.newaxis]
+        penalties = penalty * free * self.scale**2
+        return penalties, np.sqrt(curvature * squares + penalties)
+
+
+def _solved(spectrum: _Spectrum, loss: Penalised, penalty: float, points: np.ndarray) -> tuple[np.ndarray, DescentSums]:
+    """The minimum of the penalised loss from some coordinates, and the row sums there."""
+    columns = spectrum.columns
+    penalties, roots = spectrum.weights(penalty, loss.curvature())
+    unit = loss.unit()
+    last: list[DescentSums] = []
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        points = flat.reshape(roots.shape) / roots
+        sums = columns.rows.backend.total(Descend(spectrum.coefficients(points), columns.outputs, loss))
+        last[:] = [sums]
+        value = sums.value + 0.5 * (penalties * points**2).sum()
+        gradient = (spectrum.pulled_back(sums.gradient) + penalties * points) / roots
+        return value / unit, gradient.ravel() / unit
+
+    found = minimize(objective, (points * roots).ravel(), jac=True, method="L-BFGS-B", options=_OPTIONS)
+    return found.x.reshape(roots.shape) / roots, last[0]
+
+
+class _Path:
+    """Solutions along decreasing penalties, each from the one before."""
+
+    def __init__(self, columns: Columns, loss: Penalised, size: int, factor: float = 1.0):
+        self.spectrum = _Spectrum(columns, size)
+        self.loss = loss
+        self.penalties = factor * loss.penalties(columns.rows.weight)
+        self.points = np.zeros((size, columns.rows.n_outputs))
+        sums = columns.rows.backend.total(MeasureLoss(columns.nothing, columns.outputs, loss))
+        self._sizes = sums.sizes / columns.rows.weight
+
+    def solve(self, penalty: int) -> np.ndarray:
+        """A for a penalty with this number."""
+        loss = self.loss.narrowed(self._sizes)
+        self.points, sums = _solved(self.spectrum, loss, self.penalties[penalty], self.points)
+        self._sizes = sums.sizes / self.spectrum.columns.rows.weight
+        return self.spectrum.coefficients(self.points)
+
+    def degrees(self, penalty: int) -> float:
+        """Degrees of freedom of the solution."""
+        loss = self.loss.narrowed(self._sizes)
+        penalties, roots = self.spectrum.weights(self.penalties[penalty], loss.curvature())
+        return float((1.0 - penalties / roots**2).sum())
+
+
+def solve_path(
+    columns: Columns, loss: Penalised, held_out: HeldOut | None, sizes: Sequence[int] = ()
+) -> list[Candidate]:
+    """Candidates for all penalties, with their loss on held-out rows, or Akaike's estimate of it without any.
+
+    All nodes are used, and smaller networks with these numbers of nodes.
+    """
+    found: list[Candidate] = []
+    linear, most = len(columns.linear), len(columns.triangle)
+    for size in dict.fromkeys([*(min(linear + nodes, most) for nodes in sizes), most]):
+        for number, variant in enumerate(loss.variants()):
+            found += _along(columns, variant, number, size, held_out)
+    return found
+
+
+def _along(
+    columns: Columns, loss: Penalised, variant: int, size: int, held_out: HeldOut | None
+) -> Iterator[Candidate]:
+    path, best, waited = _Path(columns, loss, size), np.inf, 0
+    for penalty in range(len(path.penalties)):
+        coefficients = path.solve(penalty)
+        score = _score(columns, loss, coefficients, path.degrees(penalty), held_out)
+        yield Candidate(size, variant, penalty, coefficients, score)
+        best, waited = (score, 0) if score < best else (best, waited + 1)
+        if waited == _PATIENCE:
+            return
+
+
+def _score(
+    columns: Columns, loss: Penalised, coefficients: np.ndarray, degrees: float, held_out: HeldOut | None
+) -> float:
+    if held_out is not None:
+        return held_out.mean_loss(loss, coefficients)
+    value = columns.rows.backend.total(MeasureLoss(coefficients, columns.outputs, loss)).value / columns.rows.weight
+    return value + loss.dispersion(value) * degrees / columns.rows.weight
+
+
+def blend(candidates: Sequence[Candidate], loss: Penalised, weight: float) -> list[float]:
+    """The weight of each candidate in the average; ``weight`` is that of the rows that the scores were measured on."""
+    scores = np.array([candidate.score for candidate in candidates])
+    excess = weight * (scores - scores.min()) / loss.dispersion(float(scores.min()))
+    weights = np.exp(-_POWER * excess)
+    weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
+    return list(weights / weights.sum())
+
+
+def solve_candidates(
+    columns: Columns, loss: Penalised, candidates: Sequence[Candidate], factor: float = 1.0
+) -> list[Candidate]:
+    """Some candidates of a path solved again, in the same order, on other rows or with a factor of the penalties."""
+    variants = loss.variants()
+    paths: dict[tuple[int, int], _Path] = {}
+    solved: list[Candidate] = []
+    for candidate in candidates:
+        key = (candidate.size, candidate.variant)
+        if key not in paths:
+            paths[key] = _Path(columns, variants[candidate.variant], min(candidate.size, len(columns.triangle)), factor)
+        solved.append(candidate._replace(coefficients=paths[key].solve(candidate.penalty)))
+    return solved
