@@ -24,6 +24,8 @@ class Penalised(Loss):
     # Whether networks without nodes, with those that early stopping would keep, and with all nodes that were grown are
     # candidates; otherwise only the one that early stopping would keep.
     tries_sizes: ClassVar[bool] = False
+    # Whether it is smoothed, as far as the residuals allow.
+    smoothed: ClassVar[bool] = False
     # The factor of the penalty of networks that will be averaged, which reduces their variance as well.
     factor_if_averaged: ClassVar[float] = 1.0
 
@@ -31,8 +33,8 @@ class Penalised(Loss):
         """Forms of the loss to be tried, each with all penalties."""
         return (self,)
 
-    def narrowed(self, sizes: np.ndarray) -> Self:
-        """The loss for residuals whose mean absolute values are these, for each output."""
+    def narrowed(self, deviations: np.ndarray) -> Self:
+        """The loss smoothed for residuals with these mean absolute deviations from their mean, one for each output."""
         return self
 
     @abstractmethod

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Self
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr
 
 from skscn.losses._base import Loss, StatisticsOf
 from skscn.losses._penalised import Penalised
@@ -45,6 +45,7 @@ class Quantile(Penalised):
     """
 
     rounds: ClassVar[int] = 2
+    smoothed: ClassVar[bool] = True
     quantile: float = 0.5
     factor: float = 0.0
     widths: tuple[float, ...] = ()
@@ -87,11 +88,9 @@ class Quantile(Penalised):
         """Several widths."""
         return (self,) if self.factor else tuple(replace(self, factor=factor) for factor in _WIDTHS)
 
-    def narrowed(self, sizes: np.ndarray) -> Self:
-        """h follows from the mean absolute residual, which for a normal distribution is 2φ(z) + z(2q − 1) deviations."""
-        z = ndtri(self.quantile)
-        size = 2.0 * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) + z * (2.0 * self.quantile - 1.0)
-        h = self.factor * _MEAN_DEVIATION / size * sizes
+    def narrowed(self, deviations: np.ndarray) -> Self:
+        """With widths in units of the deviations, which a shift of the outputs does not change."""
+        h = self.factor * deviations
         return replace(self, widths=tuple(np.maximum(h, _NARROWEST * np.array(self.spreads)).tolist()))
 
     def penalties(self, weight: float) -> np.ndarray:
@@ -111,9 +110,9 @@ class Quantile(Penalised):
         return (e * force + bump).sum(axis=1), -force
 
     def unit(self) -> float:
-        """The spread of the residuals with which the path of penalties begins."""
-        return float(np.mean(self.spreads))
+        """The mean absolute deviation of the residuals."""
+        return float(np.mean(self.widths)) / self.factor
 
     def dispersion(self, value: float) -> float:
         """The loss is the log-likelihood of an asymmetric Laplace distribution, whose scale is the mean loss."""
-        return max(value, _NARROWEST * self.unit())
+        return max(value, _NARROWEST * float(np.mean(self.spreads)))

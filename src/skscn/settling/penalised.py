@@ -44,17 +44,14 @@ class DescentSums:
         Σ p ℓ.
     gradient : ndarray of shape (k, m)
         Its derivative with respect to the coefficients.
-    sizes : ndarray of shape (m,)
-        Σ p |y − f|.
     """
 
     value: float
     gradient: np.ndarray
-    sizes: np.ndarray
 
     def __add__(self, other: DescentSums) -> DescentSums:
         """The sums over two sets of rows together."""
-        return DescentSums(self.value + other.value, self.gradient + other.gradient, self.sizes + other.sizes)
+        return DescentSums(self.value + other.value, self.gradient + other.gradient)
 
 
 class _Stretch(NamedTuple):
@@ -98,27 +95,23 @@ class Descend(Operation[DescentSums]):
         values, slopes = self.loss.smooth(stretch.y, stretch.f)
         slopes = slopes * (stretch.roots * self.outputs.scale)
         gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *(panel @ slopes for panel in stretch.basis)])
-        return DescentSums(float(stretch.weights @ values), gradient, _sizes(stretch))
+        return DescentSums(float(stretch.weights @ values), gradient)
 
 
 @dataclass(frozen=True)
-class MeasureLoss(Operation[DescentSums]):
-    """The loss itself at scaled outputs QA, not smoothed, without its gradient."""
+class MeasureResidual(Operation[np.ndarray]):
+    """At scaled outputs QA: the loss itself, not smoothed; and for each output Σ p e and Σ p |e − centre|."""
 
     coefficients: np.ndarray
     outputs: Scaling
     loss: Penalised
+    centre: np.ndarray
 
-    def __call__(self, shard: Shard, rows: slice) -> DescentSums:
+    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
         """For the rows of one stretch."""
         stretch = _Stretch.of(shard, rows, self.coefficients, self.outputs)
-        value = float(stretch.weights @ self.loss.value(stretch.y, stretch.f))
-        return DescentSums(value, np.zeros_like(self.coefficients), _sizes(stretch))
-
-
-def _sizes(stretch: _Stretch) -> np.ndarray:
-    sizes: np.ndarray = stretch.weights @ np.abs(stretch.y - stretch.f)
-    return sizes
+        e, p = stretch.y - stretch.f, stretch.weights
+        return np.concatenate([[p @ self.loss.value(stretch.y, stretch.f)], p @ e, p @ np.abs(e - self.centre)])
 
 
 class Candidate(NamedTuple):
@@ -205,23 +198,23 @@ class _Spectrum:
         return penalties, np.sqrt(curvature * squares + penalties)
 
 
-def _solved(spectrum: _Spectrum, loss: Penalised, penalty: float, points: np.ndarray) -> tuple[np.ndarray, DescentSums]:
-    """The minimum of the penalised loss from some coordinates, and the row sums there."""
+def _solved(spectrum: _Spectrum, loss: Penalised, penalty: float, points: np.ndarray) -> np.ndarray:
+    """The minimum of the penalised loss, from some coordinates."""
     columns = spectrum.columns
     penalties, roots = spectrum.weights(penalty, loss.curvature())
     unit = loss.unit()
-    last: list[DescentSums] = []
+    roots = roots / np.sqrt(unit)
 
     def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
         points = flat.reshape(roots.shape) / roots
         sums = columns.rows.backend.total(Descend(spectrum.coefficients(points), columns.outputs, loss))
-        last[:] = [sums]
         value = sums.value + 0.5 * (penalties * points**2).sum()
         gradient = (spectrum.pulled_back(sums.gradient) + penalties * points) / roots
         return value / unit, gradient.ravel() / unit
 
     found = minimize(objective, (points * roots).ravel(), jac=True, method="L-BFGS-B", options=_OPTIONS)
-    return found.x.reshape(roots.shape) / roots, last[0]
+    solved: np.ndarray = found.x.reshape(roots.shape) / roots
+    return solved
 
 
 class _Path:
@@ -232,20 +225,30 @@ class _Path:
         self.loss = loss
         self.penalties = factor * loss.penalties(columns.rows.weight)
         self.points = np.zeros((size, columns.rows.n_outputs))
-        sums = columns.rows.backend.total(MeasureLoss(columns.nothing, columns.outputs, loss))
-        self._sizes = sums.sizes / columns.rows.weight
+        self._narrowed, self._next = loss, 0
 
     def solve(self, penalty: int) -> np.ndarray:
-        """A for a penalty with this number."""
-        loss = self.loss.narrowed(self._sizes)
-        self.points, sums = _solved(self.spectrum, loss, self.penalties[penalty], self.points)
-        self._sizes = sums.sizes / self.spectrum.columns.rows.weight
+        """A for a penalty with this number; a loss that is smoothed needs those before it to become sharp."""
+        for number in range(self._next if self.loss.smoothed else penalty, penalty + 1):
+            if self.loss.smoothed:
+                self._narrowed = self.loss.narrowed(self._deviations())
+            self.points = _solved(self.spectrum, self._narrowed, self.penalties[number], self.points)
+        self._next = penalty + 1
         return self.spectrum.coefficients(self.points)
+
+    def _deviations(self) -> np.ndarray:
+        """The mean absolute deviation of the present residuals of each output from their mean."""
+        columns, m = self.spectrum.columns, self.points.shape[1]
+        coefficients, centre = self.spectrum.coefficients(self.points), np.zeros(m)
+        for _ in range(2):
+            sums = MeasureResidual(coefficients, columns.outputs, self.loss, centre)
+            measured = columns.rows.backend.total(sums)[1:] / columns.rows.weight
+            centre, deviations = measured[:m], measured[m:]
+        return deviations
 
     def degrees(self, penalty: int) -> float:
         """Degrees of freedom of the solution."""
-        loss = self.loss.narrowed(self._sizes)
-        penalties, roots = self.spectrum.weights(self.penalties[penalty], loss.curvature())
+        penalties, roots = self.spectrum.weights(self.penalties[penalty], self._narrowed.curvature())
         return float((1.0 - penalties / roots**2).sum())
 
 
@@ -282,7 +285,8 @@ def _score(
 ) -> float:
     if held_out is not None:
         return held_out.mean_loss(loss, coefficients)
-    value = columns.rows.backend.total(MeasureLoss(coefficients, columns.outputs, loss)).value / columns.rows.weight
+    operation = MeasureResidual(coefficients, columns.outputs, loss, np.zeros(columns.rows.n_outputs))
+    value = float(columns.rows.backend.total(operation)[0]) / columns.rows.weight
     return value + loss.dispersion(value) * degrees / columns.rows.weight
 
 

@@ -1,0 +1,1 @@
+"""What the benchmark of losses consists of, one module each."""
