@@ -162,7 +162,7 @@ REGISTERED = {
     "leaky layer": (LAYERS, "leaky", Leaky, {"layer": "leaky", "configuration": "ladder"}),
     "layer on a layer": (LAYERS, "upper", Upper, {"layer": "upper", "configuration": "ladder", "scopes": (1, 5)}),
     "layer on a layer, default search": (LAYERS, "upper", Upper, {"layer": "upper"}),
-    "loss": (LOSSES, "absolute", Absolute, {"loss": "absolute"}),
+    "loss": (LOSSES, "l1", Absolute, {"loss": "l1"}),
     "update rule": (ALGORITHMS, "SC-tumbling", Tumbling, {"algorithm": "SC-tumbling", "window": 4}),
     "row operation": (CONFIGURATIONS, "centred", Centred, {"configuration": "centred", "scopes": (1, 5, 20)}),
 }
@@ -184,7 +184,8 @@ def test_a_part_is_short(part):
 def test_it_is_fitted_predicted_with_saved_and_loaded(parameters, tmp_path):
     model = SCNRegressor(**parameters).fit(X, Y)
     assert model.n_nodes_ > 3
-    assert (np.diff(model.history_["train_rmse"]) < 0).all()
+    within_rounds = np.diff(model.history_["round"]) == 0
+    assert (np.diff(model.history_["train_rmse"])[within_rounds] < 0).all()
     assert (model.history_["slack"] >= 0).all()
     assert np.mean((model.predict(X) - Y) ** 2) < 0.5 * np.var(Y)
     save_model(model, tmp_path / "model.scn")
@@ -263,17 +264,14 @@ def test_a_layer_that_remembers_learns_what_depends_on_the_past(monkeypatch):
 
 
 def test_a_loss_makes_the_fit_robust(monkeypatch):
-    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    monkeypatch.setitem(LOSSES, "l1", Absolute)
     wrong = Y.copy()
     wrong[RNG.choice(400, 40, replace=False)] += 10
-    squared, absolute = (SCNRegressor(loss=loss, **SMALL).fit(X, wrong) for loss in ("squared", "absolute"))
+    squared, absolute = (SCNRegressor(loss=loss, **SMALL).fit(X, wrong) for loss in ("squared", "l1"))
     errors = [
         np.sqrt(np.mean((model.predict(X) - np.sin(4 * X[:, 0]) * X[:, 1]) ** 2)) for model in (squared, absolute)
     ]
     assert errors[1] < 0.2 * errors[0]
-    for setting in ({"warm_start": True}, {"checkpoint": "fit.ckpt"}):
-        with pytest.raises(ValueError, match="in several rounds, which cannot be continued"):
-            SCNRegressor(loss="absolute", **setting).fit(X, Y)
 
 
 @dataclass(frozen=True)
@@ -302,23 +300,23 @@ def test_a_loss_with_a_link_is_the_same_on_dask_and_refused_by_onnx(monkeypatch)
 
 
 def test_what_a_loss_cannot_be_combined_with(monkeypatch):
-    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    monkeypatch.setitem(LOSSES, "l1", Absolute)
     monkeypatch.setitem(LAYERS, "leaky", Leaky)
-    with pytest.raises(ValueError, match="is for regression; a classifier learns class indicators"):
-        SCNClassifier(loss="absolute").fit(X, Y > 0)
+    with pytest.raises(ValueError, match="is for regression; a classifier has loss='squared' or loss='log_loss'"):
+        SCNClassifier(loss="l1").fit(X, Y > 0)
     with pytest.raises(ValueError, match="the layer Leaky depends on earlier rows"):
-        SCNRegressor(loss="absolute", layer="leaky", configuration="ladder").fit(X, Y)
+        SCNRegressor(loss="l1", layer="leaky", configuration="ladder").fit(X, Y)
 
 
 def test_weights_of_a_loss_must_be_positive(monkeypatch):
     monkeypatch.setattr(Absolute, "working", lambda self, y, f: (y, np.zeros(len(y))))
-    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    monkeypatch.setitem(LOSSES, "l1", Absolute)
     with pytest.raises(ValueError, match="working weights of a loss must be positive and finite"):
-        SCNRegressor(loss="absolute").fit(X, Y)
+        SCNRegressor(loss="l1").fit(X, Y)
 
 
 def test_a_fit_that_is_stopped_begins_no_further_round(monkeypatch):
-    monkeypatch.setitem(LOSSES, "absolute", Absolute)
+    monkeypatch.setitem(LOSSES, "l1", Absolute)
 
     class Stop(Listener):
         steps = 0
@@ -329,7 +327,7 @@ def test_a_fit_that_is_stopped_begins_no_further_round(monkeypatch):
 
     listener = Stop()
     with listening(listener):
-        model = SCNRegressor(loss="absolute", **SMALL).fit(X, Y)
+        model = SCNRegressor(loss="l1", **SMALL).fit(X, Y)
     assert (listener.steps, model.stop_reason_) == (1, "callback")
 
 

@@ -20,9 +20,10 @@ LAYERS = [
     {"rows", "network"},
     {"tables"},
     {"output_weights", "configuration"},
-    {"growth"},
+    {"growth", "settling"},
     {"progress"},
     {"estimators"},
+    {"fitted_loss"},
     {"plot"},
     {"report"},
 ]

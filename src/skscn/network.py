@@ -24,7 +24,7 @@ from skscn.threads import single_threaded
 _FEW_ROWS = 16384
 
 
-class Model(Protocol):
+class Outputs(Protocol):
     """What a loss compares with the targets."""
 
     def link(self, X: Any) -> np.ndarray:

@@ -18,6 +18,9 @@ _WIDTH = 16
 class Listener:
     """Is told about the progress of a fit and may end it; this base class does nothing."""
 
+    def begin_round(self, number: int, most: int) -> None:
+        """Called before a network grows in this process, and again for each further round that its loss needs."""
+
     def step(self, step: Step, max_nodes: int) -> bool:
         """Called after each step of a network that grows in this process; whether to stop and keep the nodes so far."""
         return False
@@ -80,6 +83,11 @@ def listening(listener: Listener | None) -> Iterator[None]:
 def current_listener() -> Listener | None:
     """The current listener, if any."""
     return _listener.get()
+
+
+def round_of(number: int, most: int) -> str:
+    """Which round it is, in words; nothing if there is only one."""
+    return f"round {number} of at most {most}" if most > 1 else ""
 
 
 class Progress:

@@ -46,14 +46,19 @@ def test_two_classes_take_one_output():
     np.testing.assert_allclose(probabilities.sum(axis=1), 1.0)
 
 
-def test_methods_agree_with_each_other():
-    model = SCNClassifier(**FAST).fit(X, y)
+@pytest.mark.parametrize("loss", ["log_loss", "squared"])
+def test_methods_agree_with_each_other(loss):
+    model = SCNClassifier(loss=loss, **FAST).fit(X, y)
     predicted = model.predict(X)
     np.testing.assert_array_equal(model.decision_function(X).argmax(axis=1), predicted)
     np.testing.assert_array_equal(model.predict_proba(X).argmax(axis=1), predicted)
     np.testing.assert_allclose(np.exp(model.predict_log_proba(X)), model.predict_proba(X))
+
+
+def test_staged_predictions_end_with_those_of_the_network():
+    model = SCNClassifier(loss="squared", **FAST).fit(X, y)
     *_, last = model.staged_predict(X)
-    np.testing.assert_array_equal(last, predicted)
+    np.testing.assert_array_equal(last, model.predict(X))
 
 
 def test_good_probabilities_are_left_almost_as_they_are():

@@ -130,7 +130,7 @@ def test_a_few_rows_are_not_held_out_unless_asked_for():
 
 def test_probabilities_belong_to_the_nodes_that_are_kept():
     rows, classes = load_iris(return_X_y=True)
-    parameters = {"early_stopping": True, "n_iter_no_change": 40, "max_nodes": 60, **FAST}
+    parameters = {"early_stopping": True, "n_iter_no_change": 40, "max_nodes": 60, "loss": "squared", **FAST}
     model = SCNClassifier(**parameters).fit(rows, classes)
     assert model.n_nodes_ < model.history_["nodes"][-1]
     exact = SCNClassifier(**{**parameters, "max_nodes": model.n_nodes_}).fit(rows, classes)

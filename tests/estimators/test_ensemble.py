@@ -96,8 +96,16 @@ def test_equal_weights_give_the_mean_of_the_members():
     np.testing.assert_array_equal(model.weights_, 0.25)
 
 
-def test_probabilities_are_the_mean_of_the_members():
+def test_probabilities_are_the_geometric_mean_of_the_members():
     model = classifier().fit(iris, species)
+    share = 1 / len(model.members_)
+    powers = np.prod([member.predict_proba(iris) ** share for member in model.members_], axis=0)
+    np.testing.assert_allclose(model.predict_proba(iris), powers / powers.sum(axis=1, keepdims=True))
+
+
+def test_calibrated_probabilities_are_averaged_as_they_are():
+    model = classifier()
+    model.set_params(estimator__loss="squared").fit(iris, species)
     members = [member.predict_proba(iris) for member in model.members_]
     np.testing.assert_allclose(model.predict_proba(iris), np.mean(members, axis=0))
 

@@ -35,6 +35,7 @@ def test_fitted_attributes():
         "validation_rmse",
         "candidates",
         "seconds",
+        "round",
     )
     assert np.isnan(model.history_["validation_rmse"]).all()
     assert set(model.history_["scope"]) <= set(model.scopes)

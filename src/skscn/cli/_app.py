@@ -61,6 +61,20 @@ class EstimatorKind(StrEnum):
     ENSEMBLE = "ensemble"
 
 
+class LossName(StrEnum):
+    """What a fit minimises; the names of skscn.losses.LOSSES, which are not imported for the sake of a quick start."""
+
+    SQUARED = "squared"
+    HUBER = "huber"
+    WELSCH = "welsch"
+    BISQUARE = "bisquare"
+    KDE = "kde"
+    ABSOLUTE = "absolute"
+    QUANTILE = "quantile"
+    POISSON = "poisson"
+    LOG_LOSS = "log_loss"
+
+
 app = typer.Typer(
     name="skscn",
     cls=_Commands,
@@ -124,6 +138,18 @@ def fit(
             "auto: chosen by the size of the data."
         ),
     ] = EstimatorKind.AUTO,
+    loss: Annotated[
+        LossName | None,
+        typer.Option(
+            help="What is minimised. For numbers: squared, the default, estimates the mean; huber, welsch, bisquare "
+            "and kde give outliers little weight; absolute estimates the median, quantile a quantile (--quantile), and "
+            "poisson the mean of counts. For classes: log_loss, the default, or squared.",
+        ),
+    ] = None,
+    quantile: Annotated[
+        float | None,
+        typer.Option(metavar="Q", help="The quantile that --loss quantile estimates, for example 0.9; 0.5 by default."),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -191,6 +217,10 @@ def fit(
         raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
     if shuffle and time is not None:
         raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
+    if quantile is not None and loss is not LossName.QUANTILE:
+        raise typer.BadParameter("needs --loss quantile.", param_hint="--quantile")
+    if quantile is not None and not 0.0 < quantile < 1.0:
+        raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--quantile")
     with later():
         from skscn.cli._fit import run_fit
         from skscn.cli._fit_options import FitOptions
@@ -212,6 +242,8 @@ def fit(
         shuffle=shuffle,
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
         dates=dates.value,
+        loss=None if loss is None else loss.value,
+        quantile=quantile,
     )
     run_fit(options, Voice(quiet, as_json))
 
@@ -281,6 +313,36 @@ def evaluate(
     from skscn.cli._voice import Voice
 
     run_evaluate(model, data, target, Voice(quiet, as_json))
+
+
+@app.command()
+def outliers(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", "-o", help="The .csv, .tsv or .parquet file to write the list to."),
+    ] = None,
+    most: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="List at most N rows. By default all; on the screen, the first 20."),
+    ] = None,
+    target: TargetName = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """List the rows of a table that look like outliers to a model fitted with --loss huber, welsch, bisquare or kde.
+
+    These are rows with a weight below 0.2 (1 for an ordinary row), those of the smallest weight first. A row is listed
+    with its number in the file, not counting the header, its target, prediction, residual and weight. Whether the
+    target is wrong or the model, only you can tell.
+
+    Example: skscn outliers houses.scn houses.csv -o outliers.csv
+    """
+    from skscn.cli._outliers import run_outliers
+    from skscn.cli._voice import Voice
+
+    run_outliers(model, data, out, most, target, Voice(quiet, as_json))
 
 
 @app.command()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._models import Model, encoded_batches, open_data, open_model
+from skscn.cli._networks import estimates
 from skscn.cli._scores import (
     TITLES,
     Baseline,
@@ -19,6 +20,7 @@ from skscn.cli._scores import (
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, short
+from skscn.fitted_loss import loss_of
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened
 
@@ -30,7 +32,7 @@ class Compared:
         encoder = model.columns(file, without=(target.name,))
         self.sketch, self.missing = RowSketch(), 0
         truths, predictions, shares = [], [], []
-        outside = encoder.looking_outside()
+        outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
         for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
             y, present = target.values(table.column(target.name))
             self.missing += len(present) - len(y)
@@ -50,7 +52,7 @@ class Compared:
         self.scores = (
             classification_scores(self.y, predicted, np.concatenate(shares))
             if model.is_classifier
-            else regression_scores(self.y, predicted)
+            else regression_scores(self.y, predicted, self.loss)
         )
 
 
@@ -59,9 +61,9 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     model, file = open_model(model_path), open_data(data)
     target = model.find_target(target_name, file)
     found = Compared(model, file, target)
-    baseline = Baseline.of(found.y, "classification" if model.is_classifier else "regression")
+    baseline = Baseline.of(found.y, "classification" if model.is_classifier else "regression", loss=found.loss)
     known = baseline.scores(found.y)
-    better, verdict = compared(found.scores, known)
+    better, verdict = compared(found.scores, known, baseline.words)
     share = found.sketch.share_in(model.notes.get("sketch"))
     notes = _notes(found, share, target, file.label)
     tested = unconfirmed(found.scores, model.notes.get("tested"))
@@ -78,7 +80,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         "outside": [column.to_json() for column in found.outside],
         "notes": [*notes, *([doubt] if doubt else [])],
     }
-    lines = [("Rows", f"{len(found.y):,}")]
+    lines = [("Rows", f"{len(found.y):,}"), *estimates(model.estimator)]
     lines += [
         (TITLES[name], f"{short(value)}{baseline_score(name, known[name], baseline.words)}")
         for name, value in found.scores.items()

@@ -35,7 +35,7 @@ def run_fit(options: FitOptions, voice: Voice) -> None:
         save_fitted(fitted, options)
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"{fitted.path} contains the model, without the results of its tests") from None
-    voice.result(*summarise(fitted, time.perf_counter() - started))
+    voice.result(*summarise(fitted, time.perf_counter() - started, options.data))
     voice.notes(limit_reached(grown_networks(fitted.estimator)))
     if fitted.interrupted or fitted.tests_interrupted:
         holds = "what had been trained" if fitted.interrupted else "the whole model; only its tests were cut short"

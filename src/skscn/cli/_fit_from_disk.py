@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._choosing import build_estimator
+from skscn.cli._choosing import build_estimator, check_loss
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
@@ -17,6 +17,7 @@ from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._training_rows import row_weights
 from skscn.cli._voice import Voice, size
+from skscn.losses import OUTLIER
 from skscn.rows import Chunks
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables.columns import Number
@@ -39,6 +40,7 @@ def fit_from_disk(
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
     target, reason = learn_target(options.target, head.column(options.target), options.task)
+    check_loss(settings, target)
     series = find_series(head, inputs, options.time, options.shuffle, dates=settings.dates, tested=False)
     _check_in_order(series, file)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(head.select(inputs))
@@ -56,6 +58,9 @@ def fit_from_disk(
         # Some passes end early.
         sketch = max(passes, key=lambda one: one.rows)
         fitted = Fitted(encoder, estimator, target, chunks.n_rows or 0, cut_short, path, sketch=sketch)
+        if hasattr(estimator, "row_weights_"):
+            weightless = 0 if options.weight is None else _weightless(file, encoder, target, options.weight)
+            fitted.n_outliers = int(np.count_nonzero(estimator.row_weights_ < OUTLIER)) - weightless
         save_fitted(fitted, options)
     voice.note("The model was not tested; keep some rows in another file and use skscn evaluate to test it on them.")
     return fitted
@@ -79,6 +84,11 @@ def _chunks(
             encoder.widen(X)
             sketch.add(X, y)
             yield (X, y) if weight is None else (X, y, row_weights(weight, table)[present])
+
+
+def _weightless(file: TableFile, encoder: TableEncoder, target: Target, weight: str) -> int:
+    """How many rows have a sample weight of 0, which no loss weighs."""
+    return sum(int(np.count_nonzero(chunk[-1] == 0)) for chunk in _chunks(file, encoder, target, weight, []))
 
 
 def _check_in_order(series: Series, file: TableFile) -> None:

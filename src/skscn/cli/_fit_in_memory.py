@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
-from skscn.cli._choosing import build_estimator, choose
+from skscn.cli._choosing import build_estimator, check_loss, choose
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
@@ -18,6 +19,8 @@ from skscn.cli._testing import Folds, cross_validate, split, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
 from skscn.cli._voice import Voice
+from skscn.fitted_loss import row_weights
+from skscn.losses import OUTLIER
 from skscn.tables import TableEncoder, TableFile, learn_target
 from skscn.words import count, shortened
 
@@ -36,6 +39,7 @@ def fit_in_memory(
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(options.target, table.column(options.target), options.task)
     tested = options.cv is None or options.cv > 1
+    check_loss(settings, target)
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
     rows = complete_rows(table, inputs, target, options.weight, series, voice)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
@@ -56,6 +60,7 @@ def fit_in_memory(
         path = path_to_write(options.model, cut_short)
         fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
         fitted.sketch = RowSketch().add(X, rows.y)
+        fitted.n_outliers = _count_outliers(estimator, X, rows)
         save_fitted(fitted, options)
         if not growth.interrupted:
             every_part = options.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
@@ -66,11 +71,21 @@ def fit_in_memory(
     return fitted
 
 
+def _count_outliers(estimator: Any, X: np.ndarray, rows: TableRows) -> int | None:
+    """How many rows of positive sample weight look like outliers; None if the loss does not weigh rows."""
+    weights = row_weights(estimator, X, rows.y)
+    if weights is None:
+        return None
+    counted = True if rows.sample_weight is None else rows.sample_weight > 0
+    return int(np.count_nonzero((weights < OUTLIER) & counted))
+
+
 def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     """What there is to say about the tests; without any, about the rows out of bag."""
     if fitted.validated is not None:
         return fitted.validated.warnings()
-    if fitted.target.task != "regression" or not hasattr(fitted.estimator, "oob_prediction_"):
+    known_otherwise = fitted.target.task != "regression" or fitted.n_outliers is not None
+    if known_otherwise or not hasattr(fitted.estimator, "oob_prediction_"):
         return []
     known = np.isfinite(fitted.estimator.oob_prediction_)
     if not known.any():

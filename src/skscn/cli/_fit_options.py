@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skscn.cli._settings import parse_settings
-from skscn.estimators import SCNEnsembleRegressor, SCNRegressor
+from skscn.estimators import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.tables import TableEncoder, TableFile
 from skscn.words import listed, quoted
 
@@ -31,6 +31,8 @@ class FitOptions:
     shuffle: bool = False
     memory_limit: int | None = None
     dates: str = "auto"
+    loss: str | None = None
+    quantile: float | None = None
 
     @property
     def target_and_weight(self) -> list[str]:
@@ -53,14 +55,21 @@ class FitSettings:
 
 
 def read_settings(options: FitOptions) -> FitSettings:
-    """The parameters that the user set, by what they belong to; names are the same for numbers and for classes."""
-    encoder, ensemble, network = TableEncoder(), SCNEnsembleRegressor(), SCNRegressor()
+    """The parameters that the user set, by what they belong to."""
     # The time has an option of its own.
-    own = [set(part.get_params(deep=False)) - {"time"} for part in (encoder, ensemble, network)]
+    own = [_names(TableEncoder()) - {"time"}, _names(SCNEnsembleRegressor()), _names(SCNRegressor(), SCNClassifier())]
     values = parse_settings(options.settings, set[str]().union(*own))
     if options.dates != "auto":
         values["dates"] = options.dates
+    if options.loss is not None:
+        values["loss"] = options.loss
+    if options.quantile is not None:
+        values["quantile"] = options.quantile
     return FitSettings(*({name: value for name, value in values.items() if name in names} for names in own))
+
+
+def _names(*estimators: Any) -> set[str]:
+    return set[str]().union(*(estimator.get_params(deep=False) for estimator in estimators))
 
 
 def input_names(file: TableFile, options: FitOptions) -> list[str]:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import Any
 
 from skscn.cli._fitted import Fitted
-from skscn.cli._networks import describe_networks
+from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._voice import size
 from skscn.estimators.networks import grown_networks
+from skscn.losses import OUTLIER
 from skscn.tables import TableEncoder
 from skscn.words import count
 
 
-def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The facts, and the lines of a heading and a text."""
+def summarise(fitted: Fitted, seconds: float, data: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """The facts, and the lines of a heading and a text; ``data`` is the file with the training rows."""
     target, validated = fitted.target, fitted.validated
     facts = {
         "model": str(fitted.path),
@@ -22,6 +25,8 @@ def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tupl
         "rows": fitted.n_rows,
         "columns": [column.name for column in fitted.encoder.columns_],
         "estimator": type(fitted.estimator).__name__,
+        "loss": fitted.loss,
+        "outliers": fitted.n_outliers,
         "nodes": [network.n_nodes_ for network in grown_networks(fitted.estimator)],
         "interrupted": fitted.interrupted,
         "tested": validated.facts() if validated else None,
@@ -34,10 +39,21 @@ def summarise(fitted: Fitted, seconds: float) -> tuple[dict[str, Any], list[tupl
     lines = [
         ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
         ("Trained on", f"{count(fitted.n_rows, 'row')}, {describe_columns(fitted.encoder)}, {time_taken}"),
+        *estimates(fitted.estimator),
         *(validated.lines() if validated else []),
+        *_outliers(fitted, data),
         *(("Caution", text) for text in fitted.warnings),
     ]
     return facts, lines
+
+
+def _outliers(fitted: Fitted, data: Path) -> list[tuple[str, str]]:
+    """How many training rows look like outliers, and how to list them."""
+    if fitted.n_outliers is None:
+        return []
+    found = f"{fitted.n_outliers:,} of {count(fitted.n_rows, 'training row')}, with a weight below {OUTLIER:g}"
+    listing = f"; to list them: skscn outliers {shlex.quote(str(fitted.path))} {shlex.quote(str(data))}"
+    return [("Outliers", found + (listing if fitted.n_outliers else ""))]
 
 
 def describe_columns(encoder: TableEncoder) -> str:

@@ -13,13 +13,14 @@ from skscn.cli._fit_options import FitOptions
 from skscn.cli._models import data_name
 from skscn.cli._seen import RowSketch
 from skscn.cli._validated import Validated
+from skscn.fitted_loss import loss_of, name_of
 from skscn.persistence import save_model
 from skscn.tables import TableEncoder, Target
 
 
 @dataclass
 class Fitted:
-    """What came of it."""
+    """What came of it; the number of outliers is None if the loss does not weigh rows."""
 
     encoder: TableEncoder
     estimator: Any
@@ -31,6 +32,13 @@ class Fitted:
     validated: Validated | None = None
     sketch: RowSketch | None = None
     warnings: list[str] = field(default_factory=list)
+    n_outliers: int | None = None
+
+    @property
+    def loss(self) -> str | None:
+        """The name of the loss."""
+        loss = loss_of(self.estimator)
+        return None if loss is None else name_of(loss)
 
 
 def path_to_write(path: Path, interrupted: bool) -> Path:
@@ -50,5 +58,7 @@ def save_fitted(fitted: Fitted, options: FitOptions) -> None:
         "interrupted": fitted.interrupted,
         "tested": fitted.validated.facts() if fitted.validated else None,
         "time": fitted.encoder.time_,
+        "loss": fitted.loss,
+        "outliers": fitted.n_outliers,
     }
     save_model(pipeline, fitted.path, notes=notes)

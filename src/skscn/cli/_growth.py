@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from skscn.cli._interrupts import on_interrupt
 from skscn.estimators.networks import growth_of
 from skscn.growth import Step
-from skscn.progress import Listener, StopFile, listening
+from skscn.progress import Listener, StopFile, listening, round_of
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -42,6 +42,7 @@ class Growth(Listener):
         )
         self._task = self._bar.add_task("", state="", total=1.0)
         self._done, self._members, self._in_ensemble = 0, 1, False
+        self._round, self._rounds = 1, 1
         self._folder = TemporaryDirectory(prefix="skscn-", ignore_cleanup_errors=True)
         self._stop = StopFile(Path(self._folder.name) / "stop")
 
@@ -59,11 +60,15 @@ class Growth(Listener):
         self._done, self._members, self._in_ensemble = 0, n_members or 1, n_members is not None
         self._bar.reset(self._task, description=description, state="", total=float(self._members))
 
+    def begin_round(self, number: int, most: int) -> None:
+        self._round, self._rounds = number, most
+
     def step(self, step: Step, max_nodes: int) -> bool:
+        networks = f"{self._done}/{self._members} networks" if self._in_ensemble else ""
         state = _state(step.nodes, step.train_rmse, step.validation_rmse)
-        if self._in_ensemble:
-            state = f"{self._done}/{self._members} networks, {state}"
-        self._bar.update(self._task, completed=self._done + step.nodes / max_nodes, state=state)
+        state = ", ".join(filter(None, [networks, round_of(self._round, self._rounds), state]))
+        share = (self._round - 1 + step.nodes / max_nodes) / self._rounds
+        self._bar.update(self._task, completed=self._done + share, state=state)
         return self.interrupted
 
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from skscn.cli._models import Model, open_model
-from skscn.cli._networks import describe_networks
+from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
 from skscn.estimators.networks import grown_networks, growth_of
@@ -59,6 +59,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
     lines = [
         ("File", f"{model.path} ({size(description['bytes'])})"),
         ("Model", f"{type(model.estimator).__name__}: {describe_networks(model.estimator)}"),
+        *estimates(model.estimator),
         ("Growth ended by", listed(sorted(reasons))),
     ]
     if len(scopes):

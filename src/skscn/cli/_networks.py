@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from skscn.estimators.networks import grown_networks
+from skscn.fitted_loss import estimated, loss_of, name_of
 from skscn.growth import StopReason
+from skscn.losses import LogLoss, Squared
 from skscn.words import count
 
 
@@ -22,6 +24,15 @@ def describe_networks(estimator: Any) -> str:
     if len(counts) == 1:
         return f"a network with {count(counts[0], 'node')}"
     return f"{len(counts)} networks with {min(counts)} to {max(counts)} nodes each"
+
+
+def estimates(estimator: Any) -> list[tuple[str, str]]:
+    """The line that says what a model estimates, if it has not the default loss."""
+    loss = loss_of(estimator)
+    if loss is None or isinstance(loss, Squared | LogLoss):
+        return []
+    all_rows = "; RMSE, MAE and R² include them" if loss.weighs else ""
+    return [("Estimates", f"{estimated(loss)}{all_rows} (loss {name_of(loss)})")]
 
 
 def limit_reached(networks: list[Any]) -> list[str]:

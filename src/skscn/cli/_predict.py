@@ -2,35 +2,22 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
-from skscn.cli._voice import Voice, write_bytes
-from skscn.files import replacing
+from skscn.cli._table_output import ENDINGS, table_writer
+from skscn.cli._voice import Voice
 from skscn.readers.arrow import arrow
 from skscn.tables import outside_sentences
-from skscn.tables.columns import is_text
 from skscn.words import count, quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.parquet as pq
-
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-_ENDINGS = (*_DELIMITERS, ".parquet")
-# Cells that a spreadsheet takes for a formula; numbers with a sign are none.
-_FORMULA = r"^[=+\-@\t\r]"
-_SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
-Write: TypeAlias = "Callable[[pa.Table], None]"
 
 
 @dataclass(frozen=True)
@@ -62,7 +49,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     """Predict the target of every row."""
     out = wanted.out
     if out is not None:
-        check_output(out, [model_path, data], _ENDINGS)
+        check_output(out, [model_path, data], ENDINGS)
     model = open_model(model_path)
     _check_options(model, wanted)
     file = open_data(data)
@@ -70,7 +57,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     kept = {file.find(name): arrow().string() for name in wanted.keep}
     names = _kept_names(model, wanted)
     outside, n_rows = encoder.looking_outside(), 0
-    with _writer(wanted) as write:
+    with table_writer(out, wanted.for_spreadsheet) as write:
         for X, table in encoded_batches(model, file, encoder, kept):
             write(_predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
             outside.add(X, table)
@@ -145,75 +132,3 @@ def _labels(model: Model) -> list[str]:
 
 def _plain(values: np.ndarray) -> np.ndarray | list[Any]:
     return values.tolist() if values.dtype.kind in "OU" else np.ascontiguousarray(values)
-
-
-@contextmanager
-def _writer(wanted: Wanted) -> Iterator[Write]:
-    """What writes one table after another: to standard output, or to a file that appears when all are there."""
-    out = wanted.out
-    if out is None:
-        yield _CsvWriter(write_bytes, ",", wanted.for_spreadsheet)
-        return
-    with replacing(out) as stream:
-        if out.suffix.lower() == ".parquet":
-            with _ParquetWriter(stream) as writer:
-                yield writer
-        else:
-            yield _CsvWriter(stream.write, _DELIMITERS[out.suffix.lower()], wanted.for_spreadsheet)
-
-
-class _CsvWriter:
-    def __init__(self, write: Callable[[bytes], Any], delimiter: str, for_spreadsheet: bool):
-        self._write, self._delimiter, self._begun = write, delimiter, False
-        self._for_spreadsheet = for_spreadsheet
-
-    def __call__(self, table: pa.Table) -> None:
-        if self._for_spreadsheet:
-            table = _without_formulas(table)
-        if not self._begun:
-            header = io.StringIO()
-            csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(table.column_names)
-            self._write(header.getvalue().encode())
-            self._begun = True
-        try:
-            self._write(self._rows(table, "none"))
-        except arrow().ArrowInvalid:
-            # Text with delimiters, quotes or line ends in it.
-            self._write(self._rows(table, "needed"))
-
-    def _rows(self, table: pa.Table, quoting: str) -> bytes:
-        module, rows = arrow("pyarrow.csv"), io.BytesIO()
-        options = module.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=quoting)
-        module.write_csv(table, rows, options)
-        return rows.getvalue()
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before each text, name or value, that a spreadsheet would take for a formula."""
-    names = _as_text(arrow().array(table.column_names, arrow().string())).to_pylist()
-    columns = [_as_text(column) if is_text(column.type) else column for column in table.columns]
-    return arrow().table(columns, names=names)
-
-
-def _as_text(texts: pa.Array) -> pa.Array:
-    pc = arrow("pyarrow.compute")
-    formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _SIGNED_NUMBER))
-    return pc.if_else(formula, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-class _ParquetWriter:
-    def __init__(self, stream: BinaryIO):
-        self._stream = stream
-        self._writer: pq.ParquetWriter | None = None
-
-    def __enter__(self) -> _ParquetWriter:
-        return self
-
-    def __call__(self, table: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = arrow("pyarrow.parquet").ParquetWriter(self._stream, table.schema)
-        self._writer.write_table(table)
-
-    def __exit__(self, *exception: object) -> None:
-        if self._writer is not None:
-            self._writer.close()

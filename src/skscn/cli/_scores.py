@@ -5,26 +5,41 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.metrics import mean_absolute_error, r2_score
+from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, median_absolute_error, r2_score
 
 from skscn.cli._voice import short
+from skscn.fitted_loss import estimated
+from skscn.losses import Loss, Poisson, Quantile
 
-TITLES = {"rmse": "RMSE", "mae": "MAE", "r2": "R²", "accuracy": "accuracy", "log_loss": "log loss"}
+# Errors that certain losses are judged by; models with other losses are judged by the RMSE.
+OWN_ERRORS = {"pinball": "pinball loss", "deviance": "Poisson deviance", "median_error": "median error"}
+TITLES = {
+    **OWN_ERRORS,
+    "below": "share below",
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "r2": "R²",
+    "accuracy": "accuracy",
+    "log_loss": "log loss",
+}
 
 
 @dataclass(frozen=True)
 class Baseline:
-    """Predicts the mean or, for classes, how frequent each of them is."""
+    """Predicts a constant, by default the mean, or, for classes, how frequent each of them is."""
 
-    mean: float = np.nan
+    constant: float = np.nan
+    loss: Loss | None = None
     classes: np.ndarray | None = None
     frequencies: np.ndarray | None = None
 
     @classmethod
-    def of(cls, y: np.ndarray, task: str, sample_weight: np.ndarray | None = None) -> Baseline:
-        """The baseline that knows these targets."""
+    def of(
+        cls, y: np.ndarray, task: str, sample_weight: np.ndarray | None = None, loss: Loss | None = None
+    ) -> Baseline:
+        """The baseline that knows these targets, for a model with this loss."""
         if task == "regression":
-            return cls(mean=float(np.average(y, weights=sample_weight)))
+            return cls(_constant(y, sample_weight, loss), loss)
         classes, numbers = np.unique(y, return_inverse=True)
         frequencies = np.bincount(numbers, weights=sample_weight)
         return cls(classes=classes, frequencies=frequencies / frequencies.sum())
@@ -32,25 +47,67 @@ class Baseline:
     @property
     def words(self) -> str:
         """What it does."""
-        return "predicting the mean" if self.classes is None else "predicting the most frequent class"
+        return f"predicting {_predicted(self.loss)}" if self.classes is None else "predicting the most frequent class"
 
     def scores(self, y: np.ndarray) -> dict[str, float]:
         """How good it is on these targets."""
         if self.classes is None or self.frequencies is None:
-            return regression_scores(y, np.full(len(y), self.mean))
+            return regression_scores(y, np.full(len(y), self.constant), self.loss)
         most_frequent = self.classes[self.frequencies.argmax()]
         predictions = np.full(len(y), most_frequent, dtype=self.classes.dtype)
         shares = true_class_shares(y, self.classes, np.tile(self.frequencies, (len(y), 1)))
         return classification_scores(y, predictions, shares)
 
 
-def regression_scores(y: np.ndarray, predictions: np.ndarray) -> dict[str, float]:
-    """RMSE, mean absolute error and R²."""
+def _predicted(loss: Loss | None) -> str:
+    """What the baseline predicts in comparison with a model with this loss."""
+    if loss is not None and loss.weighs:
+        return "the median"
+    return estimated(loss) if isinstance(loss, Quantile) else "the mean"
+
+
+def _constant(y: np.ndarray, weights: np.ndarray | None, loss: Loss | None) -> float:
+    """The mean; a quantile under a loss that estimates it, and the median under a loss that outliers do not disturb."""
+    weights = np.ones(len(y)) if weights is None else weights
+    if loss is None or not (loss.weighs or isinstance(loss, Quantile)):
+        return float(np.average(y, weights=weights))
+    order = np.argsort(y)
+    below = np.cumsum(weights[order])
+    share = loss.quantile if isinstance(loss, Quantile) else 0.5
+    return float(y[order][np.searchsorted(below, share * below[-1])])
+
+
+def regression_scores(y: np.ndarray, predictions: np.ndarray, loss: Loss | None = None) -> dict[str, float]:
+    """RMSE, mean absolute error and R², and what a model with this loss is judged by.
+
+    A quantile other than the median is meant to be far from most targets, so there the usual scores are left out.
+    """
+    own = {} if loss is None else _own_scores(y, predictions, loss)
+    if isinstance(loss, Quantile) and loss.quantile != 0.5:
+        return own
     return {
+        **own,
         "rmse": float(np.sqrt(np.mean((y - predictions) ** 2))),
         "mae": float(mean_absolute_error(y, predictions)),
         "r2": float(r2_score(y, predictions)) if len(y) > 1 else np.nan,
     }
+
+
+def _own_scores(y: np.ndarray, predictions: np.ndarray, loss: Loss) -> dict[str, float]:
+    if isinstance(loss, Quantile):
+        pinball = loss.value(y[:, np.newaxis], predictions[:, np.newaxis])
+        return {"pinball": float(pinball.mean()), "below": float(np.mean(y <= predictions))}
+    if isinstance(loss, Poisson):
+        defined = y.min() >= 0.0 and predictions.min() > 0.0
+        return {"deviance": float(mean_poisson_deviance(y, predictions)) if defined else np.nan}
+    return {"median_error": float(median_absolute_error(y, predictions))} if loss.weighs else {}
+
+
+def main_error(scores: dict[str, float], baseline: dict[str, float]) -> str:
+    """The error by which a regression model is compared with its baseline."""
+    # The median error of a baseline is 0 if more than half of the targets are equal.
+    own = [name for name in OWN_ERRORS if np.isfinite(scores.get(name, np.nan)) and baseline[name] > 0.0]
+    return own[0] if own else "rmse" if "rmse" in scores else "pinball"
 
 
 def classification_scores(y: np.ndarray, predictions: np.ndarray, shares: np.ndarray) -> dict[str, float]:

@@ -16,6 +16,8 @@ _ELSEWHERE = {
     "n_jobs": "use --jobs",
     "verbose": "use --quiet to hide progress",
     "estimator": "use --estimator",
+    "loss": "use --loss",
+    "quantile": "use --quantile",
     "warm_start": "fit always trains a new model",
 }
 _WORDS = {"true": True, "false": False, "none": None}

@@ -13,6 +13,7 @@ from skscn.cli._growth import Growth
 from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
 from skscn.cli._training_rows import TableRows
 from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
+from skscn.fitted_loss import loss_of
 from skscn.tables import TableEncoder
 
 
@@ -55,8 +56,11 @@ def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Fold
 def cross_validate(
     encoder: TableEncoder, estimator: BaseEstimator, rows: TableRows, folds: Folds, growth: Growth
 ) -> Validated | None:
-    """Fit on all parts but one and predict that one; an interrupt leaves the parts that are done."""
-    parts, words = [], ""
+    """Fit clones of a fitted estimator on all parts but one, and predict that one.
+
+    An interrupt leaves the parts that are done.
+    """
+    parts = []
     for number, (train, test) in enumerate(folds.parts, start=1):
         growth.begin(f"Testing {number}/{len(folds.parts)}", estimator)
         known, unseen = rows.take(train), rows.take(test)
@@ -64,10 +68,10 @@ def cross_validate(
         if growth.interrupted:
             break
         parts.append(part)
-        words = Baseline.of(known.y, folds.task).words
     if not parts:
         return None
     spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
+    words = Baseline.of(rows.y, folds.task, loss=loss_of(estimator)).words
     return Validated(parts, folds.count, words, folds.ordered, spread)
 
 
@@ -76,9 +80,10 @@ def _part(encoder: TableEncoder, estimator: Any, known: TableRows, unseen: Table
     estimator.fit(encoder.transform(known.table), known.y, sample_weight=known.sample_weight)
     X, y = encoder.transform(unseen.table), unseen.y
     predicted = estimator.predict(X)
-    baseline = Baseline.of(known.y, task, known.sample_weight).scores(y)
+    loss = loss_of(estimator)
+    baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y)
     if task == "regression":
-        scores = regression_scores(y, predicted)
+        scores = regression_scores(y, predicted, loss)
     else:
         shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
         scores = classification_scores(y, predicted, shares)

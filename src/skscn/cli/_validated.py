@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._scores import TITLES, baseline_score
+from skscn.cli._scores import TITLES, baseline_score, main_error
 from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
 from skscn.words import count, listed
@@ -80,7 +80,7 @@ class Validated:
     @property
     def is_regression(self) -> bool:
         """Whether a number was predicted."""
-        return "r2" in self.parts[0].scores
+        return "accuracy" not in self.parts[0].scores
 
     def value(self, name: str, baseline: bool = False) -> float:
         """A score: the mean over the parts, or, of parts in order of time, that of all their rows."""
@@ -166,8 +166,9 @@ class Validated:
     def _no_better(self) -> str | None:
         """The model is no better than its baseline."""
         if self.is_regression:
-            poor = self.value("rmse") >= _NO_BETTER * self.value("rmse", baseline=True)
-            poor = poor or (self.ordered and self.value("r2") <= 1.0 - _NO_BETTER**2)
+            error = main_error(self.parts[0].scores, self.parts[0].baseline)
+            poor = self.value(error) >= _NO_BETTER * self.value(error, baseline=True)
+            poor = poor or (error == "rmse" and self.ordered and self.value("r2") <= 1.0 - _NO_BETTER**2)
             return f"The model is no better than {self.words} on rows that it was not trained on." if poor else None
         accuracy, guessed = self.value("accuracy"), self.value("accuracy", baseline=True)
         told = self.value("log_loss") < _NO_BETTER * self.value("log_loss", baseline=True)
@@ -184,6 +185,8 @@ class Validated:
             return None
         if not self.is_regression:
             return self._new_classes()
+        if "r2" not in self.parts[0].scores:
+            return None
         if np.isnan(self._variance):
             return "R² is not defined: the target is the same in all test rows. Look at the RMSE instead."
         reasons = [reason for reason in (self._offset(), self._uneven(), self._changed_variance()) if reason]
@@ -255,7 +258,8 @@ class Validated:
         return f"Intervals are too narrow: those for {COVERAGE:.0%} contained {self.within:.0%} of the true values."
 
     def _outliers(self) -> str | None:
-        if not self.is_regression:
+        # A loss that weighs rows says itself which of them look like outliers.
+        if not self.is_regression or "median_error" in self.parts[0].scores:
             return None
         # Within a part, so that one that is off as a whole does not count.
         distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])
@@ -280,5 +284,5 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         check = "Check them; if their targets are wrong, correct or remove them"
     return (
         f"{have} far outside the range of the others (more than {limit:g} robust standard deviations): {which} {rows}, "
-        f"not counting the header. {check} and fit again."
+        f"not counting the header. {check} and fit again; --loss welsch gives such rows little weight."
     )

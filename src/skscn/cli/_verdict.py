@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skscn.cli._scores import TITLES
+from skscn.cli._scores import OWN_ERRORS, TITLES, main_error
 from skscn.cli._voice import short
 
 # Errors that differ by less than this share are about the same.
@@ -16,17 +16,22 @@ _DEVIATIONS = 3.0
 _LARGER = 1.5
 
 
-def compared(scores: dict[str, float], baseline: dict[str, float]) -> tuple[bool | None, str]:
-    """Whether a model is better than its baseline, and a sentence about it; None if the target is a constant."""
+def compared(scores: dict[str, float], baseline: dict[str, float], words: str) -> tuple[bool | None, str]:
+    """Whether a model is better than its baseline, and a sentence about it; None if the target is a constant.
+
+    ``words`` say what the baseline does.
+    """
     classes = "accuracy" in scores
-    error, reference = (1.0 - s["accuracy"] if classes else s["rmse"] for s in (scores, baseline))
+    name = "accuracy" if classes else main_error(scores, baseline)
+    error, reference = (1.0 - s[name] if classes else s[name] for s in (scores, baseline))
     if reference <= 0.0:
         return None, "All rows have the same target; there is no baseline to compare with."
     ratio = error / reference
-    less, more = f"its RMSE is {_percent(1.0 - ratio)} smaller", f"its RMSE is {_percent(ratio - 1.0)} larger"
+    title = TITLES[name]
+    less, more = f"its {title} is {_percent(1.0 - ratio)} smaller", f"its {title} is {_percent(ratio - 1.0)} larger"
     if classes:
         less, more = f"it makes {_percent(1.0 - ratio)} fewer errors", f"it makes {_percent(ratio - 1.0)} more errors"
-    always = f"always predicting the {'most frequent class' if classes else 'mean'}"
+    always = f"always {words}"
     if ratio > 1.0 + _SAME:
         return False, f"Worse than {always}: {more}."
     if ratio >= 1.0 - _SAME:
@@ -47,6 +52,10 @@ def _percent(share: float) -> str:
 
 def unconfirmed(scores: dict[str, float], tested: Any) -> tuple[str, float] | None:
     """The score that is much worse than when the model was tested, and what it was then; None if there is none."""
+    for name in OWN_ERRORS:
+        then = _then(tested, name)
+        if then is not None and name in scores:
+            return (name, then[0]) if _is_larger(scores[name], then) else None
     for name, fall in _FALL.items():
         then = _then(tested, name)
         if then is not None and name in scores:
@@ -54,9 +63,14 @@ def unconfirmed(scores: dict[str, float], tested: Any) -> tuple[str, float] | No
             if scores[name] < mean - max(fall, _DEVIATIONS * deviation):
                 return name, mean
     then = _then(tested, "rmse")
-    if then is not None and "rmse" in scores and scores["rmse"] > _LARGER * (then[0] + _DEVIATIONS * then[1]):
+    if then is not None and "rmse" in scores and _is_larger(scores["rmse"], then):
         return "rmse", then[0]
     return None
+
+
+def _is_larger(error: float, then: tuple[float, float]) -> bool:
+    mean, deviation = then
+    return error > _LARGER * (mean + _DEVIATIONS * deviation)
 
 
 def _then(tested: Any, name: str) -> tuple[float, float] | None:

@@ -30,9 +30,9 @@ from skscn.estimators._typing import (
 )
 from skscn.estimators.calibration import ENOUGH_ROWS, Calibration, calibrate
 from skscn.estimators.data import TrainingData, class_factors, labels_of
+from skscn.estimators.networks import is_multilabel
 from skscn.estimators.recipe import Recipe
 from skscn.estimators.training import Training
-from skscn.losses import LogLoss
 
 
 @document(
@@ -284,12 +284,6 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             return np.asarray(outputs > 0.5).astype(np.int64)
         classes: np.ndarray = self.classes_[class_outputs(outputs).argmax(axis=1)]
         return classes
-
-
-def is_multilabel(classifier: SCNClassifier) -> bool:
-    """Whether a fitted classifier has several labels that do not exclude each other."""
-    loss = classifier.network_.loss
-    return isinstance(loss, LogLoss) and not loss.exclusive
 
 
 def class_outputs(outputs: np.ndarray) -> np.ndarray:

@@ -28,7 +28,7 @@ from skscn.estimators.data import (
 from skscn.estimators.recipe import MANY_ROWS
 from skscn.layers import Layer
 from skscn.losses import Loss, RowFunction, StatisticsOf
-from skscn.network import Model
+from skscn.network import Outputs
 from skscn.rows import DaskBackend, Rows, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.collections import Collections
@@ -172,7 +172,7 @@ class DaskData(TrainingData):
         """The named scaling, fitted to the targets."""
         return target_scaling(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
 
-    def statistics_of(self, model: Model | None) -> StatisticsOf:
+    def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
         # Whether the last bits of outputs depend on the stretches does not matter without any.
         parts = self.parts if model is None else self._aligned
@@ -180,7 +180,7 @@ class DaskData(TrainingData):
             parts.changed(_evaluated, function, model, self._length), _targets_of, np.dtype(np.float64)
         )
 
-    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+    def row_values(self, function: RowFunction, model: Outputs) -> np.ndarray:
         """A function of targets and outputs of a model, for each row, brought to the driver."""
         return np.concatenate(self._aligned.map(_values, function, model, self._length))
 
@@ -199,13 +199,13 @@ class DaskData(TrainingData):
         shape = (*self.shape, self.n_outputs)
         return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer)
 
-    def working(self, loss: Loss, model: Model | None) -> DaskData:
+    def working(self, loss: Loss, model: Outputs | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the model so far."""
         if loss.plain:
             return self
         return self._with(self._aligned.changed(_working, loss, model, self._length))
 
-    def mean_loss(self, loss: Loss, model: Model) -> float:
+    def mean_loss(self, loss: Loss, model: Outputs) -> float:
         """The weighted mean of the loss over the rows."""
         sums = self._aligned.map(_sums_of_loss, loss, model, self._length)
         return float(np.concatenate(sums).sum()) / self.weight
@@ -284,24 +284,24 @@ def _indicated(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
     return indicators(np.searchsorted(classes, y.reshape(-1)), len(classes))
 
 
-def _outputs(part: Part, model: Model | None, length: int) -> np.ndarray:
+def _outputs(part: Part, model: Outputs | None, length: int) -> np.ndarray:
     return np.zeros_like(part.targets) if model is None else stretchwise(model.link, part.X, length)
 
 
-def _values(part: Part, function: RowFunction, model: Model | None, length: int) -> np.ndarray:
+def _values(part: Part, function: RowFunction, model: Outputs | None, length: int) -> np.ndarray:
     return function(part.targets, _outputs(part, model, length))
 
 
-def _evaluated(part: Part, function: RowFunction, model: Model | None, length: int) -> Part:
+def _evaluated(part: Part, function: RowFunction, model: Outputs | None, length: int) -> Part:
     return part._replace(targets=_values(part, function, model, length))
 
 
-def _working(part: Part, loss: Loss, model: Model | None, length: int) -> Part:
+def _working(part: Part, loss: Loss, model: Outputs | None, length: int) -> Part:
     targets, weights = loss.working(part.targets, None if model is None else _outputs(part, model, length))
     return part._replace(targets=targets, sample_weight=product(part.sample_weight, weights))
 
 
-def _sums_of_loss(part: Part, loss: Loss, model: Model, length: int) -> np.ndarray:
+def _sums_of_loss(part: Part, loss: Loss, model: Outputs, length: int) -> np.ndarray:
     return stretch_sums(_values(part, loss.value, model, length), part.sample_weight, length)
 
 

@@ -31,7 +31,7 @@ from skscn.estimators.training import HISTORY, Earlier, Frame, Training, last_ro
 from skscn.growth import StopReason
 from skscn.layers import Nodes
 from skscn.losses import Loss, Penalised
-from skscn.network import Constant, Model, Network
+from skscn.network import Constant, Network, Outputs
 from skscn.scaling import Scaling
 
 if TYPE_CHECKING:
@@ -74,6 +74,7 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
         if recipe.loss.weighs:
             fitted["row_weights_"] = _row_weights(data, fitted["network_"])
         callbacks.end(lambda: fitted)
+    estimator.__dict__.pop("row_weights_", None)
     for name, value in fitted.items():
         setattr(estimator, name, value)
     useless = not estimator.n_iter_ and not estimator.network_.linear.direct_weights.any()
@@ -164,7 +165,7 @@ class Fit:
         history = self.start.history
         return 0 if history is None or not len(history) else int(history["round"][-1]) - 1
 
-    def _first_model(self) -> Model | None:
+    def _first_model(self) -> Outputs | None:
         """The network of the round before, or the constant output that the loss begins with."""
         if self.start.model is not None:
             return self.start.model
@@ -172,7 +173,7 @@ class Fit:
             return self._settlement.network([self.start.previous], self.recipe.loss.in_round(self._done), final=False)
         return None if self.own_scaling is None else Constant(self.frame.outputs.offset)
 
-    def _is_finished(self, model: Model | None, network: Network) -> bool:
+    def _is_finished(self, model: Outputs | None, network: Network) -> bool:
         """Whether the loss needs no further round, or has stayed almost as it was."""
         if network.loss.is_finished(self.rows.training.statistics_of(network)):
             return True
@@ -181,7 +182,7 @@ class Fit:
         before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
 
-    def _grown(self, number: int, model: Model | None, before: np.ndarray) -> dict[str, Any]:
+    def _grown(self, number: int, model: Outputs | None, before: np.ndarray) -> dict[str, Any]:
         """One round: the fitted attributes of an estimator that stopped after it."""
         estimator, recipe, start = self.estimator, self.recipe, self.start
         final = recipe.loss.in_round(number)
@@ -209,17 +210,17 @@ class Fit:
             reason = follow(estimator, steps, training, self.callbacks, learnt, self.checkpoint, start.seed)
             return {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
 
-    def _loss(self, model: Model | None) -> Loss:
+    def _loss(self, model: Outputs | None) -> Loss:
         """The loss that the working targets and weights of a round follow from."""
         if isinstance(model, Network):
             return model.loss
         loss = self.recipe.loss.beginning()
         return loss if model is None else self._adapted(loss, model)
 
-    def _adapted(self, loss: Loss, model: Model) -> Loss:
+    def _adapted(self, loss: Loss, model: Outputs) -> Loss:
         return loss.adapted(self.rows.training.statistics_of(model))
 
-    def _settled(self, grown: Nodes, kept: int, *, model: Model | None, loss: Loss, final: bool) -> Network:
+    def _settled(self, grown: Nodes, kept: int, *, model: Outputs | None, loss: Loss, final: bool) -> Network:
         """The network of a round: its nodes, and as many of those of earlier rounds as there may be."""
         if isinstance(loss, Penalised) and loss.tries_sizes:
             return self._settlement.network([grown], loss, final=final, sizes=(0, kept))
@@ -275,7 +276,7 @@ class Fit:
             single_precision=data.single_precision,
         )
 
-    def _watch(self, held_out: ArrayData, model: Model | None, loss: Loss) -> Watch | None:
+    def _watch(self, held_out: ArrayData, model: Outputs | None, loss: Loss) -> Watch | None:
         """What monitors growth for early stopping; ``held_out`` has the working targets and weights of a round."""
         patience, criterion = self.recipe.loss.patience * self.estimator.n_iter_no_change, self.plan.criterion
         if criterion is None:
@@ -287,7 +288,7 @@ class Fit:
         own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
         return Validation(patience, held_out.X, targets, held_out.sample_weight, self.frame.inputs, own_loss)
 
-    def _held_out_loss(self, model: Model, loss: Loss) -> Callable[[np.ndarray], float]:
+    def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], float]:
         """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""
         loss = self._adapted(loss, model)
         rows, outputs = self.rows.held_out, self.frame.outputs

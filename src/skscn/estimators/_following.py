@@ -9,7 +9,7 @@ from skscn.estimators._checkpoint import Checkpoint
 from skscn.estimators.data import TrainingData
 from skscn.estimators.training import Training
 from skscn.growth import Step, StopReason
-from skscn.progress import Progress, current_listener
+from skscn.progress import Progress, current_listener, round_of
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
@@ -47,7 +47,11 @@ def follow(
     seed: int,
 ) -> StopReason:
     """Run every step; return why growth ended. ``learnt`` returns what the estimator has learnt so far."""
-    progress, listener = Progress(type(estimator).__name__, estimator.max_nodes, estimator.verbose), current_listener()
+    rounds, listener = (training.round, training.frame.loss.rounds), current_listener()
+    label = ", ".join(filter(None, [type(estimator).__name__, round_of(*rounds)]))
+    progress = Progress(label, estimator.max_nodes, estimator.verbose)
+    if listener is not None:
+        listener.begin_round(*rounds)
     reason: StopReason | None = None
     while reason is None:
         try:

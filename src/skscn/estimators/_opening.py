@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import is_classifier
+from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
 from skscn.estimators._inputs import naming_encoder
@@ -55,6 +57,9 @@ def _validated(estimator: GrowingNetwork, X: Any, y: Any, **checks: Any) -> tupl
         X, y = validate_data(
             estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, **checks
         )
+    # One column of classes; several are labels.
+    if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
     return X, y
 
 
@@ -64,7 +69,7 @@ def _validated_chunks(
     """As :func:`_validated`; inputs in files were checked as they were read."""
     names = chunks.feature_names
     _check_names(estimator, names)
-    if not checks.get("multi_output") and y.ndim == 2 and y.shape[1] == 1:
+    if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if isinstance(X, ScratchInputs):
         # A few rows represent all: their number of inputs and the type of their targets.

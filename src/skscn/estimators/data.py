@@ -16,7 +16,7 @@ from skscn.estimators._labels import check_labels
 from skscn.kernels import Matrix
 from skscn.layers import Layer
 from skscn.losses import Loss, RowFunction, StatisticsOf
-from skscn.network import Model
+from skscn.network import Outputs
 from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
 from skscn.threads import single_threaded
@@ -104,11 +104,11 @@ class TrainingData(ABC):
         """The named scaling, fitted to the targets."""
 
     @abstractmethod
-    def statistics_of(self, model: Model | None) -> StatisticsOf:
+    def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
 
     @abstractmethod
-    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+    def row_values(self, function: RowFunction, model: Outputs) -> np.ndarray:
         """A function of targets and outputs of a model, for each row."""
 
     @abstractmethod
@@ -116,11 +116,11 @@ class TrainingData(ABC):
         """The rows for growth, targets scaled."""
 
     @abstractmethod
-    def working(self, loss: Loss, model: Model | None) -> TrainingData:
+    def working(self, loss: Loss, model: Outputs | None) -> TrainingData:
         """The rows with the working targets and weights of a loss, given the model so far."""
 
     @abstractmethod
-    def mean_loss(self, loss: Loss, model: Model) -> float:
+    def mean_loss(self, loss: Loss, model: Outputs) -> float:
         """The weighted mean of the loss over the rows."""
 
     @abstractmethod
@@ -218,16 +218,16 @@ class ArrayData(TrainingData):
         """The named scaling, fitted to the targets."""
         return scale_targets(name, self.targets)
 
-    def statistics_of(self, model: Model | None) -> StatisticsOf:
+    def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
         outputs = np.zeros_like(self.targets) if model is None else self._outputs(model)
         return lambda function: ArrayStatistics(function(self.targets, outputs), self.sample_weight)
 
-    def row_values(self, function: RowFunction, model: Model) -> np.ndarray:
+    def row_values(self, function: RowFunction, model: Outputs) -> np.ndarray:
         """A function of targets and outputs of a model, for each row."""
         return function(self.targets, self._outputs(model))
 
-    def _outputs(self, model: Model) -> np.ndarray:
+    def _outputs(self, model: Outputs) -> np.ndarray:
         return stretchwise(model.link, self.X, stretch_length(self.shape[0]))
 
     def open_rows(self, outputs: Scaling, *, layer: Layer, scaling: InputScaling, n_jobs: int | None) -> Rows:
@@ -242,14 +242,14 @@ class ArrayData(TrainingData):
             n_jobs=n_jobs,
         )
 
-    def working(self, loss: Loss, model: Model | None) -> ArrayData:
+    def working(self, loss: Loss, model: Outputs | None) -> ArrayData:
         """The rows with the working targets and weights of a loss, given the model so far."""
         if loss.plain or not len(self.targets):
             return self
         targets, weights = loss.working(self.targets, None if model is None else self._outputs(model))
         return replace(self, targets=targets, sample_weight=product(self.sample_weight, weights))
 
-    def mean_loss(self, loss: Loss, model: Model) -> float:
+    def mean_loss(self, loss: Loss, model: Outputs) -> float:
         """The weighted mean of the loss over the rows."""
         values = self.row_values(loss.value, model)
         return float(stretch_sums(values, self.sample_weight, stretch_length(self.shape[0])).sum()) / self.weight

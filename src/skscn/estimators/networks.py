@@ -9,6 +9,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.estimators.training import last_round
+from skscn.losses import LogLoss
 
 
 def grown_networks(estimator: Any) -> list[Any]:
@@ -22,13 +23,19 @@ def grown_networks(estimator: Any) -> list[Any]:
     return networks
 
 
-class Growth(NamedTuple):
+class GrownSteps(NamedTuple):
     """How a network was grown, in the last round if there were several: its steps, and how many nodes were kept."""
 
     steps: np.ndarray
     kept: int
 
 
-def growth_of(network: Any) -> Growth:
+def growth_of(network: Any) -> GrownSteps:
     """The growth of a fitted network."""
-    return Growth(last_round(network.history_), network.network_.layers[0].size)
+    return GrownSteps(last_round(network.history_), network.network_.layers[0].size)
+
+
+def is_multilabel(classifier: Any) -> bool:
+    """Whether a fitted network has several labels that do not exclude each other."""
+    loss = classifier.network_.loss
+    return isinstance(loss, LogLoss) and not loss.exclusive

@@ -6,6 +6,7 @@ they are. A loss stands above them.
 
 from skscn.losses._base import Loss, RowFunction, StatisticsOf
 from skscn.losses._penalised import Penalised
+from skscn.losses._robust import OUTLIER
 from skscn.losses.absolute import Absolute
 from skscn.losses.bisquare import Bisquare
 from skscn.losses.huber import Huber
@@ -30,6 +31,7 @@ LOSSES: dict[str, type[Loss]] = {
 
 __all__ = [
     "LOSSES",
+    "OUTLIER",
     "Absolute",
     "Bisquare",
     "Huber",

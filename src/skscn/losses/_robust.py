@@ -18,7 +18,7 @@ _NORMAL = 1.4826
 _WIDTH = 4.0
 # If more than half of the values are equal, the first of these quantiles of the deviations that is positive is used.
 _SHARES = np.array([0.5, 0.75, 0.9, 0.99, 1.0])
-# The smallest weight in growth, and the largest residual there, in units of the scale; an outlier counts for nothing.
+# The smallest weight in growth, and the largest residual there, in units of the scale.
 _FLOOR, _FARTHEST = 1e-4, 10.0
 # Rows of at least this weight are ordinary, and rows below that are outliers; which share of them is negligible.
 ORDINARY, OUTLIER, _FEW = 0.5, 0.2, 0.002

@@ -48,6 +48,19 @@ class Several:
         return tuple(values) if self.as_tuple else values
 
 
+class Added:
+    """A field that files of earlier versions do not have; a default takes its place there."""
+
+    def __init__(self, field: Field, default: Any):
+        self.field, self.default = field, default
+
+    def write(self, value: Any, place: str, shelf: Shelf) -> Any:
+        return self.field.write(value, place, shelf)
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
+        return self.field.read(stored, place, shelf, sizes)
+
+
 class Record:
     """An object with some attributes, made by calling its class with them.
 
@@ -70,13 +83,15 @@ class Record:
         }
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        check_keys(stored, self.fields, place)
-        made = self.make(
-            **{
-                name: attribute.read(stored[name], at(place, name), shelf, sizes)
-                for name, attribute in self.fields.items()
-            }
-        )
+        missing = {
+            name: field.default
+            for name, field in self.fields.items()
+            if isinstance(field, Added) and isinstance(stored, dict) and name not in stored
+        }
+        present = {name: field for name, field in self.fields.items() if name not in missing}
+        check_keys(stored, present, place)
+        read = {name: field.read(stored[name], at(place, name), shelf, sizes) for name, field in present.items()}
+        made = self.make(**missing, **read)
         self.check(made)
         return made
 

@@ -9,7 +9,7 @@ import numpy as np
 from skscn.estimators import SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators.ensemble.intervals import Conformal, LocalScale
 from skscn.persistence._base import Field, Sizes, UnusableError
-from skscn.persistence._composed import OneOf, Optional, Record, Several
+from skscn.persistence._composed import Added, OneOf, Optional, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Scalar
 from skscn.persistence._network_estimators import CLASSIFIERS, REGRESSORS
@@ -39,6 +39,7 @@ _CONFORMAL = Record(
     ),
     scores=Array(np.float64, "rm", lowest=0.0),
     sample_weight=Array(np.float64, "r", lowest=0.0),
+    above=Added(Optional(Array(np.bool_, "rm")), None),
 )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.estimators.calibration import Calibration
+from skscn.estimators.networks import is_multilabel
 from skscn.persistence._base import Field, Sizes, UnusableError
 from skscn.persistence._composed import Optional, Record
 from skscn.persistence._estimator import FittedEstimator
@@ -23,6 +24,8 @@ def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
 
 def _derived_of_classifier(estimator: SCNClassifier, sizes: Sizes) -> dict[str, Any]:
     network, count = estimator.network_, len(estimator.classes_)
+    if is_multilabel(estimator) and not network.single_output and network.n_outputs == count:
+        return _derived(estimator, sizes)
     if network.single_output != (count == 2) or network.n_outputs != (1 if count == 2 else count):
         raise UnusableError(f"a network for {count} classes has {network.n_outputs} outputs")
     return _derived(estimator, sizes)

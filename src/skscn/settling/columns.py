@@ -54,7 +54,7 @@ class Columns:
         self.triangle = basis.factor
 
     def first(self, size: int) -> Columns:
-        """Only so many columns, at least the linear ones."""
+        """The first columns only, at least the linear ones."""
         fewer = copy(self)
         fewer.triangle = self.triangle[:size, :size]
         ends = np.cumsum([len(self.linear), *(len(nodes) for nodes in self.blocks)])

@@ -113,10 +113,14 @@ class BaseEnsemble(BaseEstimator, ABC):
             targets,
             data.sample_weight,
         )
-        self.weights_ = self._combination_weights(out_of_bag)
         self.members_ = [member.network for member in grown]
         self.features_ = [plans[member.number].features for member in grown]
+        self.weights_ = self._combination_weights(self._ordinary(out_of_bag, data))
         self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
+        return out_of_bag
+
+    def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
+        """The out-of-bag rows, each with what it counts for if some look like outliers."""
         return out_of_bag
 
     @property

@@ -11,7 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.estimators._classifier import SCNClassifier, is_multilabel
+from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._labels import check_labels
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import MatrixLike, fit_context
@@ -20,6 +20,7 @@ from skscn.estimators.ensemble._base import BaseEnsemble
 from skscn.estimators.ensemble._distinct_rows import DistinctRows
 from skscn.estimators.ensemble._predicting import by_blocks
 from skscn.estimators.ensemble.out_of_bag import OutOfBag
+from skscn.estimators.networks import is_multilabel
 
 
 class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
@@ -184,10 +185,10 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         -------
         y : ndarray of shape (n_samples,)
         """
+        probabilities = self.predict_proba(X)
         if self._is_multilabel:
-            return np.asarray(self.predict_proba(X) > 0.5).astype(np.int64)
-        (winners,) = by_blocks(self._validated_rows(X), lambda rows: (self._probabilities(rows).argmax(axis=1),))
-        return np.take(self.classes_, winners)
+            return np.asarray(probabilities > 0.5).astype(np.int64)
+        return np.take(self.classes_, probabilities.argmax(axis=1))
 
     def _probabilities(self, X: Any) -> np.ndarray:
         return self._combined(self._responses(X), self.weights_[:, np.newaxis, np.newaxis])

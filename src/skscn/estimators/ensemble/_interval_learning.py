@@ -61,7 +61,8 @@ def learn_conformal(
     sizes *= _fairness(sizes, spread / units, part, float((weights**2).sum()), held_out, sample_weight)
     networks, learnt = _learn_sizes(X[rows], sizes, sample_weight, members[0], processes)
     scale = choose_scale(networks, learnt, sizes, spread / units, units)
-    return Conformal(scale, sizes * units / scale.of(learnt * units, spread), sample_weight)
+    scores = sizes * units / scale.of(learnt * units, spread)
+    return Conformal(scale, scores, sample_weight, residuals > 0.0)
 
 
 def _fairness(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, overload
 
 import numpy as np
@@ -13,7 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import MatrixLike, fit_context
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
+from skscn.estimators.ensemble._distinct_rows import DistinctRows
 from skscn.estimators.ensemble._interval_learning import learn_conformal
+from skscn.estimators.ensemble._members import select_columns
 from skscn.estimators.ensemble._predicting import by_blocks
 from skscn.estimators.ensemble.intervals import Conformal
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
@@ -69,6 +73,10 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         Predictions by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
         R² of the out-of-bag predictions; NaN with fewer than two of them.
+    row_weights_ : ndarray of shape (n_samples,)
+        If the members have a loss that weighs rows: what each row counts for, on average over the members; 1 for an
+        ordinary row, near 0 for an outlier. Outliers then set neither the weights of the members nor the intervals,
+        which hold the share of *ordinary* rows that was asked for; `oob_score_` counts all rows.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
@@ -94,6 +102,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     _response = "predict"
     oob_prediction_: np.ndarray
     oob_score_: float
+    row_weights_: np.ndarray
     _conformal: Conformal | None
 
     def _default_estimator(self) -> SCNRegressor:
@@ -122,8 +131,27 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         combined = out_of_bag.combined(self.weights_)
         self.oob_prediction_ = combined[data.inverse].reshape(outputs.shape)
         self.oob_score_ = _r2(out_of_bag, combined)
-        self._conformal = learn_conformal(data.X, out_of_bag, self.weights_, self.members_, self._processes)
+        ordinary = self._ordinary(out_of_bag, data)
+        self._conformal = learn_conformal(data.X, ordinary, self.weights_, self.members_, self._processes)
+        self.__dict__.pop("row_weights_", None)
+        if self.members_[0].network_.loss.weighs:
+            self.row_weights_ = self._member_weights(data.X, targets)[data.inverse]
         return self
+
+    def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
+        """Outliers neither weight the members nor set the intervals."""
+        if not self.members_[0].network_.loss.weighs:
+            return out_of_bag
+        weights = out_of_bag.sample_weight * self._member_weights(data.X, out_of_bag.targets)
+        return replace(out_of_bag, sample_weight=weights)
+
+    def _member_weights(self, X: Any, targets: np.ndarray) -> np.ndarray:
+        """What rows count for, on average over the members."""
+        weights = [
+            member.network_.loss.row_weights(targets, member.network_.link(select_columns(X, features)))
+            for member, features in zip(self.members_, self.features_, strict=True)
+        ]
+        return np.asarray(np.mean(weights, axis=0))
 
     @overload
     def predict(self, X: MatrixLike, return_std: Literal[False] = False) -> np.ndarray: ...
@@ -182,12 +210,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         """
         if not 0.0 < coverage < 1.0:
             raise ValueError(f"coverage must lie between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
-        check_is_fitted(self, "members_")
-        if self._conformal is None:
-            raise ValueError(
-                f"predict_interval learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}."
-            )
-        scale, quantile = self._conformal.scale, self._conformal.quantile(coverage)
+        conformal = self._learnt_conformal("predict_interval")
+        scale, quantile = conformal.scale, conformal.quantile(coverage)
 
         def interval(rows: Any) -> tuple[np.ndarray, np.ndarray]:
             mean, spread = self._mean_and_spread(rows)
@@ -196,6 +220,49 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
 
         lower, upper = by_blocks(self._validated_rows(X), interval)
         return lower, upper
+
+    @lazily
+    def predict_quantiles(self, X: MatrixLike, quantiles: Sequence[float] = (0.05, 0.5, 0.95)) -> np.ndarray:
+        """Predict quantiles of the target of each row, which never cross.
+
+        The prediction plus s(x) times a quantile of the signed out-of-bag residuals in units of s, the local scale of
+        :meth:`predict_interval`. So the distribution of the target given the inputs is taken to have the same shape
+        everywhere, with another location and scale; ``SCNRegressor(loss="quantile")`` learns each quantile by itself
+        instead.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        quantiles : sequence of float, default=(0.05, 0.5, 0.95)
+            Between 0 and 1, both excluded.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples, n_quantiles) or (n_samples, n_quantiles, n_outputs)
+            Infinite where there are too few out-of-bag rows for such a quantile.
+        """
+        shares = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
+        if shares.ndim > 1 or not ((shares > 0.0) & (shares < 1.0)).all():
+            raise ValueError(f"quantiles must lie between 0 and 1, both excluded, for example (0.05, 0.95); got {quantiles!r}.")
+        conformal = self._learnt_conformal("predict_quantiles")
+        if conformal.above is None:
+            raise ValueError("This model is of version 0.1, which kept no signs of residuals; fit it again for quantiles.")
+        factors = np.array([conformal.residual_quantile(float(share)) for share in shares])
+
+        def predicted(rows: Any) -> tuple[np.ndarray]:
+            mean, spread = self._mean_and_spread(rows)
+            scale = conformal.scale.at(rows, spread.reshape(len(spread), -1))
+            moves = factors * scale[:, np.newaxis]
+            return (mean[:, np.newaxis] + (moves if mean.ndim == 2 else moves[:, :, 0]),)
+
+        (found,) = by_blocks(self._validated_rows(X), predicted)
+        return found
+
+    def _learnt_conformal(self, method: str) -> Conformal:
+        check_is_fitted(self, "members_")
+        if self._conformal is None:
+            raise ValueError(f"{method} learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}.")
+        return self._conformal
 
 
 def _r2(out_of_bag: OutOfBag, combined: np.ndarray) -> float:
