@@ -47,7 +47,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
     "ignore_pattern": r"[\\/]notebooks[\\/]",
-    "within_subsection_order": "FileNameSortKey",
+    "within_subsection_order": "gallery_order.by_number",
     "doc_module": ("skscn",),
     "backreferences_dir": "generated/backreferences",
     "reference_url": {"skscn": None},

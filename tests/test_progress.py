@@ -65,6 +65,32 @@ def test_verbose_writes_to_standard_error_only(capsys):
     assert "SCNRegressor stopped at" in captured.err
 
 
+def test_rounds_are_shown_where_a_loss_needs_several(rows, capsys):
+    X, y = rows
+    y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
+    model = SCNRegressor(loss="welsch", max_nodes=3, verbose=2, random_state=0).fit(X, y)
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("SCNRegressor, round 2 of at most 3 1/3 nodes, RMSE ")]
+    ended = [line for line in lines if "stopped at" in line]
+    assert len(ended) == model.history_["round"].max() > 1
+    SCNRegressor(max_nodes=3, verbose=2, random_state=0).fit(X, y)
+    assert "round" not in capsys.readouterr().err
+
+
+def test_a_listener_hears_of_each_round(rows):
+    class Rounds(Listener):
+        heard = ()
+
+        def begin_round(self, number, most):
+            self.heard += ((number, most),)
+
+    X, y = rows
+    y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
+    with listening(listener := Rounds()):
+        model = SCNRegressor(loss="welsch", max_nodes=3, random_state=0).fit(X, y)
+    assert listener.heard == tuple((number, 3) for number in range(1, model.history_["round"].max() + 1))
+
+
 class Patience(Listener):
     """Counts, and ends fits once it has heard of so many steps or members."""
 

@@ -40,8 +40,8 @@ def estimated(loss: Loss) -> str:
 def row_weights(estimator: Any, X: ArrayLike, y: ArrayLike) -> np.ndarray | None:
     """What rows X with targets y count for under the loss of a fitted model, shape (n,).
 
-    1 for an ordinary row, near 0 for an outlier; in an ensemble the mean over its members. The scale of the residuals is
-    that of the training rows. None if the loss does not weigh rows.
+    1 for an ordinary row, near 0 for an outlier; in an ensemble the mean over its members. The scale of the residuals
+    is that of the training rows. None if the loss does not weigh rows.
     """
     loss = loss_of(estimator)
     if loss is None or not loss.weighs:

@@ -15,7 +15,7 @@ COMMANDS = sorted(get_command(app).commands)
 
 
 def test_all_commands_are_there():
-    assert COMMANDS == ["demo", "evaluate", "export", "fit", "inspect", "predict", "report", "reproduce"]
+    assert COMMANDS == ["demo", "evaluate", "export", "fit", "inspect", "outliers", "predict", "report", "reproduce"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -64,6 +64,10 @@ def test_ctrl_c_while_python_shuts_down_is_not_worth_a_word():
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "maxnodes=3"], "did you mean 'max_nodes'"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "max_nodes"], "needs name=value"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "random_state=3"], "use --seed"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "loss=huber"], "use --loss"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "hubr"], "'hubr' is not one of 'squared', 'huber'"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--quantile", "0.9"], "needs --loss quantile"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "quantile", "--quantile", "90"], "between 0 and 1"),
     ],
 )
 def test_wrong_usage_has_code_2(skscn, arguments, sentence):

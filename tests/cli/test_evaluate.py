@@ -142,12 +142,12 @@ def test_models_without_notes_say_nothing(skscn, tmp_path):
     ],
 )
 def test_verdicts(error, better, words):
-    assert compared({"rmse": error}, {"rmse": 1.0}) == (better, words)
+    assert compared({"rmse": error}, {"rmse": 1.0}, "predicting the mean") == (better, words)
 
 
 @pytest.mark.parametrize("scores", [{"accuracy": 1.0}, {"rmse": 0.0}])
 def test_a_constant_target_has_no_baseline(scores):
-    better, words = compared(dict.fromkeys(scores, 0.5), scores)
+    better, words = compared(dict.fromkeys(scores, 0.5), scores, "predicting the mean")
     assert better is None
     assert words == "All rows have the same target; there is no baseline to compare with."
 
@@ -164,8 +164,9 @@ def test_what_counts_as_not_confirmed():
 
 def test_probabilities_that_are_worse_than_frequencies_are_said():
     baseline = {"accuracy": 0.6, "log_loss": 0.67}
-    better, sentence = compared({"accuracy": 0.7, "log_loss": 0.9}, baseline)
+    guessing = "predicting the most frequent class"
+    better, sentence = compared({"accuracy": 0.7, "log_loss": 0.9}, baseline, guessing)
     assert better
     assert sentence.endswith("Its probabilities are worse than the class frequencies: the log loss is larger.")
-    assert "probabilities" not in compared({"accuracy": 0.7, "log_loss": 0.5}, baseline)[1]
-    assert "probabilities" not in compared({"rmse": 1.0}, {"rmse": 2.0})[1]
+    assert "probabilities" not in compared({"accuracy": 0.7, "log_loss": 0.5}, baseline, guessing)[1]
+    assert "probabilities" not in compared({"rmse": 1.0}, {"rmse": 2.0}, "predicting the mean")[1]

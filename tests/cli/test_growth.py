@@ -36,6 +36,26 @@ def test_a_terminal_sees_nodes_and_errors(rows):
     assert "Growing" in console.file.getvalue()
 
 
+def test_a_terminal_sees_which_round_it_is(rows, monkeypatch):
+    X, y = rows
+    y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
+    states, shares = [], []
+    with growing(terminal(), 1) as growth:
+        update = growth._bar.update
+
+        def noted(task, **values):
+            states.append(values["state"])
+            shares.append(values["completed"])
+            update(task, **values)
+
+        monkeypatch.setattr(growth._bar, "update", noted)
+        growth.begin("Growing", model := SCNRegressor(loss="welsch", max_nodes=5, random_state=0))
+        model.fit(X, y)
+    assert {state.partition(",")[0] for state in states} >= {"round 1 of at most 3", "round 2 of at most 3"}
+    assert shares == sorted(shares)
+    assert shares[-1] <= 1.0
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_an_ensemble_is_counted_by_members(rows, n_jobs):
     with growing(terminal(), n_jobs) as growth:

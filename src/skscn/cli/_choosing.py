@@ -10,7 +10,7 @@ from skscn.cli._series import Series
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.losses import LOSSES
 from skscn.tables import Target
-from skscn.words import quoted
+from skscn.words import listed, quoted
 
 # Tables of up to this many numbers get an ensemble unless the user says otherwise: a few minutes on one processor.
 _ENSEMBLE_NUMBERS = 500_000
@@ -30,8 +30,8 @@ def check_loss(settings: FitSettings, target: Target) -> None:
     theirs, ours, other = ("numbers", "classes", "regression") if classes else ("classes", "numbers", "classification")
     task = f", or add --task {other}" if not classes or target.kind == "whole" else ""
     raise ValueError(
-        f"--loss {name} is for {theirs}, and the target {quoted(target.name)} has {ours}; use --loss "
-        f"{' or '.join(known)}{task}."
+        f"--loss {name} is for {theirs}, and the target {quoted(target.name)} has {ours}; use one of "
+        f"{listed(known)}{task}."
     )
 
 

@@ -84,8 +84,7 @@ def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     """What there is to say about the tests; without any, about the rows out of bag."""
     if fitted.validated is not None:
         return fitted.validated.warnings()
-    known_otherwise = fitted.target.task != "regression" or fitted.n_outliers is not None
-    if known_otherwise or not hasattr(fitted.estimator, "oob_prediction_"):
+    if fitted.loss not in ("squared", "absolute", "quantile") or not hasattr(fitted.estimator, "oob_prediction_"):
         return []
     known = np.isfinite(fitted.estimator.oob_prediction_)
     if not known.any():

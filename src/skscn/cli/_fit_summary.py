@@ -51,7 +51,8 @@ def _outliers(fitted: Fitted, data: Path) -> list[tuple[str, str]]:
     """How many training rows look like outliers, and how to list them."""
     if fitted.n_outliers is None:
         return []
-    found = f"{fitted.n_outliers:,} of {count(fitted.n_rows, 'training row')}, with a weight below {OUTLIER:g}"
+    look = "looks like an outlier" if fitted.n_outliers == 1 else "look like outliers"
+    found = f"{fitted.n_outliers:,} of {count(fitted.n_rows, 'training row')} {look} (weight below {OUTLIER:g})"
     listing = f"; to list them: skscn outliers {shlex.quote(str(fitted.path))} {shlex.quote(str(data))}"
     return [("Outliers", found + (listing if fitted.n_outliers else ""))]
 

@@ -29,11 +29,14 @@ def run_report(
     encoder = model.columns(file, without=(target.name,))
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
-    inputs, truths, moments, sketch = [], [], [], RowSketch()
+    inputs, truths, moments, numbers, sketch = [], [], [], [], RowSketch()
+    start = 1
     for X, table in encoded_batches(model, file, encoder, extra):
         y, present = target.values(table.column(target.name))
         inputs.append(X[present])
         truths.append(y)
+        numbers.append(start + np.flatnonzero(present))
+        start += len(table)
         moments += [timed.row_times(table)[present]] if timed else []
         sketch.add(X[present], y)
         if sketch.rows > _MOST_ROWS:
@@ -57,6 +60,7 @@ def run_report(
         data_name=file.label,
         times=np.concatenate(moments) if moments else None,
         seen=seen,
+        row_numbers=np.concatenate(numbers),
     )
     write_text(f"{out}\n")
 

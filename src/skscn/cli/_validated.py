@@ -258,8 +258,8 @@ class Validated:
         return f"Intervals are too narrow: those for {COVERAGE:.0%} contained {self.within:.0%} of the true values."
 
     def _outliers(self) -> str | None:
-        # A loss that weighs rows says itself which of them look like outliers.
-        if not self.is_regression or "median_error" in self.parts[0].scores:
+        # Losses that weigh rows say themselves which look like outliers, and large counts vary more than small ones.
+        if not self.is_regression or {"median_error", "deviance"} & {*self.parts[0].scores}:
             return None
         # Within a part, so that one that is off as a whole does not count.
         distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])

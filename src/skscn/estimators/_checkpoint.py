@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Seconds between two writes.
 _EVERY = 1.0
 # What is kept of nodes.
-_ARRAYS = ("weights", "biases", "scopes")
+_ARRAYS, _PREVIOUS = ("weights", "biases", "scopes"), "previous_{}_"
 # Parameters that do not affect the network.
 _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
@@ -47,12 +47,12 @@ _KIND = Kind("checkpoint", 3, CheckpointError, "give another path, or delete it 
 
 @dataclass(frozen=True)
 class Saved:
-    """The nodes of a growing network, its history, its seed, and the nodes of the round before, if there was one."""
+    """The nodes of a growing network, its history, its seed, and the blocks of nodes of the round before, if any."""
 
     nodes: Nodes
     history: np.ndarray
     seed: int
-    previous: Nodes | None
+    previous: tuple[Nodes, ...]
 
 
 class Checkpoint:
@@ -79,7 +79,7 @@ class Checkpoint:
         about, arrays = read_archive(self.path, _KIND)
         try:
             self._check_origin(about["origin"])
-            previous = _nodes_of(layer, arrays, "previous_") if about["rounds"] > 1 else None
+            previous = tuple(_nodes_of(layer, arrays, _PREVIOUS.format(number)) for number in range(about["previous"]))
             return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous)
         except (KeyError, AttributeError, TypeError) as error:
             raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
@@ -107,9 +107,9 @@ class Checkpoint:
     def save(self, training: Training, seed: int) -> None:
         """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
         arrays = {**_arrays_of(training.grown), **history_columns(training.history)}
-        if training.earlier.nodes is not None:
-            arrays |= _arrays_of(training.earlier.nodes, "previous_")
-        about = {"origin": self.origin, "seed": seed, "rounds": 1 if training.earlier.nodes is None else training.round}
+        for number, block in enumerate(training.earlier.blocks):
+            arrays |= _arrays_of(block, _PREVIOUS.format(number))
+        about = {"origin": self.origin, "seed": seed, "previous": len(training.earlier.blocks)}
         try:
             write_archive(self.path, _KIND, about, arrays)
         except OSError as error:

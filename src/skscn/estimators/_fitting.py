@@ -52,15 +52,15 @@ class Start:
         Of the network that is continued; the history includes earlier rounds.
     model : Network or None
         The network of the round before.
-    previous : Nodes or None
-        The nodes of that network, if it has to be settled again.
+    previous : tuple of Nodes
+        The blocks of nodes of that network, if it has to be settled again.
     """
 
     seed: int
     nodes: Nodes | None = None
     history: np.ndarray | None = None
     model: Network | None = None
-    previous: Nodes | None = None
+    previous: tuple[Nodes, ...] = ()
 
 
 def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> None:
@@ -169,8 +169,8 @@ class Fit:
         """The network of the round before, or the constant output that the loss begins with."""
         if self.start.model is not None:
             return self.start.model
-        if self.start.previous is not None:
-            return self._settlement.network([self.start.previous], self.recipe.loss.in_round(self._done), final=False)
+        if self.start.previous:
+            return self._settlement.network(self.start.previous, self.recipe.loss.in_round(self._done), final=False)
         return None if self.own_scaling is None else Constant(self.frame.outputs.offset)
 
     def _is_finished(self, model: Outputs | None, network: Network) -> bool:
@@ -191,7 +191,8 @@ class Fit:
         settle = None
         if final.settling is not None:
             settle = partial(self._settled, model=model, loss=final, final=number == recipe.loss.rounds)
-        earlier = Earlier(before, model.nodes if isinstance(model, Network) else None)
+        blocks = tuple(block.nodes for block in model.layers) if isinstance(model, Network) else ()
+        earlier = Earlier(before, blocks)
         training = Training(
             train, self.frame, recipe.output_weights, self._watch(held_out, model, final), estimator.n_jobs, settle, earlier
         )

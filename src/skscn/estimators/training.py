@@ -68,10 +68,10 @@ class Frame:
 
 
 class Earlier(NamedTuple):
-    """What earlier rounds have left: their history, and the nodes of the last network."""
+    """What earlier rounds have left: their history, and the blocks of nodes of the last network, if there was one."""
 
     history: np.ndarray
-    nodes: Nodes | None
+    blocks: tuple[Nodes, ...]
 
 
 class Training:
@@ -105,7 +105,7 @@ class Training:
     ):
         self.data, self.frame, self.n_jobs = data, frame, n_jobs
         self._settle = settle
-        self.earlier = Earlier(np.empty(0, HISTORY), None) if earlier is None else earlier
+        self.earlier = Earlier(np.empty(0, HISTORY), ()) if earlier is None else earlier
         self.round = int(self.earlier.history["round"].max(initial=0)) + 1
         self._make_output_weights = make_output_weights
         self.output_weights = make_output_weights(data.n_outputs)

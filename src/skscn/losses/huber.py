@@ -22,6 +22,11 @@ class Huber(BySize):
 
     threshold: float = 1.345
 
+    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The targets themselves: even an outlier that counts little still pulls."""
+        assert f is not None, "a robust fit begins with a constant output"
+        return y, self.row_weights(y, f)
+
     def rho(self, u: np.ndarray) -> np.ndarray:
         """Convex, so the output weights of fixed nodes are unique."""
         inner = np.minimum(u, self.threshold)

@@ -40,6 +40,9 @@ def _estimated(name: str, then: float) -> str:
 
 def _estimate(subject: Subject) -> tuple[str, float] | None:
     """What training promised: the out-of-bag score, or the error on held-out rows."""
+    # Under other losses neither R² nor the validation error, which is that of weighted rows, is what was minimised.
+    if not subject.classifies and subject.loss is not None and not subject.loss.plain:
+        return None
     score = getattr(subject.estimator, "oob_score_", np.nan)
     if np.isfinite(score):
         return "accuracy" if subject.classifies else "R²", float(score)
@@ -50,8 +53,7 @@ def _estimate(subject: Subject) -> tuple[str, float] | None:
 def _held_out_error(subject: Subject) -> float | None:
     """The validation error of a network of one output when it was as large as it is, in units of the target."""
     network, *others = subject.networks
-    # Under other losses the validation error is that of weighted rows.
-    if subject.classifies or others or len(subject.outputs) > 1 or not network.network_.loss.plain:
+    if subject.classifies or others or len(subject.outputs) > 1:
         return None
     kept = network.history_[network.history_["nodes"] == network.n_nodes_]
     error = kept["validation_rmse"] * network.network_.outputs.scale[0]

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
 from skscn.report._subject import SEED, Subject, two_dimensional
-from skscn.report._words import alike, share
+from skscn.report._words import alike, percent, share
 
 _RESAMPLES = 1000
 _GROUPS = 2000
@@ -66,6 +66,26 @@ def regression_measures(y: np.ndarray, predictions: np.ndarray) -> list[Measure]
             0.0,
         ),
     ]
+
+
+def quantile_measures(y: np.ndarray, predictions: np.ndarray, quantile: float) -> list[Measure]:
+    """Errors of an estimate of a quantile; the model without inputs always predicts the quantile of these rows."""
+    constant = np.full_like(y, np.quantile(y, quantile))
+    terms, reference = (
+        np.column_stack([np.ones_like(y), _pinball(y - f, quantile), y <= f]) for f in (predictions, constant)
+    )
+    (loss, below), low, high = _with_intervals(terms, lambda sums: sums[:, 1:] / sums[:, :1])
+    baselines = reference.mean(axis=0)[1:]
+    meaning = f"distances to true values above count {quantile:g} times, to those below {1.0 - quantile:g} times"
+    share_meant = f"share of the true values that are not above the prediction; should be {percent(quantile)}"
+    return [
+        Measure("Pinball loss", f"mean error in which {meaning}", loss, low[0], high[0], baselines[0]),
+        Measure("True values below", share_meant, below, low[1], high[1], baselines[1], True),
+    ]
+
+
+def _pinball(residuals: np.ndarray, quantile: float) -> np.ndarray:
+    return np.maximum(quantile * residuals, (quantile - 1.0) * residuals)
 
 
 def classification_measures(subject: Subject) -> list[Measure]:

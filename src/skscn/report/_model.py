@@ -13,6 +13,7 @@ import numpy as np
 
 import skscn
 from skscn.estimators.networks import growth_of
+from skscn.fitted_loss import estimated, name_of
 from skscn.growth import StopReason
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
@@ -48,6 +49,7 @@ def facts(subject: Subject) -> dict[str, str]:
         **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
         **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
+        "Loss": f"{name_of(network.loss)}; predictions estimate {estimated(network.loss)}",
         "Linear part": _linear_part(network),
         "Activation": "none" if network.activation is None else network.activation.name,
         "Scaling of the inputs": str(network.inputs.name or "none"),
@@ -128,6 +130,7 @@ def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
         f"skscn predict {model} {data} -o predictions.csv" + " --interval 0.9" * interval,
         f"skscn evaluate {model} {data}",
         f"skscn inspect {model}",
+        *([] if subject.row_weights is None else [f"skscn outliers {model} {data}"]),
     ]
     return {
         "From Python": (_on_tables if subject.sources else _on_rows)(subject, model_path, data_name),

@@ -14,6 +14,7 @@ import numpy as np
 
 from skscn.extras import optional
 from skscn.files import replace_file
+from skscn.losses import OUTLIER
 from skscn.report import _doubts, _errors, _influence, _model, _pictures, _summary
 from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
 from skscn.report._words import alike, fixed, number, percent, share
@@ -44,6 +45,7 @@ def write_report(
     data_name: str | None = None,
     times: ArrayLike | None = None,
     seen: float | None = None,
+    row_numbers: ArrayLike | None = None,
 ) -> None:
     """Write one HTML file about a fitted model and how well it does on the rows X with targets y.
 
@@ -79,6 +81,8 @@ def write_report(
         band. For regression only.
     seen : float, default=None
         The share of the rows that the model was trained on, if it is known.
+    row_numbers : array-like of int of shape (n_samples,), default=None
+        The numbers of the rows in their file, for the table of outliers; 1, 2, … if not given.
 
     Examples
     --------
@@ -96,7 +100,7 @@ def write_report(
     True
     """
     optional("matplotlib", "A report")
-    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen)
+    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers)
     content = {
         **_quality(subject, data_name),
         **_growth(subject),
@@ -124,7 +128,7 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
         pictured = _classes(subject)
     else:
         columns = zip(subject.outputs, subject.y.T, subject.predictions.T, strict=True)
-        measures = {name: _errors.regression_measures(y, predicted) for name, y, predicted in columns}
+        measures = {name: _measures(subject, y, predicted) for name, y, predicted in columns}
         coverage = _errors.PICTURED_COVERAGE if coverages else None
         shown = range(min(len(subject.outputs), _OUTPUTS_PICTURED))
         pictured = {
@@ -138,11 +142,27 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
         "honesty": _doubts.expectation(subject),
         "doubts": _doubts.doubts(subject, measures),
         "measures": measures,
+        "baseline": _baseline(subject),
+        "outliers": _summary.outlier_rows(subject),
+        "outlier_outputs": subject.outputs[: _summary.outlier_outputs(subject)],
+        "outlier_limit": OUTLIER,
         "coverages": dict(zip(subject.outputs, coverages, strict=False)),
         "importances": importances[:_IMPORTANCES_SHOWN],
         "score": "accuracy" if subject.classifies else "R²",
         **_dependences(subject, importances),
     }
+
+
+def _measures(subject: Subject, y: np.ndarray, predictions: np.ndarray) -> list[_errors.Measure]:
+    if subject.quantile is not None:
+        return _errors.quantile_measures(y, predictions, subject.quantile)
+    return _errors.regression_measures(y, predictions)
+
+
+def _baseline(subject: Subject) -> str:
+    if subject.classifies:
+        return "knows only how frequent each class is"
+    return f"always predicts the {'mean' if subject.quantile is None else f'{subject.quantile:g} quantile'}"
 
 
 def _series(subject: Subject, output: int, coverage: float | None) -> _pictures.Picture | None:

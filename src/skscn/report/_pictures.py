@@ -184,7 +184,7 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
             _describe_residuals_over_range,
         ),
         picture(
-            partial(ResidualDisplay.from_predictions, y, predictions),
+            partial(ResidualDisplay.from_predictions, y, predictions, row_weights=subject.row_weights),
             "Distribution of the residuals",
             _describe_residuals,
         ),
@@ -269,9 +269,13 @@ def _describe_series(display: SeriesDisplay, *, coverage: float | None) -> str:
 
 def _describe_residuals(display: ResidualDisplay) -> str:
     low, middle, high = map(number, display.quantiles)
+    marked, outliers = "", len(display.outliers)
+    if outliers:
+        are = "is marked by a cross; it is" if outliers == 1 else "are marked by crosses; they are"
+        marked = f" {count(outliers, 'outlier')} {are} not part of the histogram."
     return (
         f"{percent(0.9)} of the residuals are between {low} and {high}; their median is {middle}. The curve is a "
-        "normal distribution with the same mean and standard deviation."
+        f"normal distribution with the same mean and standard deviation as the histogram.{marked}"
     )
 
 

@@ -14,6 +14,8 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks
+from skscn.fitted_loss import loss_of, row_weights
+from skscn.losses import OUTLIER, Loss, Quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -54,6 +56,8 @@ class Subject:
         Inputs outside what training saw, where an encoder knows that.
     seen : float or None
         The share of the rows that the model was trained on; None where it is not known.
+    row_numbers : ndarray of shape (n,) or None
+        The numbers of the rows in their file; None if they are 1, 2, ….
     """
 
     estimator: Any
@@ -68,6 +72,7 @@ class Subject:
     times: np.ndarray | None = None
     outside: list[OutsideColumn] = field(default_factory=list)
     seen: float | None = None
+    row_numbers: np.ndarray | None = None
 
     @property
     def classifies(self) -> bool:
@@ -83,6 +88,31 @@ class Subject:
     def networks(self) -> list[BaseEstimator]:
         """The network, or the members of the ensemble."""
         return grown_networks(self.estimator)
+
+    @property
+    def loss(self) -> Loss | None:
+        """What the model minimises."""
+        return loss_of(self.estimator)
+
+    @property
+    def quantile(self) -> float | None:
+        """The quantile that is estimated, if it is not the median."""
+        share = self.loss.quantile if isinstance(self.loss, Quantile) else 0.5
+        return None if share == 0.5 else share
+
+    @cached_property
+    def row_weights(self) -> np.ndarray | None:
+        """What each row counts for under a loss that weighs rows; None under other losses."""
+        return row_weights(self.estimator, self.X, self.y)
+
+    @cached_property
+    def outliers(self) -> np.ndarray:
+        """The places of the rows that look like outliers, that of the smallest weight and the largest residual first."""
+        if self.row_weights is None:
+            return np.zeros(0, dtype=int)
+        sizes = np.linalg.norm(self.y - self.predictions, axis=1)
+        order = np.lexsort((-sizes, self.row_weights))
+        return order[self.row_weights[order] < OUTLIER]
 
     @cached_property
     def sample(self) -> np.ndarray:
@@ -134,6 +164,7 @@ def open_subject(
     encoder: TableEncoder | None = None,
     times: ArrayLike | None = None,
     seen: float | None = None,
+    row_numbers: ArrayLike | None = None,
 ) -> Subject:
     """Check what a report is asked for."""
     if encoder is not None:
@@ -168,6 +199,7 @@ def open_subject(
         times=_times(times, y),
         outside=_outside(encoder, X),
         seen=seen,
+        row_numbers=_row_numbers(row_numbers, y),
     )
 
 
@@ -179,6 +211,12 @@ def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
     if times.dtype.kind != "M" or times.shape != (len(y),):
         raise ValueError(f"times must be datetime64, one for each of the {len(y)} rows.")
     return None if np.isnat(times).all() else times
+
+
+def _row_numbers(numbers: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
+    if numbers is not None and np.shape(numbers) != (len(y),):
+        raise ValueError(f"row_numbers must have one number for each of the {len(y)} rows.")
+    return None if numbers is None else np.asarray(numbers)
 
 
 def _outside(encoder: TableEncoder | None, X: Any) -> list[OutsideColumn]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
+from skscn.fitted_loss import name_of
+from skscn.losses import OUTLIER
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
@@ -18,6 +20,9 @@ from skscn.words import count
 _COLUMNS_SHOWN = 50
 # Errors that differ by less than this share are about the same.
 _SAME = 0.01
+# The most rows in the table of outliers, and the most outputs in a sentence or in that table.
+_OUTLIERS_SHOWN = 20
+_OUTPUTS_NAMED = 3
 
 
 @dataclass(frozen=True)
@@ -41,10 +46,13 @@ def sentences(
     source = f"On {count(subject.n_rows, 'row')}{f' of {data_name}' if data_name else ''}"
     if subject.classifies:
         said = _about_classes(subject, first, source)
+    elif subject.quantile is not None:
+        said = _about_quantile(subject.quantile, measures, source)
     elif len(subject.outputs) > 1:
         said = _about_outputs(measures, source)
     else:
         said = _about_target(subject.outputs[0], first, source)
+    said += _about_outliers(subject)
     if len(coverages) == 1:
         said.append(_about_intervals(coverages[0]))
     mattering = [importance.name for importance in importances[:3] if importance.low > 0.0]
@@ -66,6 +74,63 @@ def _about_target(name: str, measures: list[Measure], source: str) -> list[str]:
             "were always predicted. Do not rely on the model for rows like these."
         )
     return said
+
+
+def _about_quantile(quantile: float, measures: dict[str, list[Measure]], source: str) -> list[str]:
+    """The share below, of each output, and the pinball loss of the first."""
+    shares = [f"{percent(below.value)} of the true values of {name}" for name, (_, below) in measures.items()]
+    off = any(not below.low <= quantile <= below.high for _, below in measures.values())
+    which = f"the predictions, which estimate the {quantile:g} quantile: it should be {percent(quantile)}"
+    said = [f"{source}, {enumerated(shares[:_OUTPUTS_NAMED])} are below {which}."]
+    if off:
+        said.append(f"The difference from {percent(quantile)} is larger than chance explains.")
+    loss = next(iter(measures.values()))[0]
+    return [
+        *said,
+        _against(f"Always predicting the {quantile:g} quantile of these rows", "have a pinball loss of", loss),
+    ]
+
+
+def _about_outliers(subject: Subject) -> list[str]:
+    """How many rows look like outliers, under a loss that can tell."""
+    if subject.row_weights is None or subject.loss is None:
+        return []
+    limit = f"(weight below {OUTLIER:g} under the loss {name_of(subject.loss)})"
+    if not len(subject.outliers):
+        return [f"No row looks like an outlier {limit}."]
+    rows = count(len(subject.outliers), "row looks like an outlier", "rows look like outliers")
+    half = number(np.median(np.abs(subject.y - subject.predictions)))
+    typical = f" Half of the predictions are off by less than {half}." if len(subject.outputs) == 1 else ""
+    them = "it" if len(subject.outliers) == 1 else "them"
+    return [f"{rows} {limit}. The errors on this page include {them}.{typical}"]
+
+
+@dataclass(frozen=True)
+class Outlier:
+    """A row that looks like an outlier: its number, true values and predictions of the first outputs, and weight."""
+
+    number: int
+    values: list[str]
+    weight: float
+
+
+def outlier_rows(subject: Subject) -> list[Outlier]:
+    """The rows of the smallest weights."""
+    rows = subject.outliers[:_OUTLIERS_SHOWN]
+    if subject.row_weights is None or not len(rows):
+        return []
+    columns = [
+        alike(values[rows, k]) for k in range(outlier_outputs(subject)) for values in (subject.y, subject.predictions)
+    ]
+    numbers = rows + 1 if subject.row_numbers is None else subject.row_numbers[rows]
+    texts = zip(*columns, strict=True)
+    weights = subject.row_weights[rows]
+    return [Outlier(int(n), list(v), float(w)) for n, v, w in zip(numbers, texts, weights, strict=True)]
+
+
+def outlier_outputs(subject: Subject) -> int:
+    """How many outputs the table of outliers shows."""
+    return min(len(subject.outputs), _OUTPUTS_NAMED)
 
 
 def _against(baseline: str, would: str, error: Measure) -> str:
@@ -128,6 +193,14 @@ def cards(subject: Subject, measures: dict[str, list[Measure]]) -> list[Card]:
         return [
             Card("accuracy", percent(first[0].value), f"{percent(first[0].low)} to {percent(first[0].high)}"),
             Card("baseline", percent(first[0].baseline), "always predicting the most frequent class"),
+            rows,
+        ]
+    if subject.quantile is not None:
+        loss, below = first
+        return [
+            Card("true values below", percent(below.value), f"should be {percent(subject.quantile)}"),
+            Card("pinball loss", number(loss.value), f"{number(loss.low)} to {number(loss.high)}"),
+            Card("baseline", number(loss.baseline), f"always predicting the {subject.quantile:g} quantile"),
             rows,
         ]
     if len(measures) > 1:
