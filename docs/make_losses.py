@@ -15,6 +15,7 @@ from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 
 IMAGES = Path(__file__).parent / "images"
 LEVELS = (0.05, 0.5, 0.95)
+SEEDS = 10
 
 
 def save(figure: plt.Figure, name: str) -> None:
@@ -25,6 +26,7 @@ def save(figure: plt.Figure, name: str) -> None:
 
 
 def curve(x: np.ndarray) -> np.ndarray:
+    """The truth behind the outliers."""
     return np.sin(8 * x) * (0.4 + x)
 
 
@@ -53,6 +55,63 @@ def draw_outliers() -> None:
     save(figure, "losses_outliers")
 
 
+def show_clusters() -> None:
+    """Wrong values that are all wrong by the same amount: 10, 20 and 30 % of 600 rows."""
+    for share in (0.1, 0.2, 0.3):
+        drawn = []
+        for seed in range(SEEDS):
+            rng = np.random.default_rng(seed)
+            x = rng.uniform(size=600)
+            y = curve(x) + rng.normal(0, 0.1, len(x))
+            bad = rng.random(len(x)) < share
+            y[bad] += 2 + rng.normal(0, 0.03, bad.sum())
+            drawn.append((x[:, np.newaxis], y, curve(x), bad))
+        show(f"{share:.0%} wrong by the same amount", drawn)
+
+
+def show_regimes() -> None:
+    """A regime that is real: y is higher by 2 if a second input is above 0.9, 0.95 or 0.97."""
+    for limit in (0.9, 0.95, 0.97):
+        drawn = []
+        for seed in range(SEEDS):
+            rng = np.random.default_rng(seed)
+            x, other = rng.uniform(size=(2, 600))
+            truth, rare = curve(x) + 2 * (other > limit), other > limit
+            drawn.append((np.column_stack([x, other]), truth + rng.normal(0, 0.1, len(x)), truth, rare))
+        show(f"regime of {1 - limit:.0%}", drawn)
+
+
+def show(title: str, drawn: list[tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]]) -> None:
+    """Errors on special rows and on the others, and the share of low weights; in several draws."""
+    for loss in ("squared", "huber", "welsch", "bisquare", "kde"):
+        errors, others, low = [], [], []
+        for X, y, truth, special in drawn:
+            model = SCNRegressor(loss=loss, random_state=0).fit(X, y)
+            squares = (model.predict(X) - truth) ** 2
+            errors.append(np.sqrt(squares[special].mean()))
+            others.append(np.sqrt(squares[~special].mean()))
+            low.append(np.mean(getattr(model, "row_weights_", np.ones(len(y)))[special] < 0.2))
+        print(
+            f"{title}, {loss}: RMSE there, median {np.median(errors):.3f}, worst {max(errors):.3f}; elsewhere "
+            f"{np.median(others):.3f}, {max(others):.3f}; low weights there {np.round(low, 2).tolist()}",
+            flush=True,
+        )
+
+
+def show_edge() -> None:
+    """Quantiles next to an edge of the distribution: exponential noise."""
+
+    def drawn(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        x = rng.uniform(size=n_rows)
+        return x[:, np.newaxis], np.sin(6 * x) + (0.1 + 0.6 * x) * rng.exponential(size=n_rows)
+
+    (X, y), (X_test, y_test) = drawn(800, seed=0), drawn(20_000, seed=1)
+    for level in LEVELS:
+        model = SCNRegressor(loss="quantile", quantile=level, random_state=0).fit(X, y)
+        print(f"exponential noise, quantile {level}: share below {np.mean(y_test <= model.predict(X_test)):.3f}")
+
+
 def fan(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Noise that grows with x."""
     rng = np.random.default_rng(seed)
@@ -62,7 +121,11 @@ def fan(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 def draw_quantiles() -> None:
     """Three networks, and one ensemble, on 800 rows."""
-    (X, y), (X_test, y_test), grid = fan(800, seed=1), fan(20_000, seed=100), np.linspace(0.01, 0.99, 300)[:, np.newaxis]
+    (X, y), (X_test, y_test), grid = (
+        fan(800, seed=1),
+        fan(20_000, seed=100),
+        np.linspace(0.01, 0.99, 300)[:, np.newaxis],
+    )
     networks = [SCNRegressor(loss="quantile", quantile=q, random_state=0).fit(X, y) for q in LEVELS]
     ensemble = SCNEnsembleRegressor(random_state=0).fit(X, y)
     ways = {
@@ -104,11 +167,15 @@ def draw_reliability() -> None:
             value = log_loss(y_test, probabilities)
             right = model.predict(X_test) == y_test
             sure = probabilities.max(axis=1)
-            print(f"{title}, {loss}: log loss {value:.3f}, accuracy {right.mean():.3f}, mean confidence {sure.mean():.3f}")
+            print(
+                f"{title}, {loss}: log loss {value:.3f}, accuracy {right.mean():.3f}, mean confidence {sure.mean():.3f}"
+            )
             share, mean = calibration_curve(right, sure, n_bins=10, strategy="quantile")
             ax.plot(mean, share, "o-", color=colour, markersize=4, label=f"{loss}, log loss {value:.3f}")
         low = 0.95 * sure.min()
-        ax.set(title=title, xlabel="probability of the predicted class", xlim=(low, 1.01), ylim=(low, 1.01), aspect="equal")
+        ax.set(
+            title=title, xlabel="probability of the predicted class", xlim=(low, 1.01), ylim=(low, 1.01), aspect="equal"
+        )
         ax.legend(frameon=False)
     axes[0].set_ylabel("share predicted correctly")
     save(figure, "losses_reliability")
@@ -145,3 +212,6 @@ if __name__ == "__main__":
     draw_quantiles()
     draw_reliability()
     draw_counts()
+    show_clusters()
+    show_regimes()
+    show_edge()

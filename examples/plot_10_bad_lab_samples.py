@@ -11,8 +11,8 @@ tell which samples to look at.
 # A plant, and its laboratory
 # ---------------------------
 # The plant is that of the example :ref:`sphx_glr_gallery_plot_5_soft_sensor.py`, without the drifting disturbance. In
-# the first two thirds of the samples, 8 % of the laboratory values are wrong, most of them too high. The last third is
-# the test set, and its values are right, so that errors are those of the sensor and not of the laboratory.
+# the first two thirds of the samples, about 8 % of the laboratory values are wrong, most of them too high. The last
+# third is the test set, and its values are right, so that errors are those of the sensor and not of the laboratory.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -50,7 +50,9 @@ measured[bad] += rng.choice([1, 1, 1, -1], bad.sum()) * rng.uniform(0.3, 2.5, ba
 # -----------------------------------
 # For comparison, the last line is least squares without the bad samples, which nobody could remove in practice.
 
-models = {loss: SCNRegressor(loss=loss, random_state=0).fit(X[train], measured) for loss in ("squared", "huber", "welsch")}
+models = {
+    loss: SCNRegressor(loss=loss, random_state=0).fit(X[train], measured) for loss in ("squared", "huber", "welsch")
+}
 models["squared, bad samples removed"] = SCNRegressor(random_state=0).fit(X[train][~bad], measured[~bad])
 rmse = {name: np.sqrt(np.mean((y[test] - model.predict(X[test])) ** 2)) for name, model in models.items()}
 for name, error in rmse.items():

@@ -2,8 +2,9 @@
 Classification
 ==============
 
-A classifier is trained on class indicators. Its outputs are turned into probabilities by a calibration on leave-one-out
-outputs, which the orthonormal basis provides at no extra cost.
+The nodes of a classifier are grown by least squares on class indicators. Its output weights then maximise the
+likelihood of the classes, with a penalty that is averaged over several values according to their log loss on held-out
+rows.
 """
 
 # %%

@@ -252,9 +252,7 @@ class _Choice:
         for contraction in self.contractions:
             while len(chosen) < count:
                 current = Sums(projections, self.sums.squares)
-                slacks = slack(
-                    current, residual_squares, contraction, self.node + len(chosen), together=self.together
-                )
+                slacks = slack(current, residual_squares, contraction, self.node + len(chosen), together=self.together)
                 best_first = ranked(slacks, usable)
                 if not best_first.size:
                     break

@@ -120,7 +120,7 @@ class Network:
         Columns that are linear in the inputs: intercept and direct links.
     layers : tuple of WeightedNodes
         The hidden nodes in blocks, all linked to the outputs: one block, or under losses that are minimised in several
-        rounds one for each round, the last round first.
+        rounds those of earlier rounds and those of the last one.
     inputs, outputs : scalings
         How x and f(x) are scaled.
     loss : Loss

@@ -157,7 +157,7 @@ class ArrayStatistics:
         return np.array([_weight_below(column, self.weights, places) for column, places in columns]).T
 
 
-def rounded(values: np.ndarray | float, unit: np.ndarray | None = None) -> np.ndarray:
+def rounded(values: np.ndarray | float, unit: np.ndarray | float | None = None) -> np.ndarray:
     """Round to about nine digits relative to the unit, by default to each value itself.
 
     The last digits of a sum over many rows depend on the order of summation.

@@ -267,7 +267,7 @@ def test_a_file_on_disk(skscn, tmp_path, weight):
         assert ("read from disk" in done.stderr) == (name == "disk")
         facts[name] = json.loads(done.stdout)
     assert facts["disk"]["outliers"] == facts["memory"]["outliers"]
-    assert 80 if weight else 100 <= facts["disk"]["outliers"] < 1000
+    assert (80 if weight else 100) <= facts["disk"]["outliers"] < 1000
     assert {row["row"] for row in listed(skscn, tmp_path / "disk.scn", tmp_path / "d.csv")["listed"]} >= {
         *range(1, 101)
     }

@@ -43,8 +43,8 @@ def test_columns_that_depend_on_others_are_left_out():
     columns = Columns(rows, IDENTITY_SCALING, LINEAR, [NODES, twice])
     assert [len(block) for block in columns.blocks] == [8, 0]
     fewer = columns.first(6)
-    assert [len(block) for block in fewer.blocks] == [2]
-    assert [len(block) for block in columns.first(4).blocks] == [0]
+    assert [len(block) for block in fewer.blocks] == [2, 0]
+    assert [len(block) for block in columns.first(4).blocks] == [0, 0]
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -71,6 +71,14 @@ def test_a_far_outlier_does_not_hide_the_others(with_outliers, ax):
     np.testing.assert_array_equal([low, middle, high], np.quantile(y - model.predict(X), (0.05, 0.5, 0.95)))
 
 
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+def test_outliers_that_are_all_on_one_side(sign, ax):
+    residuals = np.r_[np.linspace(-1.0, 1.0, 50), sign * 1e4, sign * 2e4]
+    display = ResidualDisplay(residuals=residuals, row_weights=np.r_[np.ones(50), 0.0, 0.0]).plot(ax)
+    np.testing.assert_allclose(display.outlier_marks_.get_xdata(), sign * 2.0)
+    assert np.abs(ax.get_xlim()).max() < 3.0
+
+
 def test_other_models_have_no_marks(diabetes, network, ax):
     for model in (network, LinearRegression().fit(*diabetes)):
         display = ResidualDisplay.from_estimator(model, *diabetes, ax=ax)

@@ -161,7 +161,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         if self.class_weight is None:
             return data
         if data.multilabel:
-            raise ValueError("class_weight is for classes that exclude each other; use sample_weight with several labels.")
+            raise ValueError(
+                "class_weight is for classes that exclude each other; use sample_weight with several labels."
+            )
         assert data.classes is not None
         return data.with_class_factors(class_factors(self.class_weight, data.classes, data.class_totals()))
 

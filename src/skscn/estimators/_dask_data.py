@@ -99,9 +99,8 @@ class DaskData(TrainingData):
         """m."""
         return self._n_outputs
 
-    @property
-    def numbers(self) -> np.ndarray:
-        """The row numbers in the user's data, brought to the driver."""
+    def row_numbers(self) -> np.ndarray:
+        """The numbers of the rows in the user's data, brought to the driver."""
         return np.concatenate(self.parts.map(_numbers_of))
 
     @property

@@ -52,7 +52,7 @@ _PARAMETERS = {
     "quantile": ("float", 'The quantile that loss="quantile" estimates, between 0 and 1.'),
     "class_weight": (
         'dict, "balanced" or None',
-        "Weights of the classes, by their labels, which multiply the sample weights; \"balanced\" gives all classes the\n"
+        'Weights of the classes, by their labels, which multiply the sample weights; "balanced" gives all classes the\n'
         "same total weight.",
     ),
     "layer": ('{"dense"}', 'What hidden nodes compute: "dense" is g(wᵀx + b).'),

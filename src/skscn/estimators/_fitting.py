@@ -93,7 +93,7 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
         network = estimator.network_
         recipe.check_continues(network, data.n_outputs, estimator.max_nodes)
         # Further rounds continue with the weights that follow from the network itself.
-        nodes, model = network.layers[0].nodes, network if recipe.loss.rounds > 1 else None
+        nodes, model = network.layers[-1].nodes, network if recipe.loss.rounds > 1 else None
         return Start(estimator._seed, nodes, estimator.history_, model)
     saved = None if checkpoint is None else checkpoint.load(recipe.layer)
     if saved is not None:
@@ -118,7 +118,7 @@ def _split(recipe: Recipe, plan: Plan, data: TrainingData, seed: int) -> Split:
 def _row_weights(data: TrainingData, network: Network) -> np.ndarray:
     """What each of the user's rows counted for; nothing, if its sample weight was 0."""
     weights = np.zeros(data.n_given)
-    weights[data.numbers] = data.row_values(network.loss.row_weights, network)
+    weights[data.row_numbers()] = data.row_values(network.loss.row_weights, network)
     return weights
 
 
@@ -143,16 +143,21 @@ class Fit:
         before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
         model = self._first_model()
         for number in range(self._done + 1, rounds + 1):
-            fitted = self._grown(number, model, before)
+            fitted, training = self._grown(number, model, before)
             if fitted["stop_reason_"] == StopReason.CALLBACK or number == rounds:
                 break
             network, before = fitted["network_"], fitted["history_"]
             if self._is_finished(model, network):
-                blocks = [block.nodes for block in network.layers]
-                fitted["network_"] = self._settlement.network(blocks, self.recipe.loss, final=True)
+                if network.loss.settling is not None:
+                    fitted |= self._finished(training, model)
                 break
             model = network
         return fitted
+
+    def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
+        """The network of a round that turned out to be the last one."""
+        network = self._settled(training.grown, training.nodes, model=model, loss=self.recipe.loss, final=True)
+        return {"network_": network, "n_nodes_": network.n_nodes}
 
     @cached_property
     def rows(self) -> Split:
@@ -182,19 +187,27 @@ class Fit:
         before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
 
-    def _grown(self, number: int, model: Outputs | None, before: np.ndarray) -> dict[str, Any]:
-        """One round: the fitted attributes of an estimator that stopped after it."""
+    def _grown(
+        self, number: int, model: Outputs | None, before: np.ndarray
+    ) -> tuple[dict[str, Any], Training]:
+        """One round: the fitted attributes of an estimator that stopped after it, and the training itself."""
         estimator, recipe, start = self.estimator, self.recipe, self.start
         final = recipe.loss.in_round(number)
         loss = self._loss(model)
-        train, held_out = (rows.working(loss, model) for rows in self.rows)
+        train, held_out = self.rows.training.working(loss, model), self.rows.held_out.working(loss, model)
         settle = None
         if final.settling is not None:
             settle = partial(self._settled, model=model, loss=final, final=number == recipe.loss.rounds)
         blocks = tuple(block.nodes for block in model.layers) if isinstance(model, Network) else ()
         earlier = Earlier(before, blocks)
         training = Training(
-            train, self.frame, recipe.output_weights, self._watch(held_out, model, final), estimator.n_jobs, settle, earlier
+            train,
+            self.frame,
+            recipe.output_weights,
+            self._watch(number, held_out, model, final),
+            estimator.n_jobs,
+            settle,
+            earlier,
         )
         with training:
             if number == self._done + 1 and start.nodes is not None and start.history is not None:
@@ -209,7 +222,8 @@ class Fit:
             )
             learnt = partial(estimator._learnt, training, start.seed)
             reason = follow(estimator, steps, training, self.callbacks, learnt, self.checkpoint, start.seed)
-            return {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
+            fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
+            return fitted, training
 
     def _loss(self, model: Outputs | None) -> Loss:
         """The loss that the working targets and weights of a round follow from."""
@@ -222,18 +236,22 @@ class Fit:
         return loss.adapted(self.rows.training.statistics_of(model))
 
     def _settled(self, grown: Nodes, kept: int, *, model: Outputs | None, loss: Loss, final: bool) -> Network:
-        """The network of a round: its nodes, and as many of those of earlier rounds as there may be."""
+        """The network of a round: as many nodes of earlier rounds as there may be, and its own.
+
+        These are the ones that early stopping keeps; in the end the loss may weigh all numbers of nodes.
+        """
         if isinstance(loss, Penalised) and loss.tries_sizes:
             return self._settlement.network([grown], loss, final=final, sizes=(0, kept))
-        nodes = grown.take(slice(kept))
         earlier: list[Nodes] = []
         if isinstance(model, Network):
             # The network that warm_start continues has the nodes of this round already.
-            blocks = model.layers[1:] if model is self.start.model else model.layers
+            blocks = model.layers[:-1] if model is self.start.model else model.layers
             earlier = [block.nodes for block in blocks]
-        left = self.estimator.max_nodes - len(nodes)
-        others = Nodes.joined([nodes.take(slice(0)), *earlier]).take(slice(left))
-        return self._settlement.network([nodes, others] if len(others) else [nodes], loss, final=final)
+        most = self.estimator.max_nodes
+        before = Nodes.joined([grown.take(slice(0)), *earlier]).take(slice(most - kept))
+        averages = final and loss.settling == "reweighted" and len(self.rows.held_out.targets) > 0
+        own = grown.take(slice(most - len(before) if averages else kept))
+        return self._settlement.network([before, own] if len(before) else [own], loss, final=final)
 
     @cached_property
     def _settlement(self) -> Settlement:
@@ -263,9 +281,8 @@ class Fit:
         if estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, outputs = data.scale_inputs(recipe.scaling), self.own_scaling
-            if outputs is None:
-                outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling)
+            inputs, own = data.scale_inputs(recipe.scaling), self.own_scaling
+            outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling) if own is None else own
         return Frame(
             recipe.layer,
             recipe.loss,
@@ -277,9 +294,15 @@ class Fit:
             single_precision=data.single_precision,
         )
 
-    def _watch(self, held_out: ArrayData, model: Outputs | None, loss: Loss) -> Watch | None:
+    def _patience(self, number: int) -> int:
+        """For how many steps early stopping waits in a round."""
+        loss = self.recipe.loss
+        factor = loss.patience if number == loss.rounds else loss.earlier_patience
+        return max(1, round(factor * self.estimator.n_iter_no_change))
+
+    def _watch(self, number: int, held_out: ArrayData, model: Outputs | None, loss: Loss) -> Watch | None:
         """What monitors growth for early stopping; ``held_out`` has the working targets and weights of a round."""
-        patience, criterion = self.recipe.loss.patience * self.estimator.n_iter_no_change, self.plan.criterion
+        patience, criterion = self._patience(number), self.plan.criterion
         if criterion is None:
             return None
         if criterion in INFORMATION:

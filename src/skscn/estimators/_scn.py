@@ -17,7 +17,6 @@ from skscn.losses import LOSSES
 from skscn.output_weights import ALGORITHMS
 from skscn.scaling import SCALINGS
 
-
 # Υ and r, as in the paper.
 SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
 CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)

@@ -19,7 +19,17 @@ from skscn.losses import Loss, Penalised
 from skscn.network import Constant, Network
 from skscn.output_weights import Solution
 from skscn.scaling import Scaling
-from skscn.settling import Candidate, Columns, HeldOut, Reweighting, blend, solve_candidates, solve_path
+from skscn.settling import (
+    Candidate,
+    Columns,
+    HeldOut,
+    Reweighting,
+    blend,
+    prefix_shares,
+    shrunk,
+    solve_candidates,
+    solve_path,
+)
 
 
 @dataclass(frozen=True)
@@ -58,8 +68,7 @@ class Settlement:
         if isinstance(loss, Penalised):
             network = self._penalised(blocks, loss, data, sizes)
         else:
-            with self._columns(data, blocks) as columns:
-                network = self._reweighted(columns, loss, data)
+            network = self._reweighted(blocks, loss, data, averages=final)
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
         return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
 
@@ -71,17 +80,37 @@ class Settlement:
         with data.open_rows(unscaled, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs) as rows:
             yield Columns(rows, frame.outputs, frame.linear, blocks)
 
-    def _reweighted(self, columns: Columns, loss: Loss, data: TrainingData) -> Network:
+    def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
+        """The network of the rows ``data``; if it ``averages``, over numbers of nodes that held-out rows find plausible."""
+        shares = None
+        if averages and len(self.held_out.targets):
+            with self._columns(self.data, blocks) as columns:
+                reweighting = self._minimised(columns, loss, self.data)
+                shares = self._shares(columns, reweighting, loss)
+        with self._columns(data, blocks) as columns:
+            reweighting = self._minimised(columns, loss, data)
+            if shares is None or len(shares) != len(columns.triangle):
+                return self._network(columns, loss, reweighting.solution(), reweighting.factor)
+            solution = shrunk(reweighting.solution(), shares)
+            used = columns.first(len(solution.coefficients))
+            return self._network(used, loss, solution, None)
+
+    def _shares(self, columns: Columns, reweighting: Reweighting, loss: Loss) -> np.ndarray:
+        """The share of each direction in the average over the numbers of nodes of the last block."""
+        solution, rows = reweighting.solution(), self.held_out
+        loss = loss.adapted(self.data.statistics_of(self._network(columns, loss, solution, None)))
+        held_out = HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+        return prefix_shares(held_out, loss, columns, solution)
+
+    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
         """The loss is minimised in its stages, each with what it knows of the rows at that time."""
         reweighting = Reweighting(columns, self.alpha)
         for stage in loss.stages():
             model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
             reweighting.minimise(stage.adapted(data.statistics_of(model)))
-        return self._network(columns, loss, reweighting.solution(), reweighting.factor)
+        return reweighting
 
-    def _penalised(
-        self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]
-    ) -> Network:
+    def _penalised(self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]) -> Network:
         """Penalties are chosen on the training rows and the held-out rows; the network is that of the rows ``data``."""
         loss = loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
         with self._columns(self.data, blocks) as columns:

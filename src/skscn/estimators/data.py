@@ -44,8 +44,6 @@ class TrainingData(ABC):
         Whether predictions are one-dimensional.
     single_precision : bool
         Whether targets fit in float32.
-    numbers : ndarray of int
-        The row numbers in the user's data.
     n_given : int
         How many rows the user has given, including those of weight 0.
     """
@@ -57,13 +55,16 @@ class TrainingData(ABC):
     multilabel: bool
     single_output: bool
     single_precision: bool
-    numbers: np.ndarray
     n_given: int
 
     @property
     @abstractmethod
     def shape(self) -> tuple[int, int]:
         """N and d."""
+
+    @abstractmethod
+    def row_numbers(self) -> np.ndarray:
+        """The numbers of the rows in the user's data."""
 
     @property
     @abstractmethod
@@ -170,6 +171,10 @@ class ArrayData(TrainingData):
         """N and d."""
         n_rows, n_features = self.X.shape
         return n_rows, n_features
+
+    def row_numbers(self) -> np.ndarray:
+        """The numbers of the rows in the user's data."""
+        return self.numbers
 
     @property
     def n_outputs(self) -> int:
@@ -327,8 +332,11 @@ def class_factors(class_weight: Mapping[Any, float] | str, classes: np.ndarray, 
             raise ValueError(f"class_weight has classes that y does not have: {', '.join(map(repr, unknown))}.")
         factors = np.array([float(class_weight.get(label, 1.0)) for label in classes.tolist()])
         if not (np.isfinite(factors) & (factors > 0.0)).all():
-            raise ValueError("class_weight must be above 0 for each class; leave rows of other classes out of the data.")
-    return factors * (totals.sum() / (factors @ totals))
+            raise ValueError(
+                "class_weight must be above 0 for each class; leave rows of other classes out of the data."
+            )
+    scaled: np.ndarray = factors * (totals.sum() / (factors @ totals))
+    return scaled
 
 
 def labels_of(targets: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import CRITERIA, HELD_OUT
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
-from skscn.estimators._typing import ActivationLike, HeldOut, MatrixLike, PathLike, Seed
+from skscn.estimators._typing import ActivationLike, Auto, HeldOut, MatrixLike, PathLike, Seed
 from skscn.estimators.training import Training
 from skscn.network import Network
 from skscn.rows.masked import refuse_masked
@@ -72,7 +72,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         activation: ActivationLike,
         scaling: str | None,
         early_stopping: bool | str,
-        validation_fraction: float,
+        validation_fraction: float | Auto,
         validation: HeldOut,
         n_iter_no_change: int,
         warm_start: bool,

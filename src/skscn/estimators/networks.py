@@ -32,7 +32,7 @@ class GrownSteps(NamedTuple):
 
 def growth_of(network: Any) -> GrownSteps:
     """The growth of a fitted network."""
-    return GrownSteps(last_round(network.history_), network.network_.layers[0].size)
+    return GrownSteps(last_round(network.history_), network.network_.layers[-1].size)
 
 
 def is_multilabel(classifier: Any) -> bool:

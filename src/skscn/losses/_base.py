@@ -35,9 +35,10 @@ class Loss(ABC):
     # leaves those of growth.
     settling: ClassVar[str | None] = None
     # The share of the rows that validation_fraction="auto" holds out for early stopping, and how many times
-    # n_iter_no_change it waits.
+    # n_iter_no_change it waits, in the last round and in earlier ones.
     share_held_out: ClassVar[float] = 0.1
-    patience: ClassVar[int] = 1
+    patience: ClassVar[float] = 1.0
+    earlier_patience: ClassVar[float] = 1.0
     # Whether it is for class indicators, and whether for numbers.
     classifies: ClassVar[bool] = False
     regresses: ClassVar[bool] = True

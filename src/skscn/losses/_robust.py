@@ -34,7 +34,7 @@ def residual(y: np.ndarray, f: np.ndarray) -> np.ndarray:
 
 def deviation(y: np.ndarray, f: np.ndarray, centre: np.ndarray) -> np.ndarray:
     """How far the residual is from its centre."""
-    return np.abs(y - f - centre)
+    return np.asarray(np.abs(y - f - centre))
 
 
 def spread(deviations: Statistics) -> np.ndarray:
@@ -70,6 +70,7 @@ class Robust(Loss):
     settling: ClassVar[str] = "reweighted"
     rounds: ClassVar[int] = 3
     weighs: ClassVar[bool] = True
+    earlier_patience: ClassVar[float] = 0.4
     scales: tuple[float, ...] = ()
 
     def scaling(self, statistics_of: StatisticsOf) -> Scaling:
@@ -92,7 +93,7 @@ class Robust(Loss):
         """With the scale of the residuals."""
         return replace(self, scales=tuple(centred_spread(statistics_of).tolist()))
 
-    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """The targets, outliers moved closer; rows count for what they are worth."""
         assert f is not None, "a robust fit begins with a constant output"
         far = _FARTHEST * np.array(self.scales)

@@ -30,7 +30,8 @@ class Huber(BySize):
     def rho(self, u: np.ndarray) -> np.ndarray:
         """Convex, so the output weights of fixed nodes are unique."""
         inner = np.minimum(u, self.threshold)
-        return inner * (u - 0.5 * inner)
+        losses: np.ndarray = inner * (u - 0.5 * inner)
+        return losses
 
     def weight(self, u: np.ndarray) -> np.ndarray:
         """min(1, k/u)."""

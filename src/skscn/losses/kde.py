@@ -15,6 +15,7 @@ import numpy as np
 
 from skscn.losses._base import Loss, StatisticsOf
 from skscn.losses._robust import Robust, residual
+from skscn.losses.huber import Huber
 from skscn.losses.welsch import Welsch
 
 # Densities are evaluated at this many points, from minus to plus this many scales; residuals beyond are outliers.
@@ -43,8 +44,8 @@ class KernelDensity(Robust):
         return Welsch() if number == 1 else self
 
     def stages(self) -> tuple[Loss, ...]:
-        """Welsch's loss first."""
-        return (*Welsch().stages(), self, self)
+        """Huber's loss and Welsch's first."""
+        return (Huber(), Welsch(), self, self)
 
     def adapted(self, statistics_of: StatisticsOf) -> Self:
         """With the scale of the residuals and their density."""

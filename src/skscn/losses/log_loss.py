@@ -35,7 +35,7 @@ class LogLoss(Penalised):
     tries_sizes: ClassVar[bool] = True
     factor_if_averaged: ClassVar[float] = 10.0**-0.5
     share_held_out: ClassVar[float] = 0.2
-    patience: ClassVar[int] = 2
+    patience: ClassVar[float] = 2.0
     exclusive: bool = True
     smallest: float = 0.0
 

@@ -70,7 +70,7 @@ class Poisson(Penalised):
 
     def bounding(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """Logarithms of the targets, those of small ones raised."""
-        return np.log(np.maximum(y, _SMALLEST_RATE * self.rate))
+        return np.asarray(np.log(np.maximum(y, _SMALLEST_RATE * self.rate)))
 
     def penalties(self, weight: float) -> np.ndarray:
         """Relative to the number of rows and the mean."""

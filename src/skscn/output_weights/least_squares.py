@@ -46,7 +46,7 @@ class LeastSquares(OutputWeights):
 
 
 def solved(factor: Factor, alpha: float) -> Solution:
-    """The output weights that follow from a factor, regularised if α is positive, and those of every smaller network."""
+    """The output weights that follow from a factor, regularised if α > 0, and those of every smaller network."""
     ridge = factor.regularised(alpha) if alpha > 0.0 else factor
     directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
     return Solution(ridge.output_weights(), directions, ridge.coefficients)

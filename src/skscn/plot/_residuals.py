@@ -128,14 +128,13 @@ class ResidualDisplay:
         """Crosses at the bottom; the axis ends not far beyond the other residuals, so that these can be told apart."""
         residuals = self.residuals[self.outliers]
         reach = _BEYOND * np.ptp(shown) or np.ptp(self.residuals)
-        low, high = max(residuals.min(), shown.min() - reach), min(residuals.max(), shown.max() + reach)
-        beyond = int(np.count_nonzero((residuals < low) | (residuals > high)))
+        places = residuals.clip(shown.min() - reach, shown.max() + reach)
+        beyond = int(np.count_nonzero(places != residuals))
         label = count(len(residuals), "outlier") + (f", {beyond:,} beyond the axis" if beyond else "")
-        places, bottom = residuals.clip(low, high), np.full(len(residuals), 0.02)
-        marks = self.ax_.plot(
-            *(places, bottom, "x"), color=PURPLE, label=label, transform=self.ax_.get_xaxis_transform(), clip_on=False
-        )[0]
-        self._limit(min(low, shown.min()), max(high, shown.max()))
+        at_the_bottom = self.ax_.get_xaxis_transform()
+        height = np.full(len(places), 0.02)
+        marks = self.ax_.plot(places, height, "x", color=PURPLE, label=label, transform=at_the_bottom, clip_on=False)[0]
+        self._limit(min(places.min(), shown.min()), max(places.max(), shown.max()))
         self.ax_.legend(loc="upper left")
         return marks
 

@@ -107,7 +107,7 @@ class Subject:
 
     @cached_property
     def outliers(self) -> np.ndarray:
-        """The places of the rows that look like outliers, that of the smallest weight and the largest residual first."""
+        """The places of the rows that look like outliers, that of the smallest weight first."""
         if self.row_weights is None:
             return np.zeros(0, dtype=int)
         sizes = np.linalg.norm(self.y - self.predictions, axis=1)

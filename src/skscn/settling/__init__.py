@@ -6,7 +6,18 @@ Since Q is orthonormal, these sums are well conditioned, however close to each o
 """
 
 from skscn.settling.columns import Columns
-from skscn.settling.penalised import Candidate, HeldOut, blend, solve_candidates, solve_path
+from skscn.settling.held_out import HeldOut, prefix_shares, shrunk
+from skscn.settling.penalised import Candidate, blend, solve_candidates, solve_path
 from skscn.settling.reweighted import Reweighting
 
-__all__ = ["Candidate", "Columns", "HeldOut", "Reweighting", "blend", "solve_candidates", "solve_path"]
+__all__ = [
+    "Candidate",
+    "Columns",
+    "HeldOut",
+    "Reweighting",
+    "blend",
+    "prefix_shares",
+    "shrunk",
+    "solve_candidates",
+    "solve_path",
+]

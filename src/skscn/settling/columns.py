@@ -59,9 +59,7 @@ class Columns:
         fewer.triangle = self.triangle[:size, :size]
         ends = np.cumsum([len(self.linear), *(len(nodes) for nodes in self.blocks)])
         counts = np.clip(size - ends[:-1], 0, np.diff(ends))
-        # One block is left in any case: a network has one, even without nodes.
-        pairs = list(zip(self.blocks, counts, strict=True))
-        fewer.blocks = [nodes.take(slice(count)) for nodes, count in pairs if count] or [pairs[0][0].take(slice(0))]
+        fewer.blocks = [nodes.take(slice(count)) for nodes, count in zip(self.blocks, counts, strict=True)]
         return fewer
 
     @property
@@ -70,7 +68,7 @@ class Columns:
         return np.zeros((len(self.triangle), self.rows.n_outputs))
 
     def solution(self, coefficients: np.ndarray) -> Solution:
-        """The output weights that belong to coefficients; with fewer nodes, those of the projection on their columns."""
+        """The output weights of coefficients; with fewer nodes, those of the projection on their columns."""
         size = len(self.triangle)
         inverse: np.ndarray = solve_triangular(self.triangle, np.eye(size)) if size else self.triangle
         return Solution(inverse @ coefficients, sparse.csc_array(inverse), coefficients)

@@ -4,9 +4,8 @@ The penalty is ½λ‖γ‖², where γ are the output weights of columns of var
 of a column, and the singular values of all of them, follow from R alone. In coordinates in which the bound of the
 second derivative is the identity, L-BFGS needs few passes over the rows.
 
-A candidate is a number of nodes with a penalty. The one with the lowest held-out loss is often the best by chance; so
-candidates are averaged instead, each with a weight that falls off exponentially with its held-out loss, to the power
-½ of its likelihood. As all have the same columns, the average of the output weights is one network.
+A candidate is a number of nodes with a penalty. All that are plausible on held-out rows are averaged; as they have the
+same columns, the average of their output weights is one network.
 """
 
 from __future__ import annotations
@@ -16,22 +15,19 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular, svd
+from scipy.linalg import svd
 from scipy.optimize import minimize
 
-from skscn import kernels
-from skscn.layers import Nodes
 from skscn.losses import Penalised
 from skscn.rows import Operation, Shard
-from skscn.scaling import InputScaling, Scaling
+from skscn.scaling import Scaling
 from skscn.settling.columns import Columns
+from skscn.settling.held_out import HeldOut, plausible
 
 # When L-BFGS ends, for an objective in units of the dispersion; and its memory.
 _OPTIONS = {"ftol": 1e-6, "gtol": 1e-2, "maxiter": 200, "maxcor": 10}
 # Candidates after which a path of penalties ends if none has a lower score.
 _PATIENCE = 3
-# The power of the likelihood in the weight of a candidate, and the weight below which it is left out.
-_POWER, _SMALLEST_WEIGHT = 0.5, 1e-3
 
 
 @dataclass(frozen=True)
@@ -136,38 +132,6 @@ class Candidate(NamedTuple):
     score: float
 
 
-class HeldOut:
-    """Held-out rows, in the basis of the columns.
-
-    Parameters
-    ----------
-    columns : Columns
-    X, targets, sample_weight
-    scaling : InputScaling
-        Of the inputs.
-    """
-
-    def __init__(
-        self,
-        columns: Columns,
-        X: kernels.Matrix,
-        targets: np.ndarray,
-        sample_weight: np.ndarray | None,
-        scaling: InputScaling,
-    ):
-        self.targets, self.sample_weight, self.outputs = targets, sample_weight, columns.outputs
-        self.weight = float(len(targets) if sample_weight is None else sample_weight.sum())
-        inputs = kernels.Inputs(X, scaling)
-        blocks: list[Nodes] = [columns.linear, *columns.blocks]
-        h = np.vstack([kernels.columns(inputs, len(targets), None, block) for block in blocks])
-        self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
-
-    def mean_loss(self, loss: Penalised, coefficients: np.ndarray) -> float:
-        """The mean loss of the rows at these coefficients."""
-        f = self.outputs.inverse_transform(self._basis @ coefficients)
-        return float(np.average(loss.value(self.targets, f), weights=self.sample_weight))
-
-
 class _Spectrum:
     """Coordinates in which the penalty is a sum of squares, for the first columns."""
 
@@ -267,9 +231,7 @@ def solve_path(
     return found
 
 
-def _along(
-    columns: Columns, loss: Penalised, variant: int, size: int, held_out: HeldOut | None
-) -> Iterator[Candidate]:
+def _along(columns: Columns, loss: Penalised, variant: int, size: int, held_out: HeldOut | None) -> Iterator[Candidate]:
     path, best, waited = _Path(columns, loss, size), np.inf, 0
     for penalty in range(len(path.penalties)):
         coefficients = path.solve(penalty)
@@ -293,10 +255,7 @@ def _score(
 def blend(candidates: Sequence[Candidate], loss: Penalised, weight: float) -> list[float]:
     """The weight of each candidate in the average; ``weight`` is that of the rows that the scores were measured on."""
     scores = np.array([candidate.score for candidate in candidates])
-    excess = weight * (scores - scores.min()) / loss.dispersion(float(scores.min()))
-    weights = np.exp(-_POWER * excess)
-    weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
-    return list(weights / weights.sum())
+    return list(plausible(scores, weight, loss.dispersion(float(scores.min()))))
 
 
 def solve_candidates(

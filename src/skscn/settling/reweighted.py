@@ -107,7 +107,8 @@ class Reweighting:
     def __init__(self, columns: Columns, alpha: float | str):
         self.columns, self.alpha = columns, alpha
         self.coefficients = columns.nothing
-        self.factor = Factor.empty(*self.coefficients.shape, len(columns.linear))
+        size, n_outputs = self.coefficients.shape
+        self.factor = Factor.empty(size, n_outputs, len(columns.linear))
         self._chosen = 0.0
 
     def minimise(self, loss: Loss) -> None:

@@ -188,7 +188,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         probabilities = self.predict_proba(X)
         if self._is_multilabel:
             return np.asarray(probabilities > 0.5).astype(np.int64)
-        return np.take(self.classes_, probabilities.argmax(axis=1))
+        return np.asarray(np.take(self.classes_, probabilities.argmax(axis=1)))
 
     def _probabilities(self, X: Any) -> np.ndarray:
         return self._combined(self._responses(X), self.weights_[:, np.newaxis, np.newaxis])
@@ -244,7 +244,6 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         logarithms = _log(probabilities)
         odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
         return odds
-
 
     def _accuracy(self, out_of_bag: OutOfBag, combined: np.ndarray) -> float:
         rows = out_of_bag.rows

@@ -22,6 +22,7 @@ from skscn.estimators.ensemble._predicting import by_blocks
 from skscn.estimators.ensemble.intervals import Conformal
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.losses import OUTLIER
 
 
 class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
@@ -142,7 +143,9 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         """Outliers neither weight the members nor set the intervals."""
         if not self.members_[0].network_.loss.weighs:
             return out_of_bag
-        weights = out_of_bag.sample_weight * self._member_weights(data.X, out_of_bag.targets)
+        # Weights that fall off gradually would make the tails of ordinary residuals too light.
+        ordinary = self._member_weights(data.X, out_of_bag.targets) >= OUTLIER
+        weights = out_of_bag.sample_weight * (ordinary if ordinary.any() else 1.0)
         return replace(out_of_bag, sample_weight=weights)
 
     def _member_weights(self, X: Any, targets: np.ndarray) -> np.ndarray:
@@ -243,10 +246,14 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         """
         shares = np.atleast_1d(np.asarray(quantiles, dtype=np.float64))
         if shares.ndim > 1 or not ((shares > 0.0) & (shares < 1.0)).all():
-            raise ValueError(f"quantiles must lie between 0 and 1, both excluded, for example (0.05, 0.95); got {quantiles!r}.")
+            raise ValueError(
+                f"quantiles must lie between 0 and 1, both excluded, for example (0.05, 0.95); got {quantiles!r}."
+            )
         conformal = self._learnt_conformal("predict_quantiles")
         if conformal.above is None:
-            raise ValueError("This model is of version 0.1, which kept no signs of residuals; fit it again for quantiles.")
+            raise ValueError(
+                "This model is of version 0.1, which kept no signs of residuals; fit it again for quantiles."
+            )
         factors = np.array([conformal.residual_quantile(float(share)) for share in shares])
 
         def predicted(rows: Any) -> tuple[np.ndarray]:

@@ -64,4 +64,6 @@ class Conformal:
         ordered = np.vstack([np.take_along_axis(scores, order, axis=0), np.full(scores.shape[1], np.inf)])
         # Slightly less, for ranks that are integers up to rounding.
         wanted = (count + 1) * share * (1.0 - 1e-12)
-        return np.array([column[np.searchsorted(rank, wanted)] for column, rank in zip(ordered.T, ranks.T, strict=True)])
+        return np.array(
+            [column[np.searchsorted(rank, wanted)] for column, rank in zip(ordered.T, ranks.T, strict=True)]
+        )
