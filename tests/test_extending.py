@@ -302,7 +302,7 @@ def test_a_loss_with_a_link_is_the_same_on_dask_and_refused_by_onnx(monkeypatch)
 def test_what_a_loss_cannot_be_combined_with(monkeypatch):
     monkeypatch.setitem(LOSSES, "l1", Absolute)
     monkeypatch.setitem(LAYERS, "leaky", Leaky)
-    with pytest.raises(ValueError, match="is for regression; a classifier has loss='squared' or loss='log_loss'"):
+    with pytest.raises(ValueError, match="is for regression; use loss='squared' or loss='log_loss' for classes"):
         SCNClassifier(loss="l1").fit(X, Y > 0)
     with pytest.raises(ValueError, match="the layer Leaky depends on earlier rows"):
         SCNRegressor(loss="l1", layer="leaky", configuration="ladder").fit(X, Y)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils import check_array
 
-from skscn.losses import LOSSES, LogLoss, Loss, Poisson, Quantile
+from skscn.losses import LogLoss, Loss, Poisson, Quantile
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -19,11 +19,6 @@ def loss_of(estimator: Any) -> Loss | None:
     network = getattr(_members(_last(estimator))[0], "network_", None)
     loss: Loss | None = getattr(network, "loss", None)
     return loss
-
-
-def name_of(loss: Loss) -> str:
-    """The name by which an estimator knows the loss."""
-    return next((name for name, cls in LOSSES.items() if type(loss) is cls), type(loss).__name__)
 
 
 def estimated(loss: Loss) -> str:

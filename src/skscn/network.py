@@ -16,7 +16,7 @@ from skscn import kernels
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.layers import Nodes
-from skscn.losses import Loss
+from skscn.losses import Loss, name_of
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -133,7 +133,8 @@ class Network:
     coefficients : ndarray of shape (p + L, m)
         C: how far. The linear part and the first k nodes alone predict [columns] U[:, :p + k] C[:p + k].
     factor : Factor or None
-        What further rows can join to evaluate all output weights again; None for rules that never do so.
+        What further rows can join to evaluate all output weights again; None for rules that never do so, and for losses
+        whose output weights do not solve one least-squares problem.
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
     single_precision : bool
@@ -276,8 +277,8 @@ class Network:
         """The predictions of the first 1, 2, …, L nodes, each with the output weights of that stage, in one pass."""
         if not self.loss.staged:
             raise ValueError(
-                f"The loss {type(self.loss).__name__} evaluates the output weights of the finished network only, so there "
-                'are no staged predictions; use loss="squared".'
+                f"loss={name_of(self.loss)!r} evaluates the output weights of the finished network only, so there are "
+                'no staged predictions; use loss="squared".'
             )
         X = self._checked(X)
         moves = np.empty((X.shape[0], len(self.coefficients)))

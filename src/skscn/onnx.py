@@ -21,6 +21,7 @@ from skscn.activations import ACTIVATIONS, Activation
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.networks import is_multilabel
 from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.network import Network
@@ -39,7 +40,8 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     """Convert a fitted model to an ONNX graph that makes the same predictions.
 
     The input of the graph is ``X``, float64 of shape (rows, inputs). A regressor has the output ``variable`` of shape
-    (rows, outputs); a classifier has ``label`` and ``probabilities``. There are no intervals or staged predictions.
+    (rows, outputs); a classifier has ``label`` and ``probabilities``, of shape (rows, labels) both if there are several
+    labels. There are no intervals or staged predictions.
     If a :class:`~skscn.tables.TableEncoder` is the first step, each column of the table is an input of the graph, as
     described in :func:`~skscn.tables.prepend_table`.
 
@@ -166,7 +168,8 @@ def _classifier_shapes(operator: Any) -> None:
     types = optional("skl2onnx.common.data_types", _PURPOSE)
     classes, rows = operator.raw_operator.classes_, operator.inputs[0].get_first_dimension()
     texts = classes.dtype.kind in "UO"
-    operator.outputs[0].type = (types.StringTensorType if texts else types.Int64TensorType)([rows])
+    shape = [rows, len(classes)] if _has_labels(operator.raw_operator) else [rows]
+    operator.outputs[0].type = (types.StringTensorType if texts else types.Int64TensorType)(shape)
     operator.outputs[1].type = types.DoubleTensorType([rows, len(classes)])
 
 
@@ -194,6 +197,11 @@ def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     else:
         decision = _class_outputs(graph, x, model)
         probabilities = _probabilities(graph, decision, model)
+    if _has_labels(model):
+        chosen = graph("Cast", graph("Greater", probabilities, graph.constant(0.5)), to=graph.integer)
+        graph.name(chosen, operator.outputs[0])
+        graph.name(probabilities, operator.outputs[1])
+        return
     winners = graph("ArgMax", decision, axis=1, keepdims=0)
     graph.name(graph("Gather", graph.constant(_labels(model.classes_)), winners, axis=0), operator.outputs[0])
     graph.name(probabilities, operator.outputs[1])
@@ -208,7 +216,18 @@ def _ensemble_probabilities(graph: _GraphBuilder, x: str, model: SCNEnsembleClas
     if model.members_[0].calibration_ is not None:
         return _weighted(graph, x, model, probabilities)
     logarithms = _weighted(graph, x, model, lambda member, columns: graph("Log", probabilities(member, columns)))
-    return graph("Softmax", logarithms, axis=1)
+    if not _has_labels(model):
+        return graph("Softmax", logarithms, axis=1)
+
+    def opposite(member: SCNClassifier, columns: str) -> str:
+        return graph("Log", graph("Sub", graph.constant(1.0), probabilities(member, columns)))
+
+    return graph("Sigmoid", graph("Sub", logarithms, _weighted(graph, x, model, opposite)))
+
+
+def _has_labels(model: SCNClassifier | SCNEnsembleClassifier) -> bool:
+    """Whether it has several labels that do not exclude each other."""
+    return is_multilabel(model.members_[0] if isinstance(model, SCNEnsembleClassifier) else model)
 
 
 def _labels(classes: np.ndarray) -> np.ndarray:
@@ -225,7 +244,8 @@ class _GraphBuilder:
 
     def __init__(self, scope: Any, container: Any):
         self.scope, self.container = scope, container
-        self.double = optional("onnx", _PURPOSE).TensorProto.DOUBLE
+        types = optional("onnx", _PURPOSE).TensorProto
+        self.double, self.integer = types.DOUBLE, types.INT64
 
     def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
         output: str = self.scope.get_unique_variable_name(kind.lower())

@@ -259,7 +259,7 @@ def test_several_outputs():
         model = SCNRegressor(loss=loss, **SMALL).fit(X, both)
         error = np.sqrt(np.mean((model.predict(X)[:, 1] / 100 - MEAN) ** 2))
         assert error < 0.1, loss
-    with pytest.raises(ValueError, match="Poisson is for one output, and y has 2; wrap .*MultiOutputRegressor"):
+    with pytest.raises(ValueError, match="'poisson' is for one output, and y has 2; wrap .*MultiOutputRegressor"):
         SCNRegressor(loss="poisson").fit(X, np.abs(both))
 
 
@@ -402,7 +402,11 @@ def test_no_probability_is_below_what_the_rows_can_tell():
         (SCNRegressor(loss="poisson"), Y - 10, "counts and rates, which are not negative; y has"),
         (SCNRegressor(loss="poisson"), 0 * Y, "needs a target above 0 somewhere; y has only zeros"),
         (SCNRegressor(loss="log_loss"), Y, "loss='log_loss' is for classes; use SCNClassifier"),
-        (SCNClassifier(loss="huber"), LABELS, "loss='huber' is for regression; a classifier has"),
+        (
+            SCNClassifier(loss="huber"),
+            LABELS,
+            "loss='huber' is for regression; use loss='squared' or loss='log_loss' for classes",
+        ),
         (SCNClassifier(), np.column_stack([LABELS, LABELS]), "indicator for each label, 0 or 1"),
         (SCNClassifier(loss="squared"), RNG.integers(0, 2, (700, 3)), 'several labels need loss="log_loss"'),
         (

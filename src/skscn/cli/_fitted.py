@@ -13,7 +13,8 @@ from skscn.cli._fit_options import FitOptions
 from skscn.cli._models import data_name
 from skscn.cli._seen import RowSketch
 from skscn.cli._validated import Validated
-from skscn.fitted_loss import loss_of, name_of
+from skscn.fitted_loss import loss_of
+from skscn.losses import name_of
 from skscn.persistence import save_model
 from skscn.tables import TableEncoder, Target
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from skscn.estimators.networks import grown_networks
-from skscn.fitted_loss import estimated, loss_of, name_of
+from skscn.fitted_loss import estimated, loss_of
 from skscn.growth import StopReason
-from skscn.losses import LogLoss, Squared
+from skscn.losses import LogLoss, Squared, name_of
 from skscn.words import count
 
 

@@ -12,8 +12,8 @@ from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._table_output import ENDINGS, table_writer
 from skscn.cli._voice import Voice, short
-from skscn.fitted_loss import loss_of, name_of, row_weights
-from skscn.losses import OUTLIER
+from skscn.fitted_loss import loss_of, row_weights
+from skscn.losses import OUTLIER, name_of
 from skscn.readers.arrow import arrow
 from skscn.tables import TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened

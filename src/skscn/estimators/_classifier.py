@@ -262,9 +262,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         probabilities : ndarray of shape (n_samples, n_classes), float64
             With several labels, of each label by itself.
         """
-        rows = self._validated(X)
-        outputs = class_outputs(self.network_.predict(rows, self.n_jobs)).astype(np.float64, copy=False)
-        return outputs if self.calibration_ is None else self.calibration_.probabilities(outputs)
+        rows, network = self._validated(X), self.network_
+        if self.calibration_ is None:
+            # In double precision: small probabilities are not 1 minus large ones in single precision.
+            return class_outputs(network.loss.mean(network.link(rows)))
+        return self.calibration_.probabilities(class_outputs(network.predict(rows, self.n_jobs)))
 
     @lazily
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:

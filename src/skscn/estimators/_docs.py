@@ -88,7 +88,9 @@ _PARAMETERS = {
     "n_iter_no_change": ("int", "Steps without a lower validation error before early stopping ends growth."),
     "warm_start": (
         "bool",
-        "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`.",
+        "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`.\n"
+        "A loss that needs several rounds continues the last one, with the row weights that follow from the network,\n"
+        "so the result is not that of a single fit.",
     ),
     "checkpoint": (
         "path or None",
@@ -117,8 +119,9 @@ network_ : Network
     The trained network, which can predict without the estimator.
 history_ : structured ndarray
     One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds, round. Errors
-    are those of the scaled target. If a step adds several nodes, scope and contraction are the largest among them, and
-    slack is the smallest.
+    are those of the scaled target; under a loss other than squared error, of the working targets and weights of the
+    round, of which some losses need several. If a step adds several nodes, scope and contraction are the largest
+    among them, and slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
 held_out_ : ndarray of int
@@ -148,13 +151,13 @@ _LOSSES = {
     "regression": (
         '{"squared", "huber", "welsch", "bisquare", "kde", "absolute", "quantile", "poisson"}',
         'What is minimised. "huber" limits the influence of outliers, "welsch", "bisquare" and "kde" reject them; see\n'
-        '`row_weights_`. "absolute" estimates the median, "quantile" another `quantile`, and "poisson" the mean of counts\n'
-        "or rates, through a log link, with the exposure as sample weight.",
+        '`row_weights_`. "absolute" estimates the median, "quantile" another `quantile`, and "poisson" the mean of\n'
+        "counts or rates, through a log link, with the exposure as sample weight.",
     ),
     "classification": (
         '{"log_loss", "squared"}',
-        'What is minimised: the log loss, by penalised likelihood, or the squared error of class indicators ("squared"),\n'
-        "whose outputs are then calibrated.",
+        "What is minimised: the log loss, by penalised likelihood, or the squared error of class indicators\n"
+        '("squared"), whose outputs are then calibrated.',
     ),
 }
 

@@ -144,18 +144,19 @@ class Fit:
         model = self._first_model()
         for number in range(self._done + 1, rounds + 1):
             fitted, training = self._grown(number, model, before)
-            if fitted["stop_reason_"] == StopReason.CALLBACK or number == rounds:
+            if number == rounds:
                 break
             network, before = fitted["network_"], fitted["history_"]
-            if self._is_finished(model, network):
-                if network.loss.settling is not None:
-                    fitted |= self._finished(training, model)
+            if fitted["stop_reason_"] == StopReason.CALLBACK or self._is_finished(model, network):
+                fitted |= self._finished(training, model)
                 break
             model = network
         return fitted
 
     def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
         """The network of a round that turned out to be the last one."""
+        if self.recipe.loss.settling is None:
+            return {}
         network = self._settled(training.grown, training.nodes, model=model, loss=self.recipe.loss, final=True)
         return {"network_": network, "n_nodes_": network.n_nodes}
 
@@ -187,24 +188,22 @@ class Fit:
         before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
 
-    def _grown(
-        self, number: int, model: Outputs | None, before: np.ndarray
-    ) -> tuple[dict[str, Any], Training]:
+    def _grown(self, number: int, model: Outputs | None, before: np.ndarray) -> tuple[dict[str, Any], Training]:
         """One round: the fitted attributes of an estimator that stopped after it, and the training itself."""
         estimator, recipe, start = self.estimator, self.recipe, self.start
-        final = recipe.loss.in_round(number)
+        goal = recipe.loss.in_round(number)
         loss = self._loss(model)
         train, held_out = self.rows.training.working(loss, model), self.rows.held_out.working(loss, model)
         settle = None
-        if final.settling is not None:
-            settle = partial(self._settled, model=model, loss=final, final=number == recipe.loss.rounds)
+        if goal.settling is not None:
+            settle = partial(self._settled, model=model, loss=goal, final=number == recipe.loss.rounds)
         blocks = tuple(block.nodes for block in model.layers) if isinstance(model, Network) else ()
         earlier = Earlier(before, blocks)
         training = Training(
             train,
             self.frame,
             recipe.output_weights,
-            self._watch(number, held_out, model, final),
+            self._watch(number, held_out, model, goal),
             estimator.n_jobs,
             settle,
             earlier,

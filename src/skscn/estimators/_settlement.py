@@ -73,27 +73,30 @@ class Settlement:
         return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
 
     @contextmanager
-    def _columns(self, data: TrainingData, blocks: Sequence[Nodes]) -> Iterator[Columns]:
-        """The columns of the nodes, for as long as the rows are open."""
+    def _columns(self, data: TrainingData, linear: Nodes, blocks: Sequence[Nodes]) -> Iterator[Columns]:
+        """Columns on some rows, for as long as these are open."""
         frame, count = self.frame, data.n_outputs
         unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
         with data.open_rows(unscaled, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs) as rows:
-            yield Columns(rows, frame.outputs, frame.linear, blocks)
+            yield Columns(rows, frame.outputs, linear, blocks)
 
     def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
-        """The network of the rows ``data``; if it ``averages``, over numbers of nodes that held-out rows find plausible."""
-        shares = None
-        if averages and len(self.held_out.targets):
-            with self._columns(self.data, blocks) as columns:
-                reweighting = self._minimised(columns, loss, self.data)
-                shares = self._shares(columns, reweighting, loss)
-        with self._columns(data, blocks) as columns:
-            reweighting = self._minimised(columns, loss, data)
-            if shares is None or len(shares) != len(columns.triangle):
+        """The network of the rows ``data``; or an average over numbers of nodes, as plausible on held-out rows."""
+        if not (averages and len(self.held_out.targets)):
+            with self._columns(data, self.frame.linear, blocks) as columns:
+                reweighting = self._minimised(columns, loss, data)
                 return self._network(columns, loss, reweighting.solution(), reweighting.factor)
-            solution = shrunk(reweighting.solution(), shares)
-            used = columns.first(len(solution.coefficients))
-            return self._network(used, loss, solution, None)
+        with self._columns(self.data, self.frame.linear, blocks) as columns:
+            reweighting = self._minimised(columns, loss, self.data)
+            shares = self._shares(columns, reweighting, loss)
+            if data is self.data:
+                return self._shrunk(columns, loss, reweighting, shares)
+        with self._columns(data, columns.linear, columns.blocks) as columns:
+            return self._shrunk(columns, loss, self._minimised(columns, loss, data), shares)
+
+    def _shrunk(self, columns: Columns, loss: Loss, reweighting: Reweighting, shares: np.ndarray) -> Network:
+        solution = shrunk(reweighting.solution(), shares[: len(columns.triangle)])
+        return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
     def _shares(self, columns: Columns, reweighting: Reweighting, loss: Loss) -> np.ndarray:
         """The share of each direction in the average over the numbers of nodes of the last block."""
@@ -113,7 +116,7 @@ class Settlement:
     def _penalised(self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]) -> Network:
         """Penalties are chosen on the training rows and the held-out rows; the network is that of the rows ``data``."""
         loss = loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
-        with self._columns(self.data, blocks) as columns:
+        with self._columns(self.data, self.frame.linear, blocks) as columns:
             rows = self.held_out
             held_out = None
             if len(rows.targets):
@@ -127,7 +130,7 @@ class Settlement:
             if data is self.data:
                 again = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
                 return self._blended(columns, loss, again, shares)
-        with self._columns(data, blocks) as columns:
+        with self._columns(data, columns.linear, columns.blocks) as columns:
             return self._blended(columns, loss, solve_candidates(columns, loss, chosen, factor), shares)
 
     def _blended(self, columns: Columns, loss: Loss, candidates: list[Candidate], shares: list[float]) -> Network:

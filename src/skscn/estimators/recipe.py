@@ -17,7 +17,7 @@ from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
-from skscn.losses import LOSSES, LogLoss, Loss
+from skscn.losses import LOSSES, LogLoss, Loss, name_of
 from skscn.network import Network
 from skscn.output_weights import ALGORITHMS, OutputWeights
 
@@ -93,7 +93,7 @@ class Recipe:
             early_stopping=resolved("early_stopping"),
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),
             validation=estimator.validation,
-            validation_fraction=loss.share_held_out if _is_auto(fraction) else fraction,
+            validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
             nodes_per_step=parameter("nodes_per_step"),
         )
         for contradiction in recipe._contradictions(estimator):
@@ -133,7 +133,7 @@ class Recipe:
             )
         if is_classifier(estimator) and not self.loss.classifies:
             known = " or ".join(f"loss={name!r}" for name, cls in LOSSES.items() if cls.classifies)
-            yield f"loss={loss!r} is for regression; a classifier has {known}."
+            yield f"loss={loss!r} is for regression; use {known} for classes."
         if not is_classifier(estimator) and not self.loss.regresses:
             yield f'loss={loss!r} is for classes; use SCNClassifier, or for numbers loss="squared".'
 
@@ -153,7 +153,7 @@ class Recipe:
         """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
         if data.n_outputs > 1 and not self.loss.several_outputs:
             raise ValueError(
-                f"The loss {type(self.loss).__name__} is for one output, and y has {data.n_outputs}; wrap the estimator "
+                f"loss={name_of(self.loss)!r} is for one output, and y has {data.n_outputs}; wrap the estimator "
                 "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
             )
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
@@ -201,10 +201,10 @@ class Recipe:
 
     def check_continues(self, network: Network, n_outputs: int, max_nodes: int) -> None:
         """Reject a network that cannot be continued like this."""
-        grown = (network.n_outputs, network.nodes.layer, network.inputs.name)
-        if grown != (n_outputs, self.layer, self.scaling):
+        grown = (network.n_outputs, network.nodes.layer, network.inputs.name, type(network.loss))
+        if grown != (n_outputs, self.layer, self.scaling, type(self.loss)):
             raise ValueError(
-                "warm_start=True continues a network with the same number of outputs, layer, activation and "
+                "warm_start=True continues a network with the same number of outputs, layer, activation, loss and "
                 "scaling (which may depend on the configuration); use warm_start=False to start again."
             )
         if max_nodes < network.n_nodes:

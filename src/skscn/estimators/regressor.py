@@ -77,8 +77,9 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predictions after each node, in one pass over the rows.
 
-        With a loss that weighs rows, these are the predictions of smaller networks for which each row counted for what
-        it does in the finished network. Losses other than these and squared error have no staged predictions.
+        With a loss that weighs rows, each row counts at every stage for what it does in the finished network, whose
+        average over numbers of nodes is built up, nodes of earlier rounds first. Losses other than these and squared
+        error have no staged predictions.
 
         Parameters
         ----------
@@ -102,7 +103,7 @@ weights are re-evaluated.
     attributes="""
 row_weights_ : ndarray of shape (n_samples,)
     With a loss that weighs rows ("huber", "welsch", "bisquare", "kde"): what each training row counted for, 1 for an
-    ordinary row, near 0 for an outlier, and 0 for a row of sample weight 0.
+    ordinary row, near 0 for an outlier, and 0 for a row of sample weight 0. Model files do not contain them.
 """,
     examples="""
 >>> from sklearn.datasets import load_diabetes

@@ -29,6 +29,12 @@ LOSSES: dict[str, type[Loss]] = {
     "log_loss": LogLoss,
 }
 
+
+def name_of(loss: Loss) -> str:
+    """The name by which estimators know a loss."""
+    return next((name for name, cls in LOSSES.items() if type(loss) is cls), type(loss).__name__)
+
+
 __all__ = [
     "LOSSES",
     "OUTLIER",
@@ -45,4 +51,5 @@ __all__ = [
     "Squared",
     "StatisticsOf",
     "Welsch",
+    "name_of",
 ]

@@ -1,9 +1,9 @@
 """The robust SCN of Wang and Li: rows count for the density of the residuals where theirs is.
 
 D. Wang and M. Li, "Robust Stochastic Configuration Networks with Kernel Density Estimation for Uncertain Data
-Regression", Information Sciences 412-413, 2017, 210-222. A row has the weight θ = τ Φ(e), with Φ a kernel density of all
-residuals. Here τ is such that residuals where the density is at least a tenth of the largest count in full: a weight
-proportional to the density all over would discard a tenth of the rows even if there were no outliers.
+Regression", Information Sciences 412-413, 2017, 210-222. A row has the weight θ = τ Φ(e), with Φ a kernel density of
+all residuals. Here τ is such that residuals where the density is at least a tenth of the largest count in full: a
+weight proportional to the density all over would discard a tenth of the rows even if there were no outliers.
 """
 
 from __future__ import annotations
@@ -55,7 +55,11 @@ class KernelDensity(Robust):
         below = statistics_of(residual).below(cuts)
         kernel = np.exp(-0.5 * (self.grid / (_BANDWIDTH * below[-1, 0] ** -0.2)) ** 2)
         densities = np.array([np.convolve(mass, kernel, mode="same") for mass in np.diff(below[:-1], axis=0).T])
-        table = np.minimum(densities / (_SHARE * densities.max(axis=1, keepdims=True)), 1.0)
+        largest = densities.max(axis=1, keepdims=True)
+        # Without any residual on the grid there is nothing to compare.
+        table = np.where(
+            largest > 0.0, np.minimum(densities / (_SHARE * np.where(largest > 0.0, largest, 1.0)), 1.0), 1.0
+        )
         return replace(loss, table=tuple(table.ravel().tolist()))
 
     def row_weights(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from skscn.layers import Graph
 from skscn.losses._base import StatisticsOf
 from skscn.losses._penalised import Penalised
 from skscn.losses._robust import residual
-from skscn.scaling import Scaling, rounded
+from skscn.scaling import Scaling, Statistics, rounded
 
 # Penalties for a mean of 1, per row.
 _PENALTIES = 10.0 ** np.arange(1.0, -8.5, -1.0)
@@ -43,19 +43,19 @@ class Poisson(Penalised):
         low, high = statistics_of(residual).range()
         if low.min() < 0.0:
             return (
-                f'loss="poisson" is for counts and rates, which are not negative; y has {low.min():g}. Use loss="squared" '
-                "for such targets."
+                f'loss="poisson" is for counts and rates, which are not negative; y has {low.min():g}. Use '
+                'loss="squared" for such targets.'
             )
         return None if high.max() > 0.0 else 'loss="poisson" needs a target above 0 somewhere; y has only zeros.'
 
     def scaling(self, statistics_of: StatisticsOf) -> Scaling:
         """Relative to the logarithm of the mean."""
-        mean = rounded(statistics_of(residual).moments()[0])
-        return Scaling.centred(np.log(mean), np.ones_like(mean))
+        rate = _rate(statistics_of(residual))
+        return Scaling.centred(np.log([rate]), np.ones(1))
 
     def adapted(self, statistics_of: StatisticsOf) -> Self:
         """With the mean of the targets."""
-        return replace(self, rate=float(rounded(statistics_of(_targets).moments()[0])[0]))
+        return replace(self, rate=_rate(statistics_of(_targets)))
 
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
         """f + (y − μ)/μ, rows counting μ times, as in Newton's method."""
@@ -85,6 +85,14 @@ class Poisson(Penalised):
         mu = np.exp(np.minimum(f, _LARGEST))
         return (mu - y * f).sum(axis=1), mu - y
 
+    def unit(self) -> float:
+        """The mean of the targets: rates in another unit have the same network."""
+        return self.rate
+
+    def dispersion(self, value: float) -> float:
+        """The mean deviance, about 1 for counts; for rates it depends on their unit."""
+        return max(2.0 * value, _SMALLEST_RATE * self.rate)
+
     def mean(self, f: np.ndarray) -> np.ndarray:
         """exp f."""
         means: np.ndarray = np.exp(f)
@@ -93,6 +101,12 @@ class Poisson(Penalised):
     def operators(self, graph: Graph, f: str, n_outputs: int) -> str:
         """exp f."""
         return graph("Exp", f)
+
+
+def _rate(targets: Statistics) -> float:
+    """The mean of the targets; if they are all 0, as if one row among them had counted 1."""
+    mean = float(rounded(targets.moments()[0])[0])
+    return mean if mean > 0.0 else 1.0 / float(targets.below(np.full((1, 1), np.inf))[0, 0])
 
 
 def _targets(y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -183,6 +183,17 @@ def _read_dtype(stored: Any, place: str, shelf: Shelf) -> type:
     return np.dtype(stored).type
 
 
+def _write_mapping(value: dict[Any, Any], place: str, shelf: Shelf) -> list[Any]:
+    return [[_write(key, place, shelf), _write(item, place, shelf)] for key, item in value.items()]
+
+
+def _read_mapping(stored: Any, place: str, shelf: Shelf) -> dict[Any, Any]:
+    pairs = _read_items([{"list": pair} for pair in stored] if isinstance(stored, list) else stored, place, shelf)
+    if not all(len(pair) == 2 and type(pair[0]) in _PLAIN for pair in pairs):
+        raise UnusableError(f"{place} is {shortened(stored)}")
+    return dict(pairs)
+
+
 class _Form(NamedTuple):
     """How values of some class are written and read."""
 
@@ -194,6 +205,7 @@ class _Form(NamedTuple):
 _FORMS: dict[str, _Form] = {
     "float": _Form(float, lambda value, place, shelf: str(float(value)), _read_float),
     "list": _Form(list, _write_items, _read_items),
+    "mapping": _Form(dict, _write_mapping, _read_mapping),
     "tuple": _Form(tuple, _write_items, lambda *stored: tuple(_read_items(*stored))),
     "array": _Form(np.ndarray, _write_array, _read_array),
     "dtype": _Form((type, np.dtype), _write_dtype, _read_dtype),

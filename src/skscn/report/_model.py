@@ -13,8 +13,9 @@ import numpy as np
 
 import skscn
 from skscn.estimators.networks import growth_of
-from skscn.fitted_loss import estimated, name_of
+from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
+from skscn.losses import name_of
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
 from skscn.words import count

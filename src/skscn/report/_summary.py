@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import sparse
 
-from skscn.fitted_loss import name_of
-from skscn.losses import OUTLIER
+from skscn.losses import OUTLIER, name_of
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject

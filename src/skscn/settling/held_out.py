@@ -63,7 +63,10 @@ class HeldOut:
 
 def plausible(scores: np.ndarray, weight: float, dispersion: float = 1.0) -> np.ndarray:
     """The weights of candidates with these mean losses on held-out rows of this total weight; their sum is 1."""
-    weights = np.exp(-_POWER * weight * (scores - scores.min()) / dispersion)
+    scores = np.where(np.isfinite(scores), scores, np.inf)
+    # Without any finite score all candidates are the same.
+    excess = scores - scores.min() if np.isfinite(scores).any() else np.zeros_like(scores)
+    weights = np.exp(-_POWER * weight * excess / dispersion)
     weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
     shares: np.ndarray = weights / weights.sum()
     return shares
@@ -87,7 +90,7 @@ def prefix_shares(held_out: HeldOut, loss: Loss, columns: Columns, solution: Sol
 
 
 def shrunk(solution: Solution, shares: np.ndarray) -> Solution:
-    """The output weights with each direction moved along by its share; the last columns are left out if theirs are 0."""
+    """The output weights that move along each direction by its share; last columns with a share of 0 are left out."""
     size = len(shares) - int((np.cumsum(shares[::-1]) == 0.0).sum())
     coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
     directions = solution.directions[:size, :size]

@@ -109,7 +109,7 @@ class Reweighting:
         self.coefficients = columns.nothing
         size, n_outputs = self.coefficients.shape
         self.factor = Factor.empty(size, n_outputs, len(columns.linear))
-        self._chosen = 0.0
+        self._chosen, self._halved = 0.0, False
 
     def minimise(self, loss: Loss) -> None:
         """Minimise a loss from the present output weights; "gcv" chooses α in the first pass."""
@@ -130,7 +130,9 @@ class Reweighting:
             left = self.factor.residual_squares.sum() / self.factor.weight
             if (step**2).sum() / rows.weight <= _CONVERGED**2 * left:
                 break
+        self._halved = halvings > 0
 
     def solution(self) -> Solution:
         """The output weights of the last weighted problem, and those of every smaller network with the same weights."""
-        return solved(self.factor, self._chosen)
+        # A step that was still being halved is not that of the weighted problem.
+        return self.columns.solution(self.coefficients) if self._halved else solved(self.factor, self._chosen)

@@ -1,4 +1,4 @@
-"""Classification with an ensemble: the average of the members' outputs."""
+"""Classification with an ensemble: the members' probabilities, averaged as logarithms or as they are."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     max_features : float, default=1.0
         Share of the columns that each member gets, drawn without replacement; at least one column.
     combination : {"average", "nonnegative"}, default="average"
-        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the Brier score on
-        out-of-bag rows.
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the Brier score of the
+        arithmetic mean of their probabilities on out-of-bag rows.
     validation : {"random", "last"}, default="random"
         Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
         grown on the rows up to a different time, between half and one and a half times `validation_fraction` before

@@ -75,6 +75,7 @@ def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
         # Each member has its own file.
         member.set_params(checkpoint=f"{os.fspath(member.checkpoint)}-{plan.seed}")
     # At most halfway from the requested share to all rows.
+    member._validate_params()
     share = Recipe.of(member).validation_fraction
     member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
     holds_out = member.early_stopping in (True, "validation")
