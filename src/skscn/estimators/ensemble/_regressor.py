@@ -77,7 +77,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     row_weights_ : ndarray of shape (n_samples,)
         If the members have a loss that weighs rows: what each row counts for, on average over the members; 1 for an
         ordinary row, near 0 for an outlier. Outliers then set neither the weights of the members nor the intervals,
-        which hold the share of *ordinary* rows that was asked for; `oob_score_` counts all rows.
+        which then hold the given share of *ordinary* rows; `oob_score_` counts all rows.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
