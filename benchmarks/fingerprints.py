@@ -75,7 +75,7 @@ def fits() -> Iterator[tuple[str, Fit]]:
                 f"{algorithm} {name} ladder",
                 lambda s=settings, b=backend: b(SCNRegressor(configuration="ladder", **s)),
             )
-            yield f"{algorithm} {name} classes", lambda s=settings, b=backend: b(SCNClassifier(**s), LABELS)
+            yield f"{algorithm} {name} classes", lambda s=settings, b=backend: b(SCNClassifier(loss="squared", **s), LABELS)
     for activation in ACTIVATIONS:
         for configuration in ("polished", "ladder", "quickprop"):
             settings = SMALL | {"activation": activation, "configuration": configuration}
@@ -99,7 +99,7 @@ def fits() -> Iterator[tuple[str, Fit]]:
     yield "IRVFL", lambda: in_memory(IRVFLRegressor(max_nodes=12, random_state=0))
     yield "quickprop", lambda: in_memory(ModifiedQuickpropRegressor(max_nodes=5, random_state=0))
     yield "ensemble", lambda: in_memory(SCNEnsembleRegressor(SCNRegressor(**SMALL), n_members=3, random_state=0))
-    members = SCNClassifier(**SMALL)
+    members = SCNClassifier(loss="squared", **SMALL)
     yield "classes", lambda: in_memory(SCNEnsembleClassifier(members, n_members=3, random_state=0), LABELS)
 
 

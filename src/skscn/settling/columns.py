@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -11,8 +12,35 @@ from scipy.linalg import solve_triangular
 
 from skscn.layers import Nodes
 from skscn.output_weights import Admission, LeastSquares, Solution
-from skscn.rows import Rows
+from skscn.rows import Rows, Shard
 from skscn.scaling import Scaling
+
+
+class Stretch(NamedTuple):
+    """The rows of one stretch: basis, in panels, √p as a column, targets, and outputs at some coefficients."""
+
+    basis: list[np.ndarray]
+    roots: np.ndarray
+    y: np.ndarray
+    f: np.ndarray
+
+    @classmethod
+    def of(cls, shard: Shard, rows: slice, coefficients: np.ndarray, outputs: Scaling) -> Stretch:
+        """The residual of these rows is the target itself."""
+        residual, roots = shard.storage.residual(rows), shard.roots_of(rows)
+        basis, start = shard.storage.basis(rows, len(coefficients)), 0
+        scaled = np.zeros_like(residual)
+        for panel in basis:
+            scaled += panel.T @ coefficients[start : start + len(panel)]
+            start += len(panel)
+        unit = np.ones((len(residual), 1)) if roots is None else roots[:, np.newaxis]
+        return cls(basis, unit, residual / unit, outputs.inverse_transform(scaled / unit))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """p."""
+        weights: np.ndarray = self.roots[:, 0] ** 2
+        return weights
 
 
 class ColumnBasis(LeastSquares):

@@ -21,7 +21,7 @@ from scipy.optimize import minimize
 from skscn.losses import Penalised
 from skscn.rows import Operation, Shard
 from skscn.scaling import Scaling
-from skscn.settling.columns import Columns
+from skscn.settling.columns import Columns, Stretch
 from skscn.settling.held_out import HeldOut, plausible
 
 # When L-BFGS ends, for an objective in units of the dispersion; and its memory.
@@ -50,33 +50,6 @@ class DescentSums:
         return DescentSums(self.value + other.value, self.gradient + other.gradient)
 
 
-class _Stretch(NamedTuple):
-    """The rows of one stretch: basis, in panels, √p as a column, targets, and outputs at some coefficients."""
-
-    basis: list[np.ndarray]
-    roots: np.ndarray
-    y: np.ndarray
-    f: np.ndarray
-
-    @classmethod
-    def of(cls, shard: Shard, rows: slice, coefficients: np.ndarray, outputs: Scaling) -> _Stretch:
-        """The residual of these rows is the target itself."""
-        residual, roots = shard.storage.residual(rows), shard.roots_of(rows)
-        basis, start = shard.storage.basis(rows, len(coefficients)), 0
-        scaled = np.zeros_like(residual)
-        for panel in basis:
-            scaled += panel.T @ coefficients[start : start + len(panel)]
-            start += len(panel)
-        unit = np.ones((len(residual), 1)) if roots is None else roots[:, np.newaxis]
-        return cls(basis, unit, residual / unit, outputs.inverse_transform(scaled / unit))
-
-    @property
-    def weights(self) -> np.ndarray:
-        """p."""
-        weights: np.ndarray = self.roots[:, 0] ** 2
-        return weights
-
-
 @dataclass(frozen=True)
 class Descend(Operation[DescentSums]):
     """The loss at scaled outputs QA and its gradient."""
@@ -87,7 +60,7 @@ class Descend(Operation[DescentSums]):
 
     def __call__(self, shard: Shard, rows: slice) -> DescentSums:
         """For the rows of one stretch."""
-        stretch = _Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
         values, slopes = self.loss.smooth(stretch.y, stretch.f)
         slopes = slopes * (stretch.roots * self.outputs.scale)
         gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *(panel @ slopes for panel in stretch.basis)])
@@ -105,7 +78,7 @@ class MeasureResidual(Operation[np.ndarray]):
 
     def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
         """For the rows of one stretch."""
-        stretch = _Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
         e, p = stretch.y - stretch.f, stretch.weights
         return np.concatenate([[p @ self.loss.value(stretch.y, stretch.f)], p @ e, p @ np.abs(e - self.centre)])
 

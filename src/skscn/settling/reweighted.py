@@ -12,7 +12,7 @@ from skscn.losses import Loss
 from skscn.output_weights import Solution, solved
 from skscn.rows import Operation, Shard
 from skscn.scaling import Scaling
-from skscn.settling.columns import Columns
+from skscn.settling.columns import Columns, Stretch
 
 # The largest number of passes in which a loss is minimised by reweighting, and the change of the outputs, relative to
 # the residual, with which it ends.
@@ -72,19 +72,15 @@ class Reweigh(Operation[WorkingSums]):
     loss: Loss
 
     def __call__(self, shard: Shard, rows: slice) -> WorkingSums:
-        """For the rows of one stretch, whose residual is the target itself."""
-        residual, roots = shard.storage.residual(rows), shard.roots_of(rows)
-        basis = shard.storage.basis(rows, len(self.coefficients))
-        q = np.concatenate(basis) if basis else np.zeros((0, len(residual)))
-        unit = np.ones((len(residual), 1)) if roots is None else roots[:, np.newaxis]
-        p = unit[:, 0] ** 2
-        y, f = residual / unit, self.outputs.inverse_transform(q.T @ self.coefficients / unit)
-        z, c = self.loss.working(y, f)
+        """For the rows of one stretch."""
+        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        z, c = self.loss.working(stretch.y, stretch.f)
+        p, t = stretch.weights, self.outputs.transform(z)
         c = np.ones(len(p)) if c is None else c
-        t = self.outputs.transform(z)
+        q = np.concatenate([np.zeros((0, len(p))), *stretch.basis])
         weighted = q * c
-        value = float(p @ self.loss.value(y, f))
-        return WorkingSums(weighted @ q.T, weighted @ (unit * t), (c * p) @ t**2, float(c @ p), value)
+        value = float(p @ self.loss.value(stretch.y, stretch.f))
+        return WorkingSums(weighted @ q.T, weighted @ (stretch.roots * t), (c * p) @ t**2, float(c @ p), value)
 
 
 class Reweighting:
