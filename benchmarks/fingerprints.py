@@ -75,7 +75,8 @@ def fits() -> Iterator[tuple[str, Fit]]:
                 f"{algorithm} {name} ladder",
                 lambda s=settings, b=backend: b(SCNRegressor(configuration="ladder", **s)),
             )
-            yield f"{algorithm} {name} classes", lambda s=settings, b=backend: b(SCNClassifier(loss="squared", **s), LABELS)
+            classifier = SCNClassifier(loss="squared", **settings)
+            yield f"{algorithm} {name} classes", lambda c=classifier, b=backend: b(c, LABELS)
     for activation in ACTIVATIONS:
         for configuration in ("polished", "ladder", "quickprop"):
             settings = SMALL | {"activation": activation, "configuration": configuration}
