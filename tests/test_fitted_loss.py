@@ -6,8 +6,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor, load_model, save_model
-from skscn.fitted_loss import estimated, loss_of, name_of, row_weights
-from skscn.losses import LOSSES
+from skscn.fitted_loss import estimated, loss_of, row_weights
+from skscn.losses import LOSSES, name_of
 
 ROBUST = [name for name, loss in LOSSES.items() if loss.weighs]
 

@@ -227,14 +227,15 @@ class Network:
                 start += block.size
         return H
 
-    def predict(self, X: Any, n_jobs: int | None = None) -> np.ndarray:
+    def predict(self, X: Any, n_jobs: int | None = None, *, double: bool = False) -> np.ndarray:
         """f(x) for each row, of shape (n,) or (n, m); float32 if the rows and the training targets were.
 
+        With ``double`` it is always float64.
         Rows are processed block by block, by ``n_jobs`` threads (−1: all processors) if there are many, so the extra
         memory does not grow with the number of rows.
         """
         X = self._checked(X)
-        predictions = np.empty((X.shape[0], self.n_outputs), dtype=self._type(X))
+        predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float64 if double else self._type(X))
         one_by_one = X.shape[0] <= _FEW_ROWS or n_jobs is None or self._carries
         threads = 1 if one_by_one else effective_n_jobs(n_jobs)
         if threads == 1:

@@ -67,14 +67,14 @@ def test_warm_start_refuses_what_it_cannot_continue():
         model.set_params(max_nodes=20).fit(X[:, :3], y)
     with pytest.raises(ValueError, match="same number of outputs"):
         model.fit(X, np.column_stack([y, y]))
-    with pytest.raises(ValueError, match="layer, activation and scaling"):
+    with pytest.raises(ValueError, match="layer, activation, loss and scaling"):
         model.set_params(activation="sine").fit(X, y)
-    with pytest.raises(ValueError, match="activation and scaling"):
+    with pytest.raises(ValueError, match="activation, loss and scaling"):
         model.set_params(activation="sigmoid", scaling=None).fit(X, y)
     with pytest.raises(ValueError, match="data it was grown on"):
         model.set_params(scaling="minmax").fit(np.zeros_like(X), y)
     own = SCNRegressor(activation=lambda z: np.tanh(z), max_nodes=3, warm_start=True, **FAST).fit(X, y)
-    with pytest.raises(ValueError, match="layer, activation and scaling"):
+    with pytest.raises(ValueError, match="layer, activation, loss and scaling"):
         own.set_params(activation=lambda z: np.sin(z)).fit(X, y)
     rows, classes = load_iris(return_X_y=True)
     classifier = SCNClassifier(max_nodes=5, warm_start=True, **FAST).fit(rows, classes)

@@ -40,6 +40,7 @@ def test_a_category_that_only_a_held_out_row_has(loss):
     assert np.isfinite(model.fit(np.eye(4)[groups], y).predict(np.eye(4))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [3, 5, 12, 30])
 @pytest.mark.parametrize("loss", LOSSES_OF_NUMBERS)
 def test_few_rows(loss, rows):

@@ -60,7 +60,9 @@ def same(ours, theirs):
         np.testing.assert_array_equal(ours.row_weights_, theirs.row_weights_)
 
 
-@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
+@pytest.mark.parametrize(
+    "algorithm", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("SC-I", "SC-II")), "SC-III"]
+)
 @pytest.mark.parametrize("name", EVERY)
 def test_every_node_satisfies_the_inequality_of_its_round(name, algorithm):
     model, y = model_of(name, algorithm=algorithm)
@@ -75,7 +77,9 @@ def test_every_node_satisfies_the_inequality_of_its_round(name, algorithm):
     assert model.n_nodes_ <= model.max_nodes
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+@pytest.mark.parametrize(
+    "weighted", [pytest.param(False, id="plain"), pytest.param(True, id="weighted", marks=pytest.mark.slow)]
+)
 @pytest.mark.parametrize("name", EVERY)
 def test_files_and_dask_give_the_network_of_memory(name, weighted):
     model, y = model_of(name)
@@ -90,6 +94,7 @@ def test_files_and_dask_give_the_network_of_memory(name, weighted):
         same(clone(model).fit(rows, target, sample_weight=given), in_memory)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_a_fit_that_dies_in_any_round_goes_on_to_the_same_network(name, tmp_path, monkeypatch):
     monkeypatch.setattr(_checkpoint, "_EVERY", 0.0)
@@ -237,6 +242,7 @@ def test_rows_of_weight_0_counted_for_nothing_at_all():
     assert not hasattr(model, "row_weights_")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loss", ["huber", "welsch", "bisquare", "kde"])
 @pytest.mark.parametrize("share", [0.5, 0.7, 1.0])
 def test_half_or_all_of_the_rows_may_be_outliers(loss, share):

@@ -262,11 +262,11 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         probabilities : ndarray of shape (n_samples, n_classes), float64
             With several labels, of each label by itself.
         """
-        rows, network = self._validated(X), self.network_
+        rows = self._validated(X)
         if self.calibration_ is None:
-            # In double precision: small probabilities are not 1 minus large ones in single precision.
-            return class_outputs(network.loss.mean(network.link(rows)))
-        return self.calibration_.probabilities(class_outputs(network.predict(rows, self.n_jobs)))
+            # In single precision, 1 minus a large probability may be 0.
+            return class_outputs(self.network_.predict(rows, self.n_jobs, double=True))
+        return self.calibration_.probabilities(class_outputs(self.network_.predict(rows, self.n_jobs)))
 
     @lazily
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:
