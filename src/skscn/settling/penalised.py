@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import svd
 from scipy.optimize import minimize
 
 from skscn.losses import Penalised
@@ -112,7 +111,8 @@ class _Spectrum:
         self.start, self.size, self.columns = min(len(columns.linear), 1), size, columns
         inner = columns.triangle[self.start : size, self.start : size]
         deviations = np.sqrt((inner**2).sum(axis=0) / columns.rows.weight)
-        self.rotation, self.singular, _ = svd(inner / np.where(deviations > 0.0, deviations, 1.0))
+        # Not SciPy's, which refuses an empty matrix before version 1.14.
+        self.rotation, self.singular, _ = np.linalg.svd(inner / np.where(deviations > 0.0, deviations, 1.0))
         self.scale = columns.outputs.scale
 
     def coefficients(self, points: np.ndarray) -> np.ndarray:
@@ -137,6 +137,8 @@ class _Spectrum:
 
 def _solved(spectrum: _Spectrum, loss: Penalised, penalty: float, points: np.ndarray) -> np.ndarray:
     """The minimum of the penalised loss, from some coordinates."""
+    if not points.size:
+        return points
     columns = spectrum.columns
     penalties, roots = spectrum.weights(penalty, loss.curvature())
     unit = loss.unit()
