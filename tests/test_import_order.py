@@ -17,7 +17,7 @@ LAYERS = [
     {"activations", "scaling"},
     {"factor", "layers", "supervision"},
     {"kernels", "losses"},
-    {"rows", "network"},
+    {"rows", "network", "sensitivity"},
     {"tables"},
     {"output_weights", "configuration"},
     {"growth", "settling"},

@@ -211,6 +211,12 @@ class Network:
         return int(self.linear.output_weights.shape[1])
 
     @property
+    def has_gradients(self) -> bool:
+        """Whether the gradients of its outputs are known: those of all nodes, which are of one layer."""
+        first, *others = (block.nodes.layer for block in self.layers)
+        return first.has_gradients and all(layer == first for layer in others)
+
+    @property
     def _carries(self) -> bool:
         """Whether a prediction depends on the rows before."""
         return any(block.nodes.layer.carries for block in self.layers)

@@ -153,7 +153,9 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         recipe = Recipe.of(self)
         with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
             self._check_classes(data.classes)
-            fit_network(self, recipe.for_labels(data.multilabel), self._weighted(data))
+            weighted = self._weighted(data)
+            fit_network(self, recipe.for_labels(data.multilabel), weighted)
+            self._learn_importances(weighted)
         return self
 
     def _weighted(self, data: TrainingData) -> TrainingData:

@@ -14,9 +14,11 @@ from skscn.activations import ACTIVATIONS, Activation
 from skscn.configuration import Configuration
 from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import CRITERIA, HELD_OUT
+from skscn.estimators._importances import feature_importances, why_none
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import ActivationLike, Auto, HeldOut, MatrixLike, PathLike, Seed
+from skscn.estimators.data import TrainingData
 from skscn.estimators.training import Training
 from skscn.network import Network
 from skscn.rows.masked import refuse_masked
@@ -63,6 +65,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     n_iter_: int
     stop_reason_: str
     _seed: int
+    # None if they cannot be computed, or were not.
+    _feature_importances: np.ndarray | None = None
 
     def __init__(
         self,
@@ -122,6 +126,14 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return self.network_.hidden(self._validated(X))
 
     @property
+    def feature_importances_(self) -> np.ndarray:
+        """The share of each input in the mean squared gradient of the outputs."""
+        check_is_fitted(self, "network_")
+        if self._feature_importances is None:
+            raise AttributeError(why_none(self.network_))
+        return self._feature_importances
+
+    @property
     def _n_features_out(self) -> int:
         return self.n_nodes_
 
@@ -136,6 +148,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         refuse_masked(X=X)
         with naming_encoder():
             return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+
+    def _learn_importances(self, data: TrainingData) -> None:
+        """Set the importances of the inputs of the final network; the last step of a fit."""
+        self._feature_importances = feature_importances(self.network_, data)
 
     def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
         """What an estimator that stopped now would have learnt."""

@@ -57,6 +57,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         recipe = Recipe.of(self)
         with training_data(self, "regression", X, y, sample_weight, multi_output=True, y_numeric=True) as data:
             fit_network(self, recipe, data)
+            self._learn_importances(data)
         return self
 
     @lazily

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self
 
@@ -61,6 +61,11 @@ class Layer(ABC):
         """Whether gradient-based searches can use it: see :meth:`slope_and_value`."""
         return False
 
+    @property
+    def has_gradients(self) -> bool:
+        """Whether :meth:`gradients` is defined."""
+        return False
+
     def width(self, n_inputs: int) -> int:
         """How many weights a node has."""
         return n_inputs
@@ -101,6 +106,13 @@ class Layer(ABC):
     def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """g′(z) and g(z), each (n, k), for layers whose nodes are h = g(z) with z = wᵀx + b."""
         raise NotImplementedError(f"{type(self).__name__} has no derivative.")
+
+    def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
+        """For each output, Σ_l β_l ∂h_l/∂x of shape (n, d), for scaled inputs that do not end with a 1.
+
+        Feature importances need it; if a subclass defines it, :attr:`has_gradients` is true. Arrays may be overwritten.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no gradients.")
 
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """The output h of these nodes in an ONNX graph, from scaled inputs that do not end with a 1."""

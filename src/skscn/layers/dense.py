@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,6 +37,11 @@ class Dense(Layer):
         """Whether g′ is known."""
         return self.activation.derivative is not None
 
+    @property
+    def has_gradients(self) -> bool:
+        """Whether g′ is known."""
+        return self.differentiable
+
     def folded(self, nodes: Nodes) -> np.ndarray:
         """Weights above biases, times the inner factor of the activation."""
         folded: np.ndarray = self.activation.core.inner * super().folded(nodes)
@@ -58,6 +64,14 @@ class Dense(Layer):
         assert self.activation.derivative is not None
         z = _inner(X, weights, biases)
         return self.activation.derivative(z), self.activation.value(z)
+
+    def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
+        """Σ_l β_l g′(z_l) w_l for each output: g′ once, and one matrix product for each output."""
+        assert self.activation.derivative is not None
+        slopes = self.activation.derivative(_inner(X, nodes.weights, nodes.biases))
+        transposed = nodes.weights.T.astype(X.dtype, copy=False)
+        for weights in output_weights.T.astype(X.dtype, copy=False):
+            yield (slopes * weights) @ transposed
 
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """As in the formula."""

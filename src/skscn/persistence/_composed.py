@@ -61,6 +61,16 @@ class Added:
         return self.field.read(stored, place, shelf, sizes)
 
 
+def split_added(fields: Mapping[str, Field], stored: Any) -> tuple[dict[str, Field], dict[str, Any]]:
+    """The fields that a stored object must have, and the defaults of those that were added after it was written."""
+    missing = {
+        name: field.default
+        for name, field in fields.items()
+        if isinstance(field, Added) and isinstance(stored, dict) and name not in stored
+    }
+    return {name: field for name, field in fields.items() if name not in missing}, missing
+
+
 class Record:
     """An object with some attributes, made by calling its class with them.
 
@@ -83,12 +93,7 @@ class Record:
         }
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        missing = {
-            name: field.default
-            for name, field in self.fields.items()
-            if isinstance(field, Added) and isinstance(stored, dict) and name not in stored
-        }
-        present = {name: field for name, field in self.fields.items() if name not in missing}
+        present, missing = split_added(self.fields, stored)
         check_keys(stored, present, place)
         read = {name: field.read(stored[name], at(place, name), shelf, sizes) for name, field in present.items()}
         made = self.make(**missing, **read)

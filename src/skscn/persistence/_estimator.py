@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from skscn.estimators.growing import GrowingNetwork
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_class, check_keys
-from skscn.persistence._composed import Optional
+from skscn.persistence._composed import Optional, split_added
 from skscn.persistence._parameters import read_parameters, write_parameters
 from skscn.persistence._steps import check_fitted
 from skscn.persistence._values import Names
@@ -44,9 +44,11 @@ class FittedEstimator:
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> BaseEstimator:
         check_keys(stored, ("parameters", "fitted"), place)
         estimator = self._unfitted(stored["parameters"], place, shelf)
-        check_keys(stored["fitted"], self.fields, place)
-        for name, field in self.fields.items():
-            setattr(estimator, name, field.read(stored["fitted"][name], at(place, name), shelf, sizes))
+        present, missing = split_added(self.fields, stored["fitted"])
+        check_keys(stored["fitted"], present, place)
+        read = {name: f.read(stored["fitted"][name], at(place, name), shelf, sizes) for name, f in present.items()}
+        for name, value in (missing | read).items():
+            setattr(estimator, name, value)
         if estimator.feature_names_in_ is None:
             del estimator.feature_names_in_
         for name, value in self.derived(estimator, sizes).items():

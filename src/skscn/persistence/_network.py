@@ -16,7 +16,7 @@ from skscn.losses import LOSSES, Squared
 from skscn.network import LinearColumns, Network, WeightedNodes
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys
-from skscn.persistence._composed import Optional, Record, Several
+from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._fields import Array, Enumerated, Scalar, Sparse, Triangle
 from skscn.persistence._registered import Registered
 from skscn.persistence._scalings import INPUT_SCALING, scaling
@@ -161,4 +161,6 @@ GROWN: dict[str, Field] = {
     "stop_reason_": Enumerated(*map(str, StopReason)),
     "held_out_": Array(np.int64, "h", lowest=0),
     "_seed": Scalar(0, 2**31, whole=True),
+    # Version 0.1 had none.
+    "_feature_importances": Added(Optional(Array(np.float64, "d", lowest=0.0, highest=1.0 + 1e-9)), None),
 }

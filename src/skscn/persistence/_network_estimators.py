@@ -19,6 +19,9 @@ def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
     network, history = estimator.network_, estimator.history_
     if network.n_nodes > sum(history["nodes"][history["round"] == number].max() for number in set(history["round"])):
         raise UnusableError("a network has more nodes than its history")
+    importances = estimator._feature_importances
+    if importances is not None and abs(importances.sum() - 1.0) > 1e-9:
+        raise UnusableError("the sum of feature importances is not 1")
     return {"n_nodes_": network.n_nodes, "n_iter_": len(history), "n_features_in_": network.n_features}
 
 

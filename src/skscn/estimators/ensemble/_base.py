@@ -89,6 +89,15 @@ class BaseEnsemble(BaseEstimator, ABC):
         tags.input_tags.sparse = True
         return tags
 
+    @property
+    def feature_importances_(self) -> np.ndarray:
+        """The weighted mean of the members' importances; inputs that a member does not have count 0 there."""
+        check_is_fitted(self, "members_")
+        importances = np.zeros(self.n_features_in_)
+        for member, features, weight in zip(self.members_, self.features_, self.weights_, strict=True):
+            importances[features] += weight * member.feature_importances_
+        return np.asarray(importances / importances.sum())
+
     @abstractmethod
     def _default_estimator(self) -> GrowingNetwork:
         """The default member."""

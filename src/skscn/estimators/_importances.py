@@ -1,0 +1,57 @@
+"""Feature importances of a fitted network: mean squared gradients, in units of the spread of each input."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.estimators.data import TrainingData
+from skscn.kernels import scaled
+from skscn.network import Network
+from skscn.sensitivity import mean_squared_gradients, shares, spreads
+from skscn.threads import single_threaded
+
+# The largest number of training rows that gradients are averaged over.
+MOST_ROWS = 2000
+
+
+def feature_importances(network: Network, data: TrainingData) -> np.ndarray | None:
+    """The share of each input; None if gradients are not known, or not finite.
+
+    The rows depend only on their number, and BLAS is limited to one thread, so the result does not depend on where the
+    rows are. A gradient times the standard deviation of its input does not depend on the unit of the input.
+    """
+    if not network.has_gradients:
+        return None
+    numbers = _sampled(data.shape[0])
+    sample, linear = data.take(numbers), network.linear
+    X, weights = scaled(sample.X[0 : len(numbers)], network.inputs), sample.sample_weight
+    with single_threaded():
+        squares = mean_squared_gradients(
+            network.nodes,
+            network.output_weights,
+            linear.nodes,
+            linear.output_weights,
+            X,
+            units=spreads(X, weights),
+            sample_weight=weights,
+        )
+    return shares(squares) if np.isfinite(squares).all() else None
+
+
+def why_none(network: Network) -> str:
+    """Why a network has no importances, and what to do about it."""
+    layer = network.nodes.layer
+    if network.has_gradients:
+        reason = "it was saved by an earlier version, its fit has not ended, or its gradients are not finite; fit it again"
+    elif layer.activation is not None and layer.activation.derivative is None:
+        reason = f"the derivative of its activation {layer.activation.name!r} is not known; pass an Activation with one"
+    else:
+        reason = f"the gradients of its layer {type(layer).__name__} are not known; use another layer"
+    return f"There are no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
+
+
+def _sampled(n_rows: int) -> np.ndarray:
+    """Numbers of rows, in increasing order."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))

@@ -1,0 +1,82 @@
+"""How strongly the outputs of a network depend on each input: mean squared gradients.
+
+For outputs f_q(x) = Σ_l β_lq h_l(x) + a_qᵀx, the mean over the rows of Σ_q (∂f_q/∂x_j)², for each input j.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.kernels import blocks
+from skscn.layers import Nodes
+
+
+def mean_squared_gradients(
+    nodes: Nodes,
+    output_weights: np.ndarray,
+    linear: Nodes | None,
+    linear_weights: np.ndarray | None,
+    X: np.ndarray,
+    *,
+    units: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+) -> np.ndarray:
+    """Σ_q (∂f_q/∂x_j)² for each input, on average over rows; one pass of g′ and one matrix product for each output.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        Of a layer with gradients; there may be none.
+    output_weights : ndarray of shape (L, m)
+        β.
+    linear : Nodes or None
+        Columns that are linear in the inputs.
+    linear_weights : ndarray of shape (p, m), or None
+        Their output weights.
+    X : ndarray of shape (n, d)
+        Rows, scaled, at least one; gradients are computed in their precision.
+    units : ndarray of shape (d,), default=None
+        By which gradients are multiplied, for instance the :func:`spreads` of the inputs.
+    sample_weight : ndarray of shape (n,), default=None
+
+    Returns
+    -------
+    squares : ndarray of shape (d,)
+    """
+    n_rows, n_inputs = X.shape
+    straight = np.zeros((n_inputs, output_weights.shape[1]), X.dtype)
+    if linear is not None and linear_weights is not None:
+        straight += linear.weights @ linear_weights
+    p = np.ones(n_rows) if sample_weight is None else sample_weight
+    squares = np.zeros(n_inputs)
+    for rows in blocks(n_rows, max(n_inputs, len(nodes))):
+        for gradient, constant in zip(nodes.layer.gradients(X[rows], nodes, output_weights), straight.T, strict=True):
+            gradient += constant
+            if units is not None:
+                gradient *= units
+            gradient *= gradient
+            squares += p[rows] @ gradient
+    return np.asarray(squares / p.sum())
+
+
+def spreads(X: np.ndarray, sample_weight: np.ndarray | None = None) -> np.ndarray:
+    """The standard deviation of each column; exactly 0 if it is constant."""
+    p = np.ones(len(X)) if sample_weight is None else sample_weight
+    # Relative to the first row, constant columns have no rounding errors.
+    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for rows in blocks(*X.shape):
+        mean += p[rows] @ (X[rows] - X[0])
+    mean /= p.sum()
+    for rows in blocks(*X.shape):
+        variance += p[rows] @ (X[rows] - X[0] - mean) ** 2
+    return np.asarray(np.sqrt(variance / p.sum()))
+
+
+def shares(squares: np.ndarray) -> np.ndarray:
+    """Non-negative numbers divided by their sum; equal shares if all are 0."""
+    largest = squares.max()
+    if largest == 0.0:
+        return np.full(len(squares), 1.0 / len(squares))
+    # First by the largest, so that neither a tiny nor a huge sum matters.
+    relative = squares / largest
+    return np.asarray(relative / relative.sum())
