@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from skscn import ModelFileError, SCNRegressor, archive, describe_model, load_model
+from skscn import ModelFileError, SCNRegressor, archive, describe_model, load_model, save_model
 
 FILES = Path(__file__).parents[1] / "files" / "0.2.0"
 # More of them with ./run bench mutations, or so: SKSCN_MUTATIONS=10000 ./run test tests/persistence -k random
@@ -284,6 +284,24 @@ def test_arrays_that_do_not_go_together(name, array, change, reason, path):
     at(about, *FITTED, *containers)[last] = list(arrays[array].shape)
     said = refusal(path, mutations.put_together(about, arrays))
     assert any(words in said for words in reason.split("|"))
+
+
+@pytest.mark.parametrize(
+    ("importances", "reason"),
+    [
+        ([0.5, 0.5], "does not fit"),
+        ([0.5, 0.7, -0.2], "below 0.0"),
+        ([0.5, np.nan, 0.5], "not finite"),
+        ([0.2, 0.2, 0.2], "sum of feature importances is not 1"),
+    ],
+)
+def test_feature_importances_that_are_no_shares(importances, reason, path):
+    rows = np.random.default_rng(0).uniform(size=(50, 3))
+    save_model(SCNRegressor(max_nodes=3, random_state=0).fit(rows, rows[:, 0]), path)
+    about, arrays = mutations.taken_apart(path.read_bytes())
+    arrays["_feature_importances"] = np.array(importances)
+    at(about, *FITTED)["_feature_importances"] = [len(importances)]
+    assert reason in refusal(path, mutations.put_together(about, arrays))
 
 
 def test_arrays_that_are_missing_or_too_many(path):

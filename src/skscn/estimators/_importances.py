@@ -42,11 +42,14 @@ def why_none(network: Network) -> str:
     """Why a network has no importances, and what to do about it."""
     layer = network.nodes.layer
     if network.has_gradients:
-        reason = "it was saved by an earlier version, its fit has not ended, or its gradients are not finite; fit it again"
+        reason = (
+            "the model was saved by an earlier version, before its fit had ended, or has gradients that are not finite"
+        )
+        reason += "; fit it again"
     elif layer.activation is not None and layer.activation.derivative is None:
-        reason = f"the derivative of its activation {layer.activation.name!r} is not known; pass an Activation with one"
+        reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
     else:
-        reason = f"the gradients of its layer {type(layer).__name__} are not known; use another layer"
+        reason = f"the gradients of the layer {type(layer).__name__} are not known; use another layer"
     return f"There are no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
 
 
