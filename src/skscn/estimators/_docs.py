@@ -129,8 +129,9 @@ held_out_ : ndarray of int
     for the output weights, unless the network is a member of an ensemble.
 feature_importances_ : ndarray of shape (n_features_in_,)
     How strongly the outputs depend on each input: the squared gradient on average over the training rows (at most
-    2000 of them), in units of the standard deviation of the input, summed over the outputs as they are scaled. The sum
-    is 1; an AttributeError says why there are none, for instance if the derivative of a custom activation is not known.
+    2000 of them), in units of the standard deviation of the input, summed over the outputs as they are scaled. Their
+    sum is 1. If there are none, for instance because the derivative of a custom activation is not known, an
+    AttributeError says why.
 n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int

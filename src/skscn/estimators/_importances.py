@@ -42,15 +42,12 @@ def why_none(network: Network) -> str:
     """Why a network has no importances, and what to do about it."""
     layer = network.nodes.layer
     if network.has_gradients:
-        reason = (
-            "the model was saved by an earlier version, before its fit had ended, or has gradients that are not finite"
-        )
-        reason += "; fit it again"
+        reason = "it was saved by an earlier version, its fit has not ended, or gradients are not finite; fit it again"
     elif layer.activation is not None and layer.activation.derivative is None:
         reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
     else:
         reason = f"the gradients of the layer {type(layer).__name__} are not known; use another layer"
-    return f"There are no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
+    return f"This model has no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
 
 
 def _sampled(n_rows: int) -> np.ndarray:

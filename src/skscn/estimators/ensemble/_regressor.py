@@ -69,8 +69,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     weights_ : ndarray of shape (n_members,)
         The weights of the members; their sum is 1.
     feature_importances_ : ndarray of shape (n_features_in_,)
-        The weighted mean of the members' importances, which are 0 for columns that a member does not have. The sum is
-        1; an AttributeError says why there are none, for instance if the derivative of a custom activation is not known.
+        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
+        1. If members have none, an AttributeError says why.
     out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
         Which rows each member has not seen.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
