@@ -5,10 +5,25 @@ For outputs f_q(x) = Σ_l β_lq h_l(x) + a_qᵀx, the mean over the rows of Σ_q
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
 
 from skscn.kernels import blocks
 from skscn.layers import Nodes
+
+
+class SlicedRows(Protocol):
+    """Scaled rows that are read by slices: an array, or what makes arrays of blocks of rows."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """n and d."""
+        ...
+
+    def __getitem__(self, rows: slice, /) -> np.ndarray:
+        """Some rows."""
+        ...
 
 
 def mean_squared_gradients(
@@ -16,7 +31,7 @@ def mean_squared_gradients(
     output_weights: np.ndarray,
     linear: Nodes | None,
     linear_weights: np.ndarray | None,
-    X: np.ndarray,
+    X: SlicedRows,
     *,
     units: np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
@@ -33,8 +48,8 @@ def mean_squared_gradients(
         Columns that are linear in the inputs.
     linear_weights : ndarray of shape (p, m), or None
         Their output weights.
-    X : ndarray of shape (n, d)
-        Rows, scaled, at least one; gradients are computed in their precision.
+    X : ndarray of shape (n, d), or SlicedRows
+        At least one row, scaled; gradients are computed in the precision of the rows.
     units : ndarray of shape (d,), default=None
         By which gradients are multiplied, for instance the :func:`spreads` of the inputs.
     sample_weight : ndarray of shape (n,), default=None
@@ -44,7 +59,7 @@ def mean_squared_gradients(
     squares : ndarray of shape (d,)
     """
     n_rows, n_inputs = X.shape
-    straight = np.zeros((n_inputs, output_weights.shape[1]), X.dtype)
+    straight = np.zeros((n_inputs, output_weights.shape[1]))
     if linear is not None and linear_weights is not None:
         straight += linear.weights @ linear_weights
     p = np.ones(n_rows) if sample_weight is None else sample_weight
@@ -59,17 +74,20 @@ def mean_squared_gradients(
     return np.asarray(squares / p.sum())
 
 
-def spreads(X: np.ndarray, sample_weight: np.ndarray | None = None) -> np.ndarray:
+def spreads(X: SlicedRows, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """The standard deviation of each column; exactly 0 if it is constant."""
-    p = np.ones(len(X)) if sample_weight is None else sample_weight
-    # Relative to the first row, constant columns have no rounding errors.
-    mean, variance = np.zeros(X.shape[1]), np.zeros(X.shape[1])
-    for rows in blocks(*X.shape):
-        mean += p[rows] @ (X[rows] - X[0])
-    mean /= p.sum()
-    for rows in blocks(*X.shape):
-        variance += p[rows] @ (X[rows] - X[0] - mean) ** 2
-    return np.asarray(np.sqrt(variance / p.sum()))
+    n_rows, n_inputs = X.shape
+    p = np.ones(n_rows) if sample_weight is None else sample_weight
+    sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
+    # Relative to one of the rows, the sums lose few digits, and those of a constant column none.
+    first = X[0:1]
+    for rows in blocks(n_rows, n_inputs):
+        moved = X[rows] - first
+        sums += p[rows] @ moved
+        moved *= moved
+        squares += p[rows] @ moved
+    variances = squares / p.sum() - (sums / p.sum()) ** 2
+    return np.asarray(np.sqrt(np.maximum(variances, 0.0)))
 
 
 def shares(squares: np.ndarray) -> np.ndarray:

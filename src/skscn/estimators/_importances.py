@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from skscn.estimators.data import TrainingData
+from skscn.estimators.data import LocalInputs, TrainingData
 from skscn.kernels import scaled
 from skscn.network import Network
+from skscn.scaling import InputScaling
 from skscn.sensitivity import mean_squared_gradients, shares, spreads
 from skscn.threads import single_threaded
 
 # The largest number of training rows that gradients are averaged over.
 MOST_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class _ScaledRows:
+    """Rows that are scaled, and made dense, block by block."""
+
+    X: LocalInputs
+    scaling: InputScaling
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n and d."""
+        n_rows, n_inputs = self.X.shape
+        return n_rows, n_inputs
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return scaled(self.X[rows], self.scaling)
 
 
 def feature_importances(network: Network, data: TrainingData) -> np.ndarray | None:
@@ -24,7 +44,7 @@ def feature_importances(network: Network, data: TrainingData) -> np.ndarray | No
         return None
     numbers = _sampled(data.shape[0])
     sample, linear = data.take(numbers), network.linear
-    X, weights = scaled(sample.X[0 : len(numbers)], network.inputs), sample.sample_weight
+    X, weights = _ScaledRows(sample.X, network.inputs), sample.sample_weight
     with single_threaded():
         squares = mean_squared_gradients(
             network.nodes,
