@@ -81,7 +81,7 @@ def sides(method: str, cases: Sequence[str], ratios: np.ndarray) -> list[str]:
     return [f"{method} against the best of the others on each set: {', '.join(said)}."]
 
 
-def named(pairs: list[tuple[str, float]], most: int = MOST_NAMED) -> str:
+def named(pairs: list[tuple[str, float]]) -> str:
     """The first of the cases with their ratios, in brackets."""
-    texts = [f"{case} failed" if np.isinf(ratio) else f"{case} × {ratio:.2f}" for case, ratio in pairs[:most]]
-    return f" ({', '.join([*texts, *(['…'] if len(pairs) > most else [])])})" if texts else ""
+    texts = [f"{case} failed" if np.isinf(ratio) else f"{case} × {ratio:.2f}" for case, ratio in pairs[:MOST_NAMED]]
+    return f" ({', '.join([*texts, *(['…'] if len(pairs) > MOST_NAMED else [])])})" if texts else ""

@@ -69,8 +69,8 @@ def switches(X: np.ndarray) -> np.ndarray:
 
 def jumps(X: np.ndarray) -> np.ndarray:
     """A piecewise smooth function of the first six inputs, between 0 and 1, with five hard thresholds."""
-    steps = 4.0 * (X[:, 0] > 0.3) - 3.0 * (X[:, 1] > 0.6) + 2.0 * ((X[:, 2] > 0.5) & (X[:, 3] > 0.4))
-    return steps + 5.0 * np.where(X[:, 4] > 0.7, X[:, 5], 1.0 - X[:, 5]) + 3.0 * np.sin(np.pi * X[:, 0] * X[:, 5])
+    steps = 8.0 * (X[:, 0] > 0.3) - 6.0 * (X[:, 1] > 0.6) + 4.0 * ((X[:, 2] > 0.5) & (X[:, 3] > 0.4))
+    return steps + 10.0 * np.where(X[:, 4] > 0.7, X[:, 5], 1.0 - X[:, 5]) + 6.0 * np.sin(np.pi * X[:, 0] * X[:, 5])
 
 
 # Task -> name -> function: what ./run bench accuracy --task friedman and --task smooth draw from.

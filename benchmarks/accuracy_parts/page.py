@@ -119,7 +119,7 @@ def splits_sentence(means: Means) -> str:
     most = max(mean["splits"] for mean in means.values())
     fewer = sorted({(method, mean["splits"]) for (_, _, method), mean in means.items() if mean["splits"] < most})
     exceptions = "".join(f", except for {method} ({splits})" for method, splits in fewer)
-    return f"Numbers are means over splits ({most}){exceptions}."
+    return f"Numbers are means over {most} split{'' if most == 1 else 's'}{exceptions}."
 
 
 def versions_sentence(means: Means) -> str:

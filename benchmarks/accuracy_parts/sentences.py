@@ -2,12 +2,9 @@
 
 import numpy as np
 
-from accuracy_parts.comparing import against_others, mean_ratio, named, own_methods, won_and_lost
+from accuracy_parts.comparing import against_others, mean_ratio, own_methods, won_and_lost
 from accuracy_parts.methods import OURS
 from accuracy_parts.summary import Summary
-
-# More sets than any table has: all are named.
-ALL = 1000
 
 
 def error_sentences(summary: Summary) -> list[str]:
@@ -26,12 +23,24 @@ def against_best_sentence(summary: Summary, own: str) -> str:
     known = [i for i in np.argsort(-ratios, kind="stable") if not np.isnan(ratios[i])]
     if not known:
         return ""
-    worse = [(summary.sets[i], ratios[i]) for i in known if ratios[i] > 1.0]
-    better = [(summary.sets[i], ratios[i]) for i in reversed(known) if ratios[i] <= 1.0]
-    return (
-        f"{own} is worse than the best of the other methods on {len(worse)} of {len(known)} sets{named(worse, ALL)}, "
-        f"and as good or better on {len(better)}{named(better, ALL)}."
-    )
+    worse = [i for i in known if ratios[i] > 1.0]
+    better = [i for i in reversed(known) if ratios[i] <= 1.0]
+    said = [
+        f"{what} on {len(some)} of {len(known)} sets"
+        + (f" ({with_ratios(summary.sets, ratios, some)})" if some else "")
+        for what, some in (("worse", worse), ("as good or better", better))
+    ]
+    return f"{own} against the best of the other methods (ratio of the errors): {', '.join(said)}."
+
+
+def with_ratios(names: list[str], ratios: np.ndarray, which: list[int]) -> str:
+    """Names and ratios, such as: stock 1.03, airfoil 0.87."""
+    return ", ".join(f"{names[i]} {ratio_text(ratios[i])}" for i in which)
+
+
+def ratio_text(ratio: float) -> str:
+    """A ratio with two digits after the point, or none if it is large."""
+    return "failed" if np.isinf(ratio) else f"{ratio:.0f}" if ratio >= 10.0 else f"{ratio:.2f}"
 
 
 def against_each_sentence(summary: Summary, own: str) -> str:
@@ -41,14 +50,16 @@ def against_each_sentence(summary: Summary, own: str) -> str:
     for other, ratio in zip(summary.methods, ratios, strict=True):
         won, lost = won_and_lost(summary, own, other)
         if other not in OURS and won + lost:
-            (behind if lost > won else ahead).append(f"{other} {won} : {lost}, × {ratio:.2f}")
-    said = [
-        *([f"it loses on more sets than it wins against {'; '.join(behind)}"] if behind else []),
-        *([f"it wins on as many sets or more against {'; '.join(ahead)}"] if ahead else []),
-    ]
-    if not said:
+            (behind if lost > won else ahead).append(f"{other} ({won} to {lost}, {ratio_text(ratio)})")
+    if not behind + ahead:
         return ""
-    return f"{own} against one method at a time (sets won : lost, mean ratio of the errors): {'. '.join(said)}."
+    said = [f"behind {listed(behind)}", f"ahead of or level with {listed(ahead)}"]
+    return f"{own} against one method at a time (sets won to lost, mean ratio of the errors): {'; '.join(said)}."
+
+
+def listed(texts: list[str]) -> str:
+    """Names in a row, or that there are none."""
+    return ", ".join(texts) or "none"
 
 
 def rank_sentences(summary: Summary) -> list[str]:
@@ -65,7 +76,7 @@ def time_sentences(summary: Summary) -> list[str]:
     return [
         sentence
         for own in own_methods(summary)
-        for name, what in (("cpu", "fitting"), ("predict", "prediction"))
+        for name, what in (("cpu", "Fitting"), ("predict", "Prediction"))
         if (sentence := time_sentence(summary, own, name, what))
     ]
 
@@ -75,10 +86,9 @@ def time_sentence(summary: Summary, own: str, name: str, what: str) -> str:
     ratios = mean_ratio(summary.costs[name], summary.methods.index(own))
     others = [i for i, other in enumerate(summary.methods) if other not in OURS and np.isfinite(ratios[i])]
     order = sorted(others, key=lambda i: -ratios[i])
-    slower = [f"{summary.methods[i]} × {ratios[i]:.2g}" for i in order if ratios[i] > 1.0]
-    faster = [f"{summary.methods[i]} × {ratios[i]:.2g}" for i in reversed(order) if ratios[i] <= 1.0]
-    said = [
-        *([f"slower than {', '.join(slower)}"] if slower else []),
-        *([f"faster than {', '.join(faster)}"] if faster else []),
-    ]
-    return f"{own}, {what} (its processor time over theirs): {'; '.join(said)}." if said else ""
+    if not order:
+        return ""
+    slower = with_ratios(summary.methods, ratios, [i for i in order if ratios[i] > 1.0])
+    faster = with_ratios(summary.methods, ratios, [i for i in reversed(order) if ratios[i] <= 1.0])
+    said = f"slower than {slower or 'none'}; as fast as or faster than {faster or 'none'}"
+    return f"{what} with {own} (ratio of the processor times): {said}."

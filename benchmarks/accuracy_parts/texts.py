@@ -19,16 +19,18 @@ data sets. `ratio to best` is the error divided by that of the best method on th
 at least half a misclassified row. Times are processor times, and geometric means over the data sets that a method was
 run on. Data sets are in the order of the ensemble's error over that of the best of the other methods: those at the top
 are the ones where it does worst. Choosing that best method by the test rows, set by set, is in favour of the others."""
-METHODS = [
-    "CatBoost, LightGBM, XGBoost; boosting is scikit-learn's histogram gradient boosting, forest its random forest.",
-    """MLP is scikit-learn's multilayer perceptron with early stopping, SVM its support vector machine, both on
+# What is said of the other methods, by one that it is about.
+METHODS = {
+    "CatBoost": """CatBoost, LightGBM, XGBoost; boosting is scikit-learn's histogram gradient boosting, forest its
+    random forest.""",
+    "MLP": """MLP is scikit-learn's multilayer perceptron with early stopping, SVM its support vector machine, both on
     standardised inputs and targets. Probabilities of the SVM come from a logistic regression on its decisions.""",
-    """RVFL has 300 random sigmoid nodes and direct links, ELM at most 300 nodes and none. SWIM samples 512 nodes from
-    pairs of rows ([swimnetworks](https://pypi.org/project/swimnetworks/)). In regression, the penalties of RVFL and
-    SWIM are chosen by generalised cross-validation.""",
-    "GP is a Gaussian process with noise, on at most 2,000 training rows, or 1,000 for classes.",
-    "RealMLP is the multilayer perceptron of [pytabkit](https://pypi.org/project/pytabkit/).",
-]
+    "RVFL": """RVFL has 300 random sigmoid nodes and direct links, ELM at most 300 nodes and none. SWIM samples 512
+    nodes from pairs of rows ([swimnetworks](https://pypi.org/project/swimnetworks/)). In regression, the penalties of
+    RVFL and SWIM are chosen by generalised cross-validation.""",
+    "GP": "GP is a Gaussian process with noise, on at most 2,000 training rows, or 1,000 for classes.",
+    "RealMLP": "RealMLP is the multilayer perceptron of [pytabkit](https://pypi.org/project/pytabkit/).",
+}
 TASKS = {
     "friedman": """Friedman's function #1 depends on five inputs; the others are irrelevant. 2,000 training rows, noise
     of standard deviation 1, and 10,000 test rows, also with noise; other rows in every split.""",

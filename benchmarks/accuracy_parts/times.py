@@ -10,7 +10,7 @@ from skscn.plot.style import BLUE, ORANGE, logarithmic_axis, plain_numbers
 
 _WIDTH, _HEIGHT = 7.5, 4.6
 # Size of a letter of a label, and the distance of a label from its point, as shares of a picture of that size.
-_LETTER, _LINE, _GAP = 0.0125, 0.042, 0.014
+_LETTER, _LINE, _GAP = 0.0135, 0.046, 0.014
 Box = tuple[float, float, float, float]
 
 
@@ -54,7 +54,8 @@ def label_places(names: list[str], points: np.ndarray) -> list[tuple[float, floa
     for name, (x, y) in zip(names, points, strict=True):
         options = label_options(x, y)
         boxes = [label_box(name, option) for option in options]
-        best = min(range(len(options)), key=lambda i: sum(overlap(boxes[i], box) for box in taken))
+        costs = [outside(box) + sum(overlap(box, other) for other in taken) for box in boxes]
+        best = int(np.argmin(costs))
         taken.append(boxes[best])
         places.append(options[best])
     return places
@@ -73,6 +74,11 @@ def label_box(name: str, place: tuple[float, float, str]) -> Box:
     width = _LETTER * len(name)
     left = x - {"left": 0.0, "center": 0.5, "right": 1.0}[align] * width
     return left, y - 0.5 * _LINE, left + width, y + 0.5 * _LINE
+
+
+def outside(box: Box) -> float:
+    """How far a box is out of the axes."""
+    return max(0.0, -box[0]) + max(0.0, -box[1]) + max(0.0, box[2] - 1.0) + max(0.0, box[3] - 1.0)
 
 
 def overlap(a: Box, b: Box) -> float:
