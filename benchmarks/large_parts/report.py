@@ -19,9 +19,9 @@ TITLES = {"friedman": "Friedman's function", "jumps": "A function with jumps"}
 INTRODUCTION = f"""\
 Every fit has a process of its own and one thread. Inputs are in single precision for all methods, which convert them as
 they like; {TEST_ROWS:,} test rows. NRMSE is the test RMSE divided by the standard deviation of the test target, both
-with noise. Times are processor times. Peak memory is the most that the process held, with the rows themselves (drawn in blocks of {BLOCK:,}). The
-numbers after LightGBM and boosting (scikit-learn's histogram gradient boosting, without early stopping) are those of
-their trees; other parameters are the defaults."""
+with noise. Times are processor times. Peak memory is the most that the process held, including the rows themselves
+(drawn in blocks of {BLOCK:,}). The numbers after LightGBM and boosting (scikit-learn's histogram gradient boosting,
+without early stopping) are those of their trees; other parameters are the defaults."""
 
 
 def counted(rows: int) -> str:
