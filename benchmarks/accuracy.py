@@ -103,6 +103,20 @@ def write_task(task: str, means: Means, out: Path) -> tuple[list[Table], list[Pa
     return tables, [out / f"{task}.csv", *save_pictures(task, summaries, out)]
 
 
+def write_tables(store: KeyedLines, means: Means, splits: int, out: Path) -> list[Path]:
+    """Print and write all tables, and what failed."""
+    tables, written = [], [out / "means.csv", out / "index.md"]
+    for task in [task for task in METHODS if any(key[0] == task for key in means)]:
+        found, files = write_task(task, means, out)
+        tables, written = tables + found, written + files
+    failed = failures(store, means, splits)
+    for line in failed:
+        print(f"failed: {line}")
+    write_means(means, out / "means.csv")
+    write_markdown("Accuracy", tables, failed, out / "index.md")
+    return written
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     tasks = [task for task in METHODS if any(task in TASKS[name] for name in options.task)]
@@ -117,17 +131,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print(f"Interrupted. The results so far are in {store.path}; the same command goes on.", file=sys.stderr)
         return 130
-    every = means_of(store, options.splits)
-    means = {key: mean for key, mean in every.items() if any(key[:2] == (data.task, data.name) for data in sets)}
-    tables, written = [], [options.out / "means.csv", options.out / "index.md"]
-    for task in [task for task in methods if any(key[0] == task for key in means)]:
-        found, files = write_task(task, means, options.out)
-        tables, written = tables + found, written + files
-    failed = failures(store, means, options.splits)
-    for line in failed:
-        print(f"failed: {line}")
-    write_means(means, options.out / "means.csv")
-    write_markdown("Accuracy", tables, failed, options.out / "index.md")
+    every, there = means_of(store, options.splits), {(data.task, data.name) for data in sets}
+    means = {key: mean for key, mean in every.items() if key[:2] in there}
+    written = write_tables(store, means, options.splits, options.out)
     if options.page is not None:
         written += write_page(every, options.page)
     print()

@@ -92,11 +92,11 @@ class Summary:
     def cost_rows(self) -> list[Row]:
         """Times and nodes, over the sets that a method was run on."""
         cpu, predict, nodes = (self.costs[name] for name in COSTS)
-        return [
+        rows = [
             Row("fit, processor seconds, geometric mean", geometric_means(cpu), 2),
             Row("prediction of 1,000 rows, milliseconds, geometric mean", 1000.0 * geometric_means(predict), 1),
-            Row("nodes, mean", over_columns(nodes, np.mean), 0),
         ]
+        return [*rows, Row("nodes, mean", over_columns(nodes, np.mean), 0)] if np.isfinite(nodes).any() else rows
 
 
 def over_columns(values: np.ndarray, function) -> np.ndarray:
