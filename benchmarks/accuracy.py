@@ -1,48 +1,68 @@
-"""Accuracy and fit time of our estimators, at their defaults, compared with other learners on tables of data.
+"""Accuracy and time of our estimators, at their defaults, compared with other learners.
 
-usage: ./run bench accuracy [--data DIR] [--out results/accuracy] [--splits 5] [--jobs 1]
-                            [--task regression|classification|both] [--sets NAME ...] [--methods NAME ...]
+usage: ./run bench accuracy [--data DIR] [--out results/accuracy] [--splits 5] [--jobs 1] [--report]
+                            [--task regression|classification|friedman|smooth|both|all ...] [--sets NAME ...]
+                            [--methods NAME ... | ours | others] [--page docs/accuracy.md]
 
 DIR/paper/*.csv and DIR/regression/*.csv are regression sets, DIR/classification/*.csv classification sets: a header
 line, numeric inputs, the target in the last column. Without DIR only the sets that come with scikit-learn are used.
+The tasks friedman and smooth draw rows from functions (benchmarks/accuracy_parts/functions.py) and need no DIR.
 
-Results are kept in OUT/results.jsonl as they come, failures too, and the same command goes on where it was. To measure
-something again after a change, take another OUT or delete its lines.
+Every fit runs on one thread, and its processor time is recorded; so is that of predicting 1,000 rows. Tables say first
+where we are worse: sets are in the order of our ensemble's error over that of the best of the others. Picking the best
+for each set, on the test rows, is in favour of the others.
+
+Results are kept in OUT/results.jsonl as they come, failures and warnings too, and the same command goes on where it
+was. --methods says what is measured; tables have all methods with results for every split. --report measures nothing.
+To measure something again after a change, take another OUT or delete its lines.
+
+./run installs CatBoost, LightGBM, XGBoost and swimnetworks for this; RealMLP (pip install pytabkit) is measured where
+it is installed, and left out otherwise.
+
+--page writes the page of the documentation from everything in OUT, with accuracy_results.csv and pictures in its
+folder; sections come from accuracy_realmlp.csv and accuracy_intervals.csv there, if there are such files.
 """
 
 import argparse
 import os
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
-from accuracy_parts.diagram import draw_ranks
-from accuracy_parts.measuring import KEY, METRICS, run_missing
+from accuracy_parts.means import Means, failures, means_of, write_means
+from accuracy_parts.measuring import KEY, run_missing
 from accuracy_parts.methods import METHODS, OURS
+from accuracy_parts.page import write_page
+from accuracy_parts.peers import how_to_install, missing_packages
 from accuracy_parts.sets import DATA_VARIABLE, load_sets
-from accuracy_parts.summary import Summary, failures, summarise
-from accuracy_parts.writing import print_table, write_csv, write_markdown
+from accuracy_parts.tables import Table, write_csv, write_markdown
+from accuracy_parts.writing import save_pictures, summaries_of, table_of
 
-from skscn.experiments.figures import save
 from skscn.experiments.jsonlines import KeyedLines
 
+TASKS = {"both": ["regression", "classification"], "all": list(METHODS), **{task: [task] for task in METHODS}}
+GROUPS = ("ours", "others")
 
-def parse_arguments() -> argparse.Namespace:
+
+def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, help=f"folder of data sets (default: the environment's {DATA_VARIABLE})")
     parser.add_argument("--out", type=Path, default=Path("results/accuracy"))
     parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--jobs", type=int, default=1, help="processes; fit times are comparable with 1 only")
+    parser.add_argument("--jobs", type=int, default=1, help="processes; times are comparable with 1 only")
     parser.add_argument("--sets", nargs="+", metavar="NAME", help="only these sets")
-    parser.add_argument("--methods", nargs="+", metavar="NAME", help="only these methods")
-    parser.add_argument("--task", choices=["regression", "classification", "both"], default="both")
-    arguments = parser.parse_args()
-    if arguments.splits < 1:
+    parser.add_argument("--methods", nargs="+", metavar="NAME", help="measure only these methods: names, ours, others")
+    parser.add_argument("--task", nargs="+", choices=list(TASKS), default=["both"])
+    parser.add_argument("--report", action="store_true", help="measure nothing, write the tables of what there is")
+    parser.add_argument("--page", type=Path, help="write this page of the documentation")
+    options = parser.parse_args(arguments)
+    if options.splits < 1:
         parser.error("--splits must be 1 or more.")
-    if arguments.data is None and os.environ.get(DATA_VARIABLE):
-        arguments.data = Path(os.environ[DATA_VARIABLE])
-    if arguments.data is not None and not arguments.data.is_dir():
-        parser.error(f"There is no folder {arguments.data}.")
-    return arguments
+    if options.data is None and os.environ.get(DATA_VARIABLE):
+        options.data = Path(os.environ[DATA_VARIABLE])
+    if options.data is not None and not options.data.is_dir():
+        parser.error(f"There is no folder {options.data}.")
+    return options
 
 
 def chosen(wanted: list[str] | None, known: list[str], what: str) -> list[str]:
@@ -52,56 +72,72 @@ def chosen(wanted: list[str] | None, known: list[str], what: str) -> list[str]:
     return known if wanted is None else [name for name in known if name in wanted]
 
 
-def print_notes(tasks: list[str], folder: Path | None) -> None:
+def chosen_methods(wanted: list[str] | None, tasks: list[str]) -> dict[str, list[str]]:
+    """The methods to be measured, by task."""
+    chosen(wanted, [*(name for task in tasks for name in METHODS[task]), *GROUPS], "method")
+    return {
+        task: [
+            name
+            for name in METHODS[task]
+            if wanted is None or name in wanted or ("ours" if name in OURS else "others") in wanted
+        ]
+        for task in tasks
+    }
+
+
+def print_notes(methods: dict[str, list[str]], folder: Path | None) -> None:
     """Say what is left out."""
-    if folder is None:
+    if folder is None and {"regression", "classification"} & methods.keys():
         print(f"Only the sets of scikit-learn: neither --data nor {DATA_VARIABLE} is given.", file=sys.stderr)
-    for task in tasks:
-        for name, attribute in OURS[task].items():
-            if name not in METHODS[task]:
-                print(f"Without {name} in {task}: this skscn has no {attribute}.", file=sys.stderr)
+    if missing := missing_packages([name for names in methods.values() for name in names]):
+        print(how_to_install(missing), file=sys.stderr)
 
 
-def write_task(task: str, summaries: list[Summary], out: Path) -> list[Path]:
-    """Print the tables of a task, and write them and their picture."""
-    for summary in summaries:
-        print_table(summary)
-    write_csv(summaries, out / f"{task}.csv")
-    written = [out / f"{task}.csv"]
-    if summaries[0].has_ranks:
-        save(draw_ranks(summaries), out / f"{task}_ranks")
-        written += [out / f"{task}_ranks{suffix}" for suffix in (".svg", ".png")]
+def write_task(task: str, means: Means, out: Path) -> tuple[list[Table], list[Path]]:
+    """Print the tables of a task, and write them and their pictures."""
+    summaries = summaries_of(means, task)
+    tables = [table_of(summary) for summary in summaries]
+    for table in tables:
+        print(table.text())
+    write_csv(tables, out / f"{task}.csv")
+    return tables, [out / f"{task}.csv", *save_pictures(task, summaries, out)]
+
+
+def write_tables(store: KeyedLines, means: Means, splits: int, out: Path) -> list[Path]:
+    """Print and write all tables, and what failed."""
+    tables, written = [], [out / "means.csv", out / "index.md"]
+    for task in [task for task in METHODS if any(key[0] == task for key in means)]:
+        found, files = write_task(task, means, out)
+        tables, written = tables + found, written + files
+    failed = failures(store, means, splits)
+    for line in failed:
+        print(f"failed: {line}")
+    write_means(means, out / "means.csv")
+    write_markdown("Accuracy", tables, failed, out / "index.md")
     return written
 
 
-def main():
-    arguments = parse_arguments()
-    tasks = list(METHODS) if arguments.task == "both" else [arguments.task]
-    print_notes(tasks, arguments.data)
-    sets = [data for task in tasks for data in load_sets(task, arguments.data)]
-    names = chosen(arguments.sets, [data.name for data in sets], "set")
+def main(arguments: Sequence[str] | None = None) -> int:
+    options = parse_arguments(arguments)
+    tasks = [task for task in METHODS if any(task in TASKS[name] for name in options.task)]
+    sets = [data for task in tasks for data in load_sets(task, options.data)]
+    names = chosen(options.sets, [data.name for data in sets], "set")
     sets = [data for data in sets if data.name in names]
-    tasks = [task for task in tasks if any(data.task == task for data in sets)]
-    wanted = chosen(arguments.methods, [name for task in tasks for name in METHODS[task]], "method")
-    methods = {task: [name for name in METHODS[task] if name in wanted] for task in tasks}
-    store = KeyedLines(arguments.out / "results.jsonl", KEY)
+    methods = chosen_methods(options.methods, [task for task in tasks if any(data.task == task for data in sets)])
+    print_notes(methods, options.data)
+    store = KeyedLines(options.out / "results.jsonl", KEY)
     try:
-        run_missing(store, sets, methods, arguments.splits, arguments.jobs)
+        run_missing(store, [] if options.report else sets, methods, options.splits, options.jobs)
     except KeyboardInterrupt:
         print(f"Interrupted. The results so far are in {store.path}; the same command goes on.", file=sys.stderr)
         return 130
-    written, everything = [], []
-    for task in tasks:
-        own = [data for data in sets if data.task == task]
-        summaries = [summarise(store, task, metric, own, methods[task], arguments.splits) for metric in METRICS[task]]
-        written += write_task(task, summaries, arguments.out)
-        everything += summaries
-    failed = failures(store, sets, methods, arguments.splits)
-    for line in failed:
-        print(f"failed: {line}")
-    write_markdown(everything, failed, arguments.splits, arguments.out / "index.md")
+    every, there = means_of(store, options.splits), {(data.task, data.name) for data in sets}
+    means = {key: mean for key, mean in every.items() if key[:2] in there}
+    written = write_tables(store, means, options.splits, options.out)
+    if options.page is not None:
+        written += write_page(every, options.page)
     print()
-    for path in [*written, arguments.out / "index.md"]:
+    for path in written:
         print(path)
     return 0
 

@@ -20,8 +20,8 @@ Results are kept in OUT/results.jsonl as they come, failures too, and the same c
 says what is measured; tables have all methods with results for every split. To measure something again after a change,
 take another OUT or delete its lines.
 
-CatBoost, LightGBM and XGBoost are not dependencies of the project; install them with pip install catboost lightgbm
-xgboost in the environment that runs this (.venv for ./run), or they are left out.
+./run installs CatBoost, LightGBM and XGBoost, which are not dependencies of the project; run without it, those that are
+missing are left out.
 """
 
 import argparse
@@ -32,13 +32,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from accuracy import chosen
+from accuracy_parts.peers import NEEDS, how_to_install
 from accuracy_parts.sets import DATA_VARIABLE
+from accuracy_parts.tables import write_csv, write_markdown
 from losses_parts import classes, counts, quantile, robust
 from losses_parts.experiments import Case, Experiment
-from losses_parts.learners import PACKAGES, how_to_install
 from losses_parts.measuring import Cell, cells_of, run_missing
 from losses_parts.results import KEY, Results
-from losses_parts.tables import write_csv, write_markdown
 
 from skscn.experiments.jsonlines import KeyedLines
 
@@ -126,7 +126,7 @@ def print_notes(runs: list[Run], folder: Path | None) -> None:
         print(f"Only the sets of scikit-learn: neither --data nor {DATA_VARIABLE} is given.", file=sys.stderr)
     wanted = [run.experiment.methods[name] for run in runs for name in run.methods]
     left_out = {method.package for method in wanted if not method.is_installed}
-    if missing := [package for package in PACKAGES if package in left_out]:
+    if missing := [package for package in NEEDS.values() if package in left_out]:
         print(how_to_install(missing), file=sys.stderr)
 
 
@@ -138,7 +138,7 @@ def write_part(part: str, found: list[Results], tables: list, out: Path) -> list
     for line in failed:
         print(f"failed: {line}")
     write_csv(tables, out / f"{part}.csv")
-    write_markdown(part, tables, failed, out / f"{part}.md")
+    write_markdown(f"Losses: {part}", tables, failed, out / f"{part}.md")
     return [out / f"{part}.csv", out / f"{part}.md"]
 
 

@@ -38,6 +38,7 @@ SMALL = {
     "skscn reproduce": "skscn reproduce --help",
     "./run bench accuracy": "benchmarks/accuracy.py --sets iris --methods SCN --splits 1 --out accuracy",
     "./run bench speed": "benchmarks/speed.py --quick --parts a --out speed",
+    "./run bench large": "benchmarks/large.py --rows 500 --functions friedman --methods SCN --out large",
 }
 # Commands about tables in files, one after the other in one folder.
 TABLES = {

@@ -5,6 +5,7 @@ import runpy
 import signal
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ sys.exit(runpy.run_path({str(RUN)!r})["call"]([sys.executable, "-c", sys.argv[1]
 """
 COMMAND = """
 import sys
+import tomllib
 try:
     print("ready", flush=True)
     sys.stdin.readline()
@@ -35,6 +37,13 @@ def test_exit_codes_are_passed_on():
     finally:
         for number, handler in zip((signal.SIGINT, signal.SIGTERM), before, strict=True):
             signal.signal(number, handler)
+
+
+def test_benchmarks_that_compare_exist_and_so_does_what_they_install():
+    comparing = runpy.run_path(str(RUN))["COMPARING"]
+    assert all((RUN.parent / "benchmarks" / f"{name}.py").exists() for name in comparing)
+    groups = tomllib.loads((RUN.parent / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
+    assert {package.split(">")[0] for package in groups["bench"]} == {"catboost", "lightgbm", "swimnetworks", "xgboost"}
 
 
 if os.name == "posix":

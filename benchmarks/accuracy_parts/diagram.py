@@ -5,7 +5,7 @@ from matplotlib.figure import Figure
 
 from accuracy_parts.methods import OURS
 from accuracy_parts.summary import Summary
-from accuracy_parts.writing import title
+from accuracy_parts.titles import title
 
 _OURS_COLOUR, _OTHER_COLOUR = "#c2410c", "#374151"
 
@@ -38,7 +38,7 @@ def draw_diagram(ax, summary: Summary) -> None:
         left = i < (k + 1) // 2
         y = -0.3 * len(bars) - 0.6 * (1 + (i if left else k - 1 - i))
         end = 0.7 if left else k + 0.3
-        colour = _OURS_COLOUR if name in OURS[summary.task] else _OTHER_COLOUR
+        colour = _OURS_COLOUR if name in OURS else _OTHER_COLOUR
         ax.plot([rank, rank, end], [0, y, y], color=colour, linewidth=1)
         label = f"{name} {rank:.2f}" if left else f"{rank:.2f} {name}"
         ax.text(end + (-0.05 if left else 0.05), y, label, ha="right" if left else "left", va="center", color=colour)

@@ -23,10 +23,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import skscn
+from accuracy_parts.functions import FUNCTIONS
+from accuracy_parts.peers import catboost, lightgbm, realmlp, swim_layer, xgboost
 
-OURS = {
-    "regression": {"SCN": "SCNRegressor", "SCN-ensemble": "SCNEnsembleRegressor"},
-    "classification": {"SCN": "SCNClassifier", "SCN-ensemble": "SCNEnsembleClassifier"},
+OURS = ("SCN", "SCN-ensemble")
+_ESTIMATORS = {
+    "regression": (skscn.SCNRegressor, skscn.SCNEnsembleRegressor),
+    "classification": (skscn.SCNClassifier, skscn.SCNEnsembleClassifier),
 }
 RANDOM_NODES = 300
 # A Gaussian process takes time cubic in the rows; the classifier does so for each class and many times.
@@ -111,45 +114,65 @@ def elm_classifier(rows, seed):
     return scaled(RandomSigmoids(elm_nodes(rows), False, seed), readout)
 
 
+def ridge():
+    return RidgeCV(np.logspace(-6, 4, 11))
+
+
 def rvfl_regressor(rows, seed):
-    return scaled(RandomSigmoids(RANDOM_NODES, True, seed), RidgeCV(np.logspace(-6, 4, 11)))
+    return scaled(RandomSigmoids(RANDOM_NODES, True, seed), ridge())
 
 
 def rvfl_classifier(rows, seed):
     return scaled(RandomSigmoids(RANDOM_NODES, True, seed), LogisticRegression(max_iter=1000))
 
 
+def swim_regressor(rows, seed):
+    # Ridge as for RVFL: least squares, as in the example of the package, fits the noise of small tables.
+    return scaled(swim_layer(seed), ridge())
+
+
+def swim_classifier(rows, seed):
+    return scaled(swim_layer(seed, is_classifier=True), LogisticRegression(max_iter=1000))
+
+
 def ours(task):
-    """Our estimators, as far as this version of the package has them."""
+    """Our estimators, on one thread."""
     return {
-        name: lambda rows, seed, estimator=estimator: estimator(random_state=seed)
-        for name, attribute in OURS[task].items()
-        if (estimator := getattr(skscn, attribute, None)) is not None
+        name: lambda rows, seed, estimator=estimator: estimator(n_jobs=1, random_state=seed)
+        for name, estimator in zip(OURS, _ESTIMATORS[task], strict=True)
     }
 
 
-# Name -> factory from the number of training rows and the seed; None where there are too many rows for the method.
-METHODS: dict[str, dict[str, Callable]] = {
-    "regression": {
-        **ours("regression"),
-        "boosting": lambda rows, seed: HistGradientBoostingRegressor(random_state=seed),
-        "forest": lambda rows, seed: RandomForestRegressor(random_state=seed),
-        "MLP": lambda rows, seed: scaled_target(
-            scaled(MLPRegressor(early_stopping=True, max_iter=500, random_state=seed))
-        ),
-        "SVM": lambda rows, seed: scaled_target(scaled(SVR())),
-        "RVFL": rvfl_regressor,
-        "ELM": lambda rows, seed: scaled(RandomSigmoids(elm_nodes(rows), False, seed), LinearRegression()),
-        "GP": gp_regressor,
-    },
-    "classification": {
-        **ours("classification"),
-        "boosting": lambda rows, seed: HistGradientBoostingClassifier(random_state=seed),
-        "forest": lambda rows, seed: RandomForestClassifier(random_state=seed),
-        "MLP": lambda rows, seed: scaled(MLPClassifier(early_stopping=True, max_iter=500, random_state=seed)),
-        "SVM": svc,
-        "RVFL": rvfl_classifier,
-        "ELM": elm_classifier,
-        "GP": gp_classifier,
-    },
+_REGRESSORS: dict[str, Callable] = {
+    **ours("regression"),
+    "CatBoost": lambda rows, seed: catboost(seed),
+    "LightGBM": lambda rows, seed: lightgbm(seed),
+    "XGBoost": lambda rows, seed: xgboost(seed),
+    "boosting": lambda rows, seed: HistGradientBoostingRegressor(random_state=seed),
+    "forest": lambda rows, seed: RandomForestRegressor(random_state=seed),
+    "MLP": lambda rows, seed: scaled_target(scaled(MLPRegressor(early_stopping=True, max_iter=500, random_state=seed))),
+    "RealMLP": lambda rows, seed: realmlp(seed),
+    "SVM": lambda rows, seed: scaled_target(scaled(SVR())),
+    "RVFL": rvfl_regressor,
+    "ELM": lambda rows, seed: scaled(RandomSigmoids(elm_nodes(rows), False, seed), LinearRegression()),
+    "SWIM": swim_regressor,
+    "GP": gp_regressor,
 }
+_CLASSIFIERS: dict[str, Callable] = {
+    **ours("classification"),
+    "CatBoost": lambda rows, seed: catboost(seed, "CatBoostClassifier"),
+    "LightGBM": lambda rows, seed: lightgbm(seed, "LGBMClassifier"),
+    "XGBoost": lambda rows, seed: xgboost(seed, "XGBClassifier"),
+    "boosting": lambda rows, seed: HistGradientBoostingClassifier(random_state=seed),
+    "forest": lambda rows, seed: RandomForestClassifier(random_state=seed),
+    "MLP": lambda rows, seed: scaled(MLPClassifier(early_stopping=True, max_iter=500, random_state=seed)),
+    "RealMLP": lambda rows, seed: realmlp(seed, "RealMLP_TD_Classifier"),
+    "SVM": svc,
+    "RVFL": rvfl_classifier,
+    "ELM": elm_classifier,
+    "SWIM": swim_classifier,
+    "GP": gp_classifier,
+}
+# Task -> name -> factory from the number of training rows and the seed; None where there are too many rows for the
+# method.
+METHODS = {"regression": _REGRESSORS, "classification": _CLASSIFIERS, **dict.fromkeys(FUNCTIONS, _REGRESSORS)}

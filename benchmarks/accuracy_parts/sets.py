@@ -9,6 +9,8 @@ import numpy as np
 from sklearn import datasets
 from sklearn.model_selection import train_test_split
 
+from accuracy_parts.functions import FUNCTIONS, TEST_ROWS, Function
+
 DATA_VARIABLE = "SKSCN_BENCH_DATA"
 FOLDERS = {"regression": ("paper", "regression"), "classification": ("classification",)}
 BUNDLED = {
@@ -47,6 +49,29 @@ class DataSet:
         return len(self.X) - self.test_rows
 
 
+@dataclass(frozen=True)
+class DrawnSet:
+    """Rows that are drawn from a function, other ones for every split."""
+
+    task: str
+    name: str
+    function: Function
+
+    def split(self, seed: int) -> tuple[np.ndarray, ...]:
+        """X, test X, y, test y."""
+        return self.function.split(seed)
+
+    @property
+    def test_rows(self) -> int:
+        """Rows for testing, in every split."""
+        return TEST_ROWS
+
+    @property
+    def train_rows(self) -> int:
+        """Rows for training, in every split."""
+        return self.function.rows
+
+
 def read_csv(path: Path, task: str) -> DataSet:
     """The table in a file."""
     with path.open(newline="", encoding="utf-8-sig") as file:
@@ -59,8 +84,10 @@ def read_csv(path: Path, task: str) -> DataSet:
     return DataSet(task, path.stem, X, np.unique(y, return_inverse=True)[1] if task == "classification" else y)
 
 
-def load_sets(task: str, folder: Path | None) -> list[DataSet]:
-    """The sets of a task: those in the folder, then those of scikit-learn."""
+def load_sets(task: str, folder: Path | None) -> list[DataSet | DrawnSet]:
+    """The sets of a task: those in the folder, then those of scikit-learn; or functions."""
+    if task in FUNCTIONS:
+        return [DrawnSet(task, name, function) for name, function in FUNCTIONS[task].items()]
     paths = [path for sub in FOLDERS[task] for path in sorted((folder / sub).glob("*.csv"))] if folder else []
     bundled = [DataSet(task, name, *load(return_X_y=True)) for name, load in BUNDLED[task].items()]
     sets = [*(read_csv(path, task) for path in paths), *bundled]

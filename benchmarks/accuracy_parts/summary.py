@@ -1,39 +1,16 @@
-"""The results of all methods on all sets: means, ranks, and ratios to the best."""
+"""The results of all methods on all sets: ranks, ratios to the best, and costs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.stats import rankdata, studentized_range
 
-from accuracy_parts.sets import DataSet
-from skscn.experiments.jsonlines import KeyedLines
+from accuracy_parts.means import Means, methods_of, sets_of
+from accuracy_parts.tables import Row
 
 # Level of significance of Nemenyi's test.
 ALPHA = 0.05
-
-
-@dataclass(frozen=True)
-class Row:
-    """A line of a table: one number for each method, NaN where there is none, infinite where it failed."""
-
-    label: str
-    values: np.ndarray
-    digits: int
-    has_best: bool = False
-
-    def texts(self) -> list[str]:
-        """The numbers as text."""
-        return [
-            "failed" if value == np.inf else "-" if np.isnan(value) else f"{value:.{self.digits}f}"
-            for value in self.values
-        ]
-
-    def is_best(self) -> np.ndarray:
-        """Where the smallest number is, if the smallest is the best one."""
-        finite = np.isfinite(self.values)
-        if not self.has_best or not finite.any():
-            return np.zeros(len(self.values), dtype=bool)
-        return self.values == self.values[finite].min()
+COSTS = ("cpu", "predict", "nodes")
 
 
 @dataclass(frozen=True)
@@ -45,11 +22,11 @@ class Summary:
     task, metric : str
     sets, methods : list of str
     means : ndarray of shape (sets, methods)
-        Mean over the splits; infinite where one of them failed, NaN where there are too many rows for the method.
+        Mean over the splits; infinite where one of them failed, NaN where the method was not run.
     floors : ndarray of shape (sets,)
         The least that counts in a ratio.
-    seconds, nodes : ndarray of shape (methods,)
-        Means over sets of the means over splits.
+    costs : dict of str to ndarray of shape (sets, methods)
+        Processor seconds of a fit and of the prediction of 1,000 rows, and nodes.
     """
 
     task: str
@@ -58,13 +35,17 @@ class Summary:
     methods: list[str]
     means: np.ndarray
     floors: np.ndarray
-    seconds: np.ndarray
-    nodes: np.ndarray
+    costs: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def is_everywhere(self) -> np.ndarray:
+        """Which methods were run on all sets."""
+        return ~np.isnan(self.means).any(axis=0)
 
     @property
     def ranks(self) -> np.ndarray:
         """Mean rank over the sets, among the methods that were run on all of them; failures are last."""
-        everywhere = ~np.isnan(self.means).any(axis=0)
+        everywhere = self.is_everywhere
         ranks = np.full(len(self.methods), np.nan)
         ranks[everywhere] = rankdata(self.means[:, everywhere], axis=1).mean(axis=0)
         return ranks
@@ -75,10 +56,14 @@ class Summary:
         return np.count_nonzero(np.isfinite(self.ranks)) > 1
 
     @property
+    def counted(self) -> np.ndarray:
+        """The means, as far as they count in ratios: at least the floor; NaN where there is none or it failed."""
+        return np.where(np.isfinite(self.means), np.maximum(self.means, self.floors[:, None]), np.nan)
+
+    @property
     def ratios(self) -> np.ndarray:
         """Each mean over the best of its set; NaN where there is none or it failed."""
-        values = np.where(np.isfinite(self.means), np.maximum(self.means, self.floors[:, None]), np.nan)
-        return np.array([row / np.nanmin(row) if np.isfinite(row).any() else row for row in values])
+        return np.array([row / np.nanmin(row) if np.isfinite(row).any() else row for row in self.counted])
 
     @property
     def critical_difference(self) -> float:
@@ -87,67 +72,56 @@ class Summary:
         quantile = studentized_range.ppf(1.0 - ALPHA, k, np.inf) / np.sqrt(2.0)
         return float(quantile * np.sqrt(k * (k + 1) / (6.0 * len(self.sets))))
 
+    def reordered(self, order: list[int]) -> "Summary":
+        """The same with the sets in another order."""
+        costs = {name: values[order] for name, values in self.costs.items()}
+        sets = [self.sets[i] for i in order]
+        return replace(self, sets=sets, means=self.means[order], floors=self.floors[order], costs=costs)
+
     def rows(self) -> list[Row]:
-        """The table."""
-        finite = [column[np.isfinite(column)] for column in self.ratios.T]
-        geometric = [np.exp(np.mean(np.log(column))) if len(column) else np.nan for column in finite]
-        worst = [column.max() if len(column) else np.nan for column in finite]
+        """The sets, ranks and ratios."""
+        ratios = self.ratios
         return [
             *(Row(name, values, 4, has_best=True) for name, values in zip(self.sets, self.means, strict=True)),
             Row("mean rank", self.ranks, 2, has_best=True),
-            Row("ratio to best, geometric mean", np.array(geometric), 3),
-            Row("ratio to best, worst", np.array(worst), 3),
-            Row(f"sets (of {len(self.sets)})", np.array([float(len(column)) for column in finite]), 0),
-            Row("fit seconds", self.seconds, 2),
-            Row("nodes", self.nodes, 0),
+            Row("ratio to best, geometric mean", geometric_means(ratios), 3),
+            Row("ratio to best, worst", over_columns(ratios, np.max), 3),
+            Row(f"sets (of {len(self.sets)})", np.isfinite(ratios).sum(axis=0).astype(float), 0),
         ]
 
-
-def summarise(
-    store: KeyedLines, task: str, metric: str, sets: list[DataSet], methods: list[str], splits: int
-) -> Summary:
-    """The summary of a metric; all results must be there."""
-    cells = [
-        [[store.results.get((task, data.name, method, split), {}) for split in range(splits)] for method in methods]
-        for data in sets
-    ]
-    means = np.array([[mean_metric(results, metric) for results in row] for row in cells])
-    # Half a wrong row in all the splits: a set that some method makes no error on has finite ratios still.
-    floors = (
-        0.5 / (splits * np.array([data.test_rows for data in sets])) if metric == "error_rate" else np.zeros(len(sets))
-    )
-    seconds, nodes = (
-        np.array(
-            [
-                mean_of([mean_of([r.get(name) for r in results]) for results in column])
-                for column in zip(*cells, strict=True)
-            ]
-        )
-        for name in ("seconds", "nodes")
-    )
-    return Summary(task, metric, [data.name for data in sets], methods, means, floors, seconds, nodes)
+    def cost_rows(self) -> list[Row]:
+        """Times and nodes, over the sets that a method was run on."""
+        cpu, predict, nodes = (self.costs[name] for name in COSTS)
+        rows = [
+            Row("fit, processor seconds, geometric mean", geometric_means(cpu), 2),
+            Row("prediction of 1,000 rows, milliseconds, geometric mean", 1000.0 * geometric_means(predict), 1),
+        ]
+        return [*rows, Row("nodes, mean", over_columns(nodes, np.mean), 0)] if np.isfinite(nodes).any() else rows
 
 
-def mean_metric(results: list[dict], metric: str) -> float:
-    """The mean over splits: infinite where one failed, NaN where the method was not run."""
-    if any("failed" in result for result in results):
-        return np.inf
-    return mean_of([result.get(metric) for result in results])
+def over_columns(values: np.ndarray, function) -> np.ndarray:
+    """A number made of the finite ones of each column; NaN where there are none."""
+    there = [column[np.isfinite(column)] for column in values.T]
+    return np.array([function(column) if len(column) else np.nan for column in there])
 
 
-def mean_of(values: list[float | None]) -> float:
-    """The mean of the numbers that are there; NaN if there are none."""
-    there = [value for value in values if value is not None and not np.isnan(value)]
-    return float(np.mean(there)) if there else np.nan
+def geometric_means(values: np.ndarray) -> np.ndarray:
+    """Geometric means of the columns, without numbers that are missing or not positive."""
+    return np.exp(over_columns(np.log(np.where(values > 0.0, values, np.nan)), np.mean))
 
 
-def failures(store: KeyedLines, sets: list[DataSet], methods: dict[str, list[str]], splits: int) -> list[str]:
-    """What failed, and the messages."""
-    return [
-        f"{name}, {method}, split {split}: {' '.join(result['failed'].split())}"
-        for (task, name, method, split), result in sorted(store.results.items())
-        if "failed" in result
-        and any((data.task, data.name) == (task, name) for data in sets)
-        and method in methods[task]
-        and split < splits
-    ]
+def summarise(means: Means, task: str, metric: str) -> Summary:
+    """The summary of a metric on all sets of a task that there are means of."""
+    sets, methods = sets_of(means, task), methods_of(means, task)
+
+    def numbers(name: str) -> np.ndarray:
+        lines = [[means.get((task, data, method), {}).get(name, np.nan) for method in methods] for data in sets]
+        return np.array(lines, dtype=float).reshape(len(sets), len(methods))
+
+    failed = numbers("failed") > 0
+    floors = np.zeros(len(sets))
+    if metric == "error_rate":
+        # Half a wrong row in all the splits: a set that some method makes no error on has finite ratios still.
+        floors = 0.5 / np.nanmax(numbers("splits") * numbers("test_rows"), axis=1)
+    costs = {name: np.where(failed, np.nan, numbers(name)) for name in COSTS}
+    return Summary(task, metric, sets, methods, np.where(failed, np.inf, numbers(metric)), floors, costs)

@@ -1,63 +1,40 @@
-"""Tables of a summary: in a terminal, as CSV and as Markdown."""
+"""The tables and pictures of a task."""
 
-import csv
 from pathlib import Path
 
-import numpy as np
-
+from accuracy_parts.comparing import against_others, comparison_rows, own_methods, sides, worst_first
+from accuracy_parts.diagram import draw_ranks
+from accuracy_parts.means import Means
 from accuracy_parts.measuring import METRICS
-from accuracy_parts.summary import ALPHA, Summary
+from accuracy_parts.summary import Summary, summarise
+from accuracy_parts.tables import Table
+from accuracy_parts.times import draw_times
+from accuracy_parts.titles import title
+from skscn.experiments.figures import save
 
 
-def title(summary: Summary) -> str:
-    return f"{summary.task.capitalize()}: {METRICS[summary.task][summary.metric]}"
+def summaries_of(means: Means, task: str) -> list[Summary]:
+    """One for each metric of a task, the sets in the order in which our ensemble does worst."""
+    return [worst_first(summarise(means, task, metric)) for metric in METRICS[task]]
 
 
-def print_table(summary: Summary) -> None:
-    rows = [(title(summary), summary.methods), *((row.label, row.texts()) for row in summary.rows())]
-    first = max(len(label) for label, _ in rows)
-    width = 2 + max(len(text) for _, texts in rows for text in texts)
-    print()
-    for label, texts in rows:
-        print(f"{label:{first}}" + "".join(f"{text:>{width}}" for text in texts))
-
-
-def write_csv(summaries: list[Summary], path: Path) -> None:
-    """Write the tables of a task below each other, the metric in the first column."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["metric", "row", *summaries[0].methods])
-        for summary in summaries:
-            for row in summary.rows():
-                numbers = ["failed" if v == np.inf else "" if np.isnan(v) else f"{v:.6g}" for v in row.values]
-                writer.writerow([summary.metric, row.label, *numbers])
-
-
-def markdown_table(summary: Summary) -> list[str]:
-    """The lines of a table in Markdown, the best in bold."""
-    lines = [f"| | {' | '.join(summary.methods)} |", f"|---|{'---:|' * len(summary.methods)}"]
-    for row in summary.rows():
-        texts = [f"**{text}**" if best else text for text, best in zip(row.texts(), row.is_best(), strict=True)]
-        lines.append(f"| {row.label} | {' | '.join(texts)} |")
-    return lines
-
-
-def write_markdown(summaries: list[Summary], failed: list[str], splits: int, path: Path) -> None:
-    """Write all tables and pictures as one page."""
-    lines = [
-        "# Accuracy",
-        "",
-        f"Means over random splits ({splits}), three quarters of the rows for training; the best in bold. NRMSE is the "
-        "test RMSE over the standard deviation of the test target. Ranks are of these means, among the methods that "
-        "were run on all sets; a method that failed on a set is last there. Ratios, seconds and nodes are over the "
-        "sets that a method was run on (without those that it failed on, for the ratios). An error rate counts in a "
-        "ratio as half a wrong row at least.",
+def table_of(summary: Summary, notes: bool = True) -> Table:
+    """The sets, ranks, ratios, comparisons and costs."""
+    rows = [*summary.rows(), *comparison_rows(summary), *summary.cost_rows()]
+    said = [
+        sentence
+        for own in own_methods(summary)
+        for sentence in sides(own, summary.sets, against_others(summary, own))
+        if notes
     ]
-    for summary in summaries:
-        lines += ["", f"## {title(summary)}", "", *markdown_table(summary)]
-    for task in dict.fromkeys(summary.task for summary in summaries if summary.has_ranks):
-        lines += ["", f"## {task.capitalize()}: mean ranks", "", f"![Mean ranks, {task}]({task}_ranks.svg)", ""]
-        lines += [f"Methods connected by a bar do not differ significantly (Nemenyi's test, α = {ALPHA})."]
-    if failed:
-        lines += ["", "## Failed", "", *(f"- {line}" for line in failed)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
+    return Table(title(summary), summary.methods, rows, said)
+
+
+def save_pictures(task: str, summaries: list[Summary], folder: Path) -> list[Path]:
+    """Draw ranks, and errors against times, of methods that there are several of."""
+    if not summaries[0].has_ranks:
+        return []
+    pictures = {f"ranks_{task}": draw_ranks(summaries), f"time_{task}": draw_times(summaries)}
+    for name, figure in pictures.items():
+        save(figure, folder / name)
+    return [folder / f"{name}{suffix}" for name in pictures for suffix in (".svg", ".png")]

@@ -4,18 +4,18 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from accuracy_parts.peers import catboost, lightgbm, xgboost
 from accuracy_parts.sets import DataSet
-from accuracy_parts.summary import Row
+from accuracy_parts.tables import Row, Table
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 from losses_parts.experiments import Experiment, Method, load_tables
-from losses_parts.learners import catboost, lightgbm, own, xgboost
+from losses_parts.learners import own
 from losses_parts.measuring import fitted
 from losses_parts.results import Results, ranked
-from losses_parts.tables import Table
 from skscn import SCNClassifier, SCNEnsembleClassifier
 
 # Smaller probabilities count as this one in the log loss.
@@ -49,7 +49,7 @@ METHODS = {
     "SCN-ensemble": own(lambda seed: SCNEnsembleClassifier(n_members=10, random_state=seed)),
     "CatBoost": Method(partial(catboost, kind="CatBoostClassifier"), package="catboost"),
     "LightGBM": Method(partial(lightgbm, kind="LGBMClassifier"), package="lightgbm"),
-    "XGBoost": Method(xgboost, package="xgboost"),
+    "XGBoost": Method(partial(xgboost, kind="XGBClassifier"), package="xgboost"),
     "HGB": Method(lambda seed: HistGradientBoostingClassifier(random_state=seed)),
     "SVC": Method(svc),
     "forest": Method(lambda seed: RandomForestClassifier(random_state=seed)),

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from accuracy_parts.summary import Row
+from accuracy_parts.tables import Row, Table
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import mean_poisson_deviance
@@ -17,7 +17,6 @@ from losses_parts.experiments import Experiment, Method
 from losses_parts.learners import boosting, ensemble, network, own
 from losses_parts.measuring import fitted
 from losses_parts.results import Results
-from losses_parts.tables import Table
 
 TRAIN_ROWS, TEST_ROWS = 3000, 10_000
 LEARNING_RATES, ITERATIONS = (0.01, 0.02, 0.05, 0.1), (50, 100, 200, 400, 800)

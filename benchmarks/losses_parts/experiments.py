@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from accuracy_parts.sets import DataSet, load_sets, read_csv
+from accuracy_parts.tables import Table
 from sklearn.model_selection import train_test_split
 
 from losses_parts.results import Results
-from losses_parts.tables import Table
 
 # Larger sets are cut to this many rows, the same ones in every split.
 MAX_ROWS = 3000

@@ -1,4 +1,4 @@
-"""The learners that are compared: ours and others, each on one thread, and how to install those that are optional."""
+"""The learners that are compared: ours, and others of scikit-learn."""
 
 from typing import Any
 
@@ -9,8 +9,6 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 
 from losses_parts.experiments import Method
 from skscn import SCNEnsembleRegressor, SCNRegressor
-
-PACKAGES = ("catboost", "lightgbm", "xgboost")
 
 
 def network(seed: int, **parameters: Any) -> SCNRegressor:
@@ -30,25 +28,6 @@ def own(make: Any) -> Method:
 
 def boosting(seed: int, **parameters: Any) -> HistGradientBoostingRegressor:
     return HistGradientBoostingRegressor(random_state=seed, **parameters)
-
-
-def lightgbm(seed: int, kind: str = "LGBMRegressor", **parameters: Any) -> Any:
-    import lightgbm
-
-    return getattr(lightgbm, kind)(n_jobs=1, verbose=-1, random_state=seed, **parameters)
-
-
-def catboost(seed: int, kind: str = "CatBoostRegressor", **parameters: Any) -> Any:
-    import catboost
-
-    fixed = {"thread_count": 1, "verbose": False, "allow_writing_files": False}
-    return getattr(catboost, kind)(random_seed=seed, **fixed, **parameters)
-
-
-def xgboost(seed: int, **parameters: Any) -> Any:
-    import xgboost
-
-    return xgboost.XGBClassifier(n_jobs=1, random_state=seed, **parameters)
 
 
 class MedianScaler(TransformerMixin, BaseEstimator):
@@ -73,12 +52,3 @@ class MedianScaler(TransformerMixin, BaseEstimator):
 def robustly_scaled(model: Any) -> TransformedTargetRegressor:
     """A learner whose targets are scaled by their median absolute deviation."""
     return TransformedTargetRegressor(model, transformer=MedianScaler())
-
-
-def how_to_install(missing: list[str]) -> str:
-    """What to say about packages that are not installed."""
-    names = " ".join(missing)
-    return (
-        f"Not installed: {', '.join(missing)}. What they were measured with earlier is in the tables, nothing new; to "
-        f"measure them: .venv/bin/pip install {names}"
-    )

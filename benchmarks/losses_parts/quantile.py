@@ -4,15 +4,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from accuracy_parts.peers import lightgbm
 from accuracy_parts.sets import DataSet
-from accuracy_parts.summary import Row
+from accuracy_parts.tables import Row, Table
 from sklearn.metrics import mean_pinball_loss
 
 from losses_parts.experiments import Experiment, Method, load_tables
-from losses_parts.learners import boosting, lightgbm, network, own
+from losses_parts.learners import boosting, network, own
 from losses_parts.measuring import fitted
 from losses_parts.results import Results, column_means, ranked
-from losses_parts.tables import Table
 from skscn import SCNEnsembleRegressor
 
 LEVELS = (0.05, 0.5, 0.95)

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from accuracy_parts.summary import Row, Summary, mean_metric
+from accuracy_parts.comparing import over_best, sides
+from accuracy_parts.means import mean_metric
+from accuracy_parts.summary import Summary, over_columns
+from accuracy_parts.tables import Row, Table
 
-from losses_parts.tables import Table
 from skscn.experiments.jsonlines import KeyedLines
 
 # What a result is kept under.
 KEY = ("part", "set", "method", "split")
-# What is listed of the cases where a method is better, and where it is worse.
-MOST_NAMED = 6
 
 
 @dataclass(frozen=True)
@@ -73,11 +73,7 @@ class Results:
     def against_others(self, means: np.ndarray, method: str) -> np.ndarray:
         """A method's number over the smallest of those that are not ours, by case; infinite where only it failed."""
         others = [i for i, name in enumerate(self.methods) if name not in self.ours]
-        if not others:
-            return np.full(len(self.cases), np.nan)
-        best = np.where(np.isnan(means[:, others]), np.inf, means[:, others]).min(axis=1)
-        own = means[:, self.methods.index(method)]
-        return np.divide(own, best, out=np.full(len(own), np.nan), where=np.isfinite(best) & (best > 0))
+        return over_best(means, self.methods.index(method), others)
 
     def two_sided(self, means: np.ndarray) -> list[str]:
         """For each of our methods, where it is worse than the best of the others, and where it is better."""
@@ -99,29 +95,9 @@ class Results:
         ]
 
 
-def sides(method: str, cases: Sequence[str], ratios: np.ndarray) -> list[str]:
-    """One sentence on the cases where a ratio is above 1 and where it is not; none if there are no ratios."""
-    known = [i for i in np.argsort(-ratios, kind="stable") if not np.isnan(ratios[i])]
-    if not known:
-        return []
-    worse, better = [i for i in known if ratios[i] > 1.0], [i for i in reversed(known) if ratios[i] <= 1.0]
-    said = [
-        f"{what} on {len(which)}{named([(cases[i], ratios[i]) for i in which])}"
-        for what, which in (("worse", worse), ("as good or better", better))
-    ]
-    return [f"{method} against the best of the others on each set: {', '.join(said)}."]
-
-
-def named(pairs: list[tuple[str, float]]) -> str:
-    """The first of the cases with their ratios, in brackets."""
-    texts = [f"{case} failed" if np.isinf(ratio) else f"{case} × {ratio:.2f}" for case, ratio in pairs[:MOST_NAMED]]
-    return f" ({', '.join([*texts, *(['…'] if len(pairs) > MOST_NAMED else [])])})" if texts else ""
-
-
 def column_means(values: np.ndarray) -> np.ndarray:
     """The mean of the finite numbers of each column; NaN where there are none."""
-    there = [column[np.isfinite(column)] for column in values.T]
-    return np.array([column.mean() if len(column) else np.nan for column in there])
+    return over_columns(values, np.mean)
 
 
 def ranked(
@@ -133,11 +109,9 @@ def ranked(
     # Without the floor a set that one of the others makes no error on would have no ratio, and not count against us.
     counted = np.maximum(means, floors[:, None])
     order = results.worst_first(counted)
-    blank = np.full(len(results.methods), np.nan)
     cases = [results.cases[i] for i in order]
-    summary = Summary(results.part, metric, cases, results.methods, means[order], floors[order], blank, blank)
-    *rows, _, _ = summary.rows()
-    rows = [*rows, geometric_means(summary), results.processor_seconds()]
+    summary = Summary(results.part, metric, cases, results.methods, means[order], floors[order])
+    rows = [*summary.rows(), geometric_means(summary), results.processor_seconds()]
     return Table(title, results.methods, rows, [*notes, *results.two_sided(counted)])
 
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from accuracy_parts.peers import catboost, lightgbm
 from accuracy_parts.sets import DataSet
-from accuracy_parts.summary import Row
+from accuracy_parts.tables import Row, Table
 from sklearn.datasets import make_friedman1
 from sklearn.linear_model import HuberRegressor
 from sklearn.metrics import root_mean_squared_error
@@ -18,10 +19,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 
 from losses_parts.experiments import Experiment, Method, load_tables
-from losses_parts.learners import boosting, catboost, ensemble, lightgbm, network, own, robustly_scaled
+from losses_parts.learners import boosting, ensemble, network, own, robustly_scaled
 from losses_parts.measuring import fitted
 from losses_parts.results import Results, ranked
-from losses_parts.tables import Table
 from skscn.datasets import make_db1
 
 SHARES = (0, 3, 10, 30)

@@ -6,7 +6,53 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from accuracy_parts.summary import Row
+
+
+@dataclass(frozen=True)
+class Row:
+    """A line of a table: one number for each method, NaN where there is none, infinite where it failed."""
+
+    label: str
+    values: np.ndarray
+    digits: int
+    has_best: bool = False
+
+    def texts(self) -> list[str]:
+        """The numbers as text."""
+        return [
+            "failed" if value == np.inf else "-" if np.isnan(value) else f"{value:.{self.digits}f}"
+            for value in self.values
+        ]
+
+    def exact(self) -> list[str]:
+        """The numbers for a CSV file."""
+        return ["failed" if value == np.inf else "" if np.isnan(value) else f"{value:.6g}" for value in self.values]
+
+    def is_best(self) -> np.ndarray:
+        """Where the smallest number is, if the smallest is the best one."""
+        finite = np.isfinite(self.values)
+        if not self.has_best or not finite.any():
+            return np.zeros(len(self.values), dtype=bool)
+        return self.values == self.values[finite].min()
+
+
+@dataclass(frozen=True)
+class TextRow:
+    """A line of a table with a text for each method, such as 12 : 3."""
+
+    label: str
+    cells: list[str]
+
+    def texts(self) -> list[str]:
+        return self.cells
+
+    def exact(self) -> list[str]:
+        """The texts for a CSV file."""
+        return ["" if cell == "-" else cell for cell in self.cells]
+
+    def is_best(self) -> np.ndarray:
+        """Nowhere: texts have no best."""
+        return np.zeros(len(self.cells), dtype=bool)
 
 
 @dataclass(frozen=True)
@@ -15,7 +61,7 @@ class Table:
 
     title: str
     methods: list[str]
-    rows: list[Row]
+    rows: Sequence[Row | TextRow]
     notes: Sequence[str] = ()
 
     def text(self) -> str:
@@ -37,13 +83,9 @@ class Table:
     def records(self) -> list[dict[str, str]]:
         """Its lines for a CSV file, in full precision."""
         return [
-            {"table": self.title, "row": row.label} | dict(zip(self.methods, map(number, row.values), strict=True))
+            {"table": self.title, "row": row.label} | dict(zip(self.methods, row.exact(), strict=True))
             for row in self.rows
         ]
-
-
-def number(value: float) -> str:
-    return "failed" if value == np.inf else "" if np.isnan(value) else f"{value:.6g}"
 
 
 def write_csv(tables: list[Table], path: Path) -> None:
@@ -58,7 +100,7 @@ def write_csv(tables: list[Table], path: Path) -> None:
 
 def write_markdown(title: str, tables: list[Table], failed: list[str], path: Path) -> None:
     """Write tables and failures as a page."""
-    lines = [f"# Losses: {title}"]
+    lines = [f"# {title}"]
     for table in tables:
         lines += ["", *table.markdown()]
     if failed:

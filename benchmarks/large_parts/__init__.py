@@ -1,0 +1,1 @@
+"""What the benchmark of large tables consists of, one module each."""
