@@ -271,7 +271,7 @@ def test_a_loss_makes_the_fit_robust(monkeypatch):
     errors = [
         np.sqrt(np.mean((model.predict(X) - np.sin(4 * X[:, 0]) * X[:, 1]) ** 2)) for model in (squared, absolute)
     ]
-    assert errors[1] < 0.2 * errors[0]
+    assert errors[1] < 0.3 * errors[0]
 
 
 @dataclass(frozen=True)

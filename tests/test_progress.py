@@ -68,7 +68,7 @@ def test_verbose_writes_to_standard_error_only(capsys):
 def test_rounds_are_shown_where_a_loss_needs_several(rows, capsys):
     X, y = rows
     y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
-    model = SCNRegressor(loss="welsch", max_nodes=3, verbose=2, random_state=0).fit(X, y)
+    model = SCNRegressor(loss="welsch", max_nodes=3, nodes_per_step=1, verbose=2, random_state=0).fit(X, y)
     lines = capsys.readouterr().err.splitlines()
     assert [line for line in lines if line.startswith("SCNRegressor, round 2 of at most 3 1/3 nodes, RMSE ")]
     ended = [line for line in lines if "stopped at" in line]
@@ -114,7 +114,7 @@ def rows():
 
 
 def test_a_listener_who_ends_a_fit_gets_the_network_of_that_many_steps(rows):
-    alone = SCNRegressor(max_nodes=4, early_stopping=False, random_state=0).fit(*rows)
+    alone = SCNRegressor(max_nodes=12, early_stopping=False, random_state=0).fit(*rows)
     with listening(Patience(steps=4)):
         ended = SCNRegressor(early_stopping=False, random_state=0).fit(*rows)
     assert ended.stop_reason_ == "callback"
@@ -138,7 +138,10 @@ def test_an_ensemble_that_is_ended_is_that_of_the_members_done(rows, n_jobs):
 def test_a_member_that_was_cut_short_is_kept_only_if_it_is_all_there_is(rows, steps, members):
     with listening(Patience(steps=steps)):
         model = SCNEnsembleRegressor(
-            SCNRegressor(max_nodes=8, early_stopping=False), n_members=4, bootstrap=True, random_state=0
+            SCNRegressor(max_nodes=8, nodes_per_step=1, early_stopping=False),
+            n_members=4,
+            bootstrap=True,
+            random_state=0,
         ).fit(*rows)
     assert len(model.members_) == members
     assert [member.n_nodes_ for member in model.members_] == ([3] if steps == 3 else [8] * members)

@@ -21,7 +21,11 @@ from skscn.configuration import Configuration, Proposal
 from skscn.layers import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
+from skscn.sensitivity import mean_squared_gradients, spreads
 from skscn.supervision import Sums, alive, ranked, slack, supported
+
+# Rows on which it is measured how much the network depends on each feature.
+_ROWS_FOR_RELEVANCE = 500
 
 
 class StopReason(StrEnum):
@@ -53,6 +57,8 @@ class Step:
         Candidates drawn in it.
     seconds : float
         Time spent on it.
+    polished : bool
+        Whether all nodes were polished together at its end.
     """
 
     added: Nodes
@@ -64,6 +70,7 @@ class Step:
     candidates: int
     seconds: float
     validation_rmse: float = np.nan
+    polished: bool = False
 
 
 def grow(
@@ -111,6 +118,26 @@ def grow(
         yield step
 
 
+def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, together: int) -> bool:
+    """Add nodes that were accepted and then changed; return whether they pass the guards.
+
+    Nodes are added ``together``, and one by one where they depend too much on each other.
+    """
+    blocks = [nodes.take(slice(start, start + together)) for start in range(0, len(nodes), together)]
+    while blocks:
+        block = output_weights.open(rows, blocks[0])
+        if not _usable(rows, block.sums).all():
+            return False
+        if block.admit_all().all():
+            output_weights.join(rows, block)
+            blocks = blocks[1:]
+        elif len(block) > 1:
+            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(len(block))), *blocks[1:]]
+        else:
+            return False
+    return True
+
+
 def _take_step(
     rows: Rows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
 ) -> Step | None:
@@ -120,6 +147,7 @@ def _take_step(
     result as growing them.
     """
     started, node = perf_counter(), output_weights.nodes + 1
+    rows.relevance = _relevance(rows, output_weights) if configuration.guided else None
     proposals = configuration.propose(rows, node, np.random.default_rng((seed, node)), count)
     accepted: list[_Accepted] = []
     proposal, candidates = next(proposals, None), 0
@@ -142,6 +170,28 @@ def _take_step(
         candidates=candidates,
         seconds=perf_counter() - started,
     )
+
+
+def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
+    """How much the network depends on each feature: the root of the mean squared gradient, the largest being 1.
+
+    In units of the spread of a feature, on some of the rows; None if there are no nodes yet, or no gradients.
+    """
+    if not output_weights.nodes or not rows.layer.has_gradients or rows.n_features == 1:
+        return None
+    sample = rows.sample(np.unique(np.linspace(0, rows.n_rows - 1, _ROWS_FOR_RELEVANCE).astype(int)))
+    X, weights = rows.layer.features(sample.X), None if sample.roots is None else sample.roots**2
+    linear, other = np.split(output_weights.output_weights(), [output_weights.linear])
+    squares = mean_squared_gradients(
+        output_weights.grown,
+        other,
+        output_weights.linear_nodes,
+        linear,
+        X,
+        units=spreads(X, weights),
+        sample_weight=weights,
+    )
+    return np.asarray(np.sqrt(squares / squares.max())) if squares.max() > 0.0 else None
 
 
 def _send(proposals: Generator[Proposal, int, None], accepted: int) -> Proposal | None:

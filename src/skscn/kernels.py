@@ -5,6 +5,8 @@ candidates is ever formed. Biases are the weights of a last input that is 1, and
 into the weights and the sums, so the outputs of a dense layer cost one matrix product and one pass of the activation.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -33,6 +35,12 @@ class Inputs:
     def block(self, rows: slice) -> np.ndarray:
         """Some rows scaled, with a 1 as the last input; sparse rows are made dense here."""
         return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
+
+    def prepared(self) -> Inputs:
+        """The same inputs, scaled once if they are dense."""
+        if self.scaling is None or not isinstance(self.X, np.ndarray):
+            return self
+        return Inputs(with_one(scaled(self.X, self.scaling)), None)
 
 
 def scaled(X: Matrix, scaling: InputScaling) -> np.ndarray:

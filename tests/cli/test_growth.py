@@ -78,7 +78,7 @@ def test_the_first_interrupt_ends_growth_and_the_second_everything(rows):
     console = terminal()
     with growing(console, 1) as growth:
         growth.interrupt()
-        assert SCNRegressor(early_stopping=False, random_state=0).fit(*rows).n_nodes_ == 1
+        assert SCNRegressor(early_stopping=False, random_state=0).fit(*rows).n_iter_ == 1
         with pytest.raises(KeyboardInterrupt):
             growth.interrupt()
     assert "what has been trained so far is kept" in console.file.getvalue()

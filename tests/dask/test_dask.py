@@ -270,8 +270,8 @@ class Killing(Polished):
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_workers_that_die_one_after_the_other(client, algorithm):
     client.wait_for_workers(2, timeout=60)
-    parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 6, "random_state": 0}
-    search = Killing(client, nodes={3, 5})
+    parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 9, "random_state": 0}
+    search = Killing(client, nodes={4, 7})
     found = SCNRegressor(configuration=search, **parameters).fit(cut(X), cut(Y))
     assert len(search.killed) == 2
     same(SCNRegressor(configuration=Polished((1.0, 50.0)), **parameters).fit(X, Y), found)

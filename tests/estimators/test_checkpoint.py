@@ -177,7 +177,7 @@ class At(Listener):
 @pytest.mark.parametrize(("gone", "back"), [(1, None), (10, None), (25, None), (3, 8)])
 def test_a_disk_that_vanishes_does_not_end_the_fit(tmp_path, gone, back):
     """Once it is back, checkpoints are written again."""
-    folder, settings = tmp_path / "disk", {"early_stopping": False, "tol": 0.0}
+    folder, settings = tmp_path / "disk", {"early_stopping": False, "tol": 0.0, "nodes_per_step": 1}
     folder.mkdir()
     path = folder / "fit.ckpt"
     events = At(gone, lambda: folder.rename(tmp_path / "elsewhere")), At(back, folder.mkdir)
@@ -210,7 +210,7 @@ def test_two_fits_do_not_share_a_checkpoint(tmp_path):
         thread.start()
         thread.join()
 
-    with listening(Both(At(3, second), At(5, in_a_thread))):
+    with listening(Both(At(3, second), At(6, in_a_thread))):
         finished(path)
     assert len(refusals) == 2
     assert os.listdir(tmp_path) == ["fit.ckpt"]

@@ -47,11 +47,12 @@ def test_early_stopping_may_begin_with_a_warm_start():
 
 
 def test_warm_start_works_without_a_seed():
-    model = SCNRegressor(max_nodes=5, warm_start=True, max_candidates=40, early_stopping=False).fit(X, y)
+    model = SCNRegressor(max_nodes=6, nodes_per_step=1, warm_start=True, max_candidates=40, early_stopping=False)
+    model.fit(X, y)
     first = model.network_.weights
-    model.set_params(max_nodes=8).fit(X, y)
-    np.testing.assert_array_equal(model.network_.weights[:, :5], first)
-    assert model.n_nodes_ == 8
+    model.set_params(max_nodes=9).fit(X, y)
+    np.testing.assert_array_equal(model.network_.weights[:, :6], first)
+    assert model.n_nodes_ == 9
 
 
 def test_without_warm_start_fit_starts_anew():

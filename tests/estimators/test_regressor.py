@@ -36,6 +36,7 @@ def test_fitted_attributes():
         "candidates",
         "seconds",
         "round",
+        "polished",
     )
     assert np.isnan(model.history_["validation_rmse"]).all()
     assert set(model.history_["scope"]) <= set(model.scopes)

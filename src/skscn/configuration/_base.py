@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skscn.layers import Nodes
+from skscn.factor import Factor
+from skscn.layers import Layer, Nodes
 from skscn.rows import Rows
 
 
@@ -63,6 +64,10 @@ class Configuration(ABC):
     samples_rows = False
     # Whether predictions are kept near the range of the training targets.
     bounded = False
+    # Nodes to add in one step.
+    nodes_per_step = 1
+    # Whether it uses ``rows.relevance``: how much the network so far depends on each feature.
+    guided = False
 
     def __init__(
         self,
@@ -77,6 +82,18 @@ class Configuration(ABC):
     def degrees_per_node(self, n_features: int) -> float:
         """Degrees of freedom of a node: one for its output weight, and one for having been chosen among many."""
         return 2.0
+
+    def block(self, layer: Layer, weight: float) -> int:
+        """How many nodes to add in one step, in a layer and on rows of this total weight."""
+        return self.nodes_per_step
+
+    def is_due(self, before: int, nodes: int) -> bool:
+        """Whether all nodes are to be improved after a step from ``before`` to ``nodes`` nodes."""
+        return False
+
+    def refined(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
+        """All nodes of a network improved, with R and C of its columns; None where the strategy cannot do that."""
+        return None
 
     @abstractmethod
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:

@@ -1,16 +1,18 @@
 """The rows that a search uses, and operations on them: to score candidates, select among them, and polish.
 
-Numbers are in single precision where that is enough to rank candidates: only what to propose is decided here.
+Numbers are in single precision where that is enough to rank candidates: only what to propose is decided here. Arrays
+have one row per column of the network and one column per row of the sample, so that inner loops are long.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
 
-from skscn.configuration._climb import descend
+from skscn.configuration._joint import Place, improved, improved_alone
+from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.rows import Rows
 from skscn.supervision import SMALLEST_MEAN_SQUARE
@@ -26,15 +28,12 @@ _FEWEST_ROWS, _SMALLEST_SHARE = 5, 0.01
 _SMALLEST_PART = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 # ‖v‖², relative to its initial value, below which a candidate duplicates those selected before it.
 _REPETITION = 1e-3
-# Rows whose hidden outputs, for some hundred candidates, stay in the processor's cache.
-_BLOCK = 256
-# Number of inputs up to which the curvature of the score is estimated before the first step, in quadratic time; and
-# the relative and absolute increase of its diagonal: a node that is flat on all rows has no curvature at all.
-_MANY_INPUTS, _DAMPING, _FLAT = 64, 0.1, 1e-12
+# Candidates of a pool, of those that do best given the first columns alone, that are scored given all of them.
+_FINALISTS = 48
 
 
 class Search:
-    """Rows to search on: features X (n, d), residual (n, m) of norm 1, orthonormal basis (n, k) of the columns.
+    """Rows to search on: features X (n, d), residual (m, n) of norm 1, orthonormal basis (k, n) of the columns.
 
     Features are what nodes see: the scaled inputs, in a dense layer. Residual and basis are multiplied by ``roots``,
     the square roots of the weights of the rows, if any. All rows are used, or a sample if there are more than
@@ -50,15 +49,18 @@ class Search:
         X = rows.layer.features(sample.X)
         largest = np.abs(X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= moderate else np.float64
-        norm = np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))
+        self.norm = float(np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))) or 1.0
         self.layer = rows.layer
-        self.X: np.ndarray = X.astype(precision)
+        self.X: np.ndarray = np.ascontiguousarray(X.T, dtype=precision).T
         self.roots: np.ndarray | None = None if sample.roots is None else sample.roots.astype(precision)
-        self.residual: np.ndarray = (sample.residual / (norm or 1.0)).astype(precision)
-        self.basis: np.ndarray = sample.basis.astype(precision)
-        if not everything and self.basis.shape[1]:
-            self.basis = _orthonormal(self.basis)
-            self.residual -= self.basis @ (self.basis.T @ self.residual)
+        self.residual: np.ndarray = np.ascontiguousarray((sample.residual / self.norm).T, dtype=precision)
+        self.basis: np.ndarray = np.ascontiguousarray(sample.basis.T, dtype=precision)
+        # The basis of all rows is ``change``ᵀ times that of the sample, which explains a little more.
+        self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
+        if not everything and len(self.basis):
+            self.basis, self.change = _orthonormal(self.basis)
+            self.explained = (self.basis @ self.residual.T).astype(np.float64)
+            self.residual -= self.explained.T.astype(precision) @ self.basis
 
     @property
     def weights(self) -> np.ndarray | None:
@@ -70,14 +72,20 @@ class Search:
         """The sum of the weights: the number of rows, if they have none."""
         return float(len(self.X) if self.roots is None else self.roots @ self.roots)
 
-    def columns(self, nodes: Nodes, rows: slice = slice(None)) -> np.ndarray:
-        """h of candidates, on some of the rows."""
-        h = self.layer.hidden(self.X[rows], nodes)
-        return h if self.roots is None else h * self.roots[rows, np.newaxis]
+    @property
+    def smallest(self) -> float:
+        """The smallest ‖h‖² of a node that is not almost zero, if the activation is bounded; otherwise 0."""
+        bound = self.layer.bound
+        return SMALLEST_MEAN_SQUARE * bound**2 * self.total if np.isfinite(bound) else 0.0
+
+    def columns(self, nodes: Nodes) -> np.ndarray:
+        """h of candidates, shape (count, n)."""
+        h = self.layer.hidden(self.X, nodes).T
+        return h if self.roots is None else h * self.roots
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
         """v, the columns with their projection on the basis removed."""
-        v: np.ndarray = h - self.basis @ (self.basis.T @ h)
+        v: np.ndarray = h - (h @ self.basis.T) @ self.basis
         return v
 
     def is_carried(self, v: np.ndarray) -> np.ndarray:
@@ -86,20 +94,33 @@ class Search:
         # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
         bare = squares
         if self.weights is not None:
-            p = self.weights[:, np.newaxis]
-            bare = np.divide(squares, p, out=np.zeros_like(squares), where=p > 0.0)
-        quartics = np.einsum("ij,ij->j", squares, bare)
+            bare = np.divide(squares, self.weights, out=np.zeros_like(squares), where=self.weights > 0.0)
+        quartics = np.einsum("ij,ij->i", squares, bare)
         needed = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
-        carried: np.ndarray = squares.sum(axis=0) ** 2 >= needed * quartics
+        carried: np.ndarray = squares.sum(axis=1) ** 2 >= needed * quartics
         return carried
 
-    def take_in(self, node: Nodes) -> np.ndarray:
-        """Add an accepted node to the basis; return its direction q, shape (n,)."""
-        v = self.new_part(self.columns(node))
-        q: np.ndarray = v / np.sqrt(_squares(v))
-        self.basis = np.hstack([self.basis, q])
-        self.residual = self.residual - q @ (q.T @ self.residual)
-        return q[:, 0]
+    def ranked(self, candidates: Nodes, first: int) -> np.ndarray:
+        """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first.
+
+        All are scored given the first columns of the basis, and the best of them given all columns, which takes longer.
+        """
+        h = self.columns(candidates)
+        norms = _squares(h)
+        floor = self.smallest or SMALLEST_MEAN_SQUARE * float(norms.max(initial=0.0))
+        scores = self._scores(h, norms, floor, self.basis[:first])
+        finalists = np.argsort(-scores, kind="stable")[: min(_FINALISTS, np.count_nonzero(scores))]
+        if first < len(self.basis):
+            scores = self._scores(h[finalists], norms[finalists], floor, self.basis)
+            finalists = finalists[np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]]
+        return finalists
+
+    def _scores(self, h: np.ndarray, norms: np.ndarray, floor: float, basis: np.ndarray) -> np.ndarray:
+        """⟨e, v⟩²/‖v‖² given these columns; 0 for candidates that add nothing new."""
+        squares = norms - _squares(h @ basis.T)
+        new = squares > np.maximum(1e-2 * floor, _SMALLEST_PART[norms.dtype] * norms)
+        scores: np.ndarray = np.divide(_squares(h @ self.residual.T), squares, out=np.zeros_like(norms), where=new)
+        return scores
 
     def selected(self, nodes: Nodes) -> np.ndarray:
         """The best candidate, then the best given that one, and so on: forward selection by the orthogonalised score.
@@ -107,12 +128,12 @@ class Search:
         Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
         """
         v = self.new_part(self.columns(nodes))
-        gram, projections = v.T @ v, self.residual.T @ v
+        gram, projections = v @ v.T, self.residual @ v.T
         squares, left = gram.diagonal().copy(), self.is_carried(v)
         smallest = _REPETITION * squares
         chosen: list[int] = []
         while (left := left & (squares > smallest)).any():
-            scores = np.divide(_squares(projections), squares, out=np.zeros_like(squares), where=left)
+            scores = np.divide(_squares(projections.T), squares, out=np.zeros_like(squares), where=left)
             best = int(scores.argmax())
             if not scores[best] > 0.0:
                 break
@@ -125,102 +146,92 @@ class Search:
             squares = gram.diagonal()
         return np.array(chosen, dtype=int)
 
-    def polished(self, nodes: Nodes, evaluations: int, pull: float, smallest: float) -> Nodes:
-        """Candidates after some quasi-Newton steps up the orthogonalised score.
+    def polished(
+        self, nodes: Nodes, steps: int, pull: float, longest: float, damping: float, *, together: bool
+    ) -> Nodes:
+        """Nodes after some Levenberg–Marquardt steps, on all of them together or on each alone.
 
-        A candidate stays unchanged if its result is active on too few rows. For ``pull`` see :meth:`_loss`;
-        ``smallest`` is the smallest ‖h‖² of a node that is not almost zero.
+        A node stays unchanged if its result is active on too few rows.
         """
         # On rows without any error left there is nothing to improve.
-        if not self.residual.any():
+        if not self.residual.any() or not len(nodes):
             return nodes
+        floor = self.smallest / 400
+        place = Place(self.layer, self.X, self.roots, self.basis, self.residual, pull, floor, longest, damping)
         starts = np.vstack([nodes.weights, nodes.biases])
-        floor = smallest / 4
-        curvatures = self._curvatures(starts.T, pull, floor) if len(nodes.weights) <= _MANY_INPUTS else None
-        found = descend(lambda points: self._loss(points, pull, floor), starts.T, evaluations, curvatures).T
+        found = (improved if together else improved_alone)(place, starts.T, steps).T
         carried = self.is_carried(self.new_part(self.columns(_placed(nodes, found))))
         return _placed(nodes, np.where(carried, found, starts))
 
-    def _curvatures(self, points: np.ndarray, pull: float, floor: float) -> np.ndarray:
-        """Gauss–Newton's inverse Hessian of the loss at each point, shape (k, p, p)."""
-        slope, h = self._slope_and_value(points)
-        v = self.new_part(h)
-        norms = _squares(v) + h.dtype.type(floor)
-        factors = 2.0 * _squares(self.residual.T @ h) / norms**2
-        inputs = np.column_stack([self.X, np.ones(len(self.X), self.X.dtype)])
-        inverses = np.empty((*points.shape, points.shape[1]))
-        for i in range(len(points)):
-            jacobian = slope[:, [i]] * inputs
-            known = np.vstack([self.basis.T @ jacobian, v[:, i] @ jacobian / np.sqrt(norms[i])])
-            hessian = (factors[i] * (jacobian.T @ jacobian - known.T @ known)).astype(np.float64)
-            diagonal = hessian.diagonal() + 2.0 * pull
-            hessian[np.diag_indices_from(hessian)] = (
-                (1.0 + _DAMPING) * diagonal + 1e-3 * _DAMPING * diagonal.mean() + _FLAT
-            )
-            inverses[i] = np.linalg.inv(hessian)
-        return inverses
 
-    def _slope_and_value(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        slope, h = self.layer.slope_and_value(self.X, points[:, :-1].T, points[:, -1])
-        if self.roots is not None:
-            slope, h = slope * self.roots[:, np.newaxis], h * self.roots[:, np.newaxis]
-        return slope, h
+@dataclass
+class Sweep:
+    """All nodes of a network on the rows of a search, to be polished block by block.
 
-    def _loss(self, points: np.ndarray, pull: float, floor: float) -> tuple[np.ndarray, np.ndarray]:
-        """Minus the share of the squared error that each node, a row of ``points``, removes; and its gradient.
+    Attributes
+    ----------
+    search : Search
+        Its basis and residual are those of the columns that are in the network at present.
+    triangle, coefficients : ndarray of shape (k, k) and (k, m)
+        R and QᵀT of these columns on the rows of the search.
+    order : ndarray of shape (k − linear,)
+        The nodes in the order of their columns.
+    linear : int
+        How many columns, the first ones, are not nodes.
+    """
 
-        ``pull`` draws weights towards 0; ``floor`` keeps the score of a vanishing node from growing without bound.
-        """
-        slope, h = self._slope_and_value(points)
-        v = self.new_part(h)
-        norms = _squares(v) + h.dtype.type(floor)
-        projections = self.residual.T @ h
-        scores = _squares(projections) / norms
-        moved = self.residual @ projections
-        v *= scores
-        moved -= v
-        moved *= slope
-        moved *= -2.0 / norms
-        weights = points[:, :-1]
-        gradients = np.column_stack([2.0 * pull * weights + moved.T @ self.X, moved.sum(axis=0)])
-        return pull * np.einsum("ij,ij->i", weights, weights) - scores, gradients
+    search: Search
+    triangle: np.ndarray
+    coefficients: np.ndarray
+    order: np.ndarray
+    linear: int
 
+    @classmethod
+    def of(cls, search: Search, factor: Factor) -> Sweep:
+        """From R and C of the columns on all rows."""
+        triangle = search.change @ factor.triangle
+        coefficients = search.change @ factor.coefficients / search.norm + search.explained
+        return cls(search, triangle, coefficients, np.arange(len(triangle) - factor.linear), factor.linear)
 
-class Pool:
-    """Candidates with their scores, which are updated as nodes are added."""
+    def leave(self, nodes: np.ndarray) -> None:
+        """Take nodes out of the network: the other columns keep the basis, and the residual is what these leave."""
+        search, linear = self.search, self.linear
+        leaves = np.isin(self.order, nodes)
+        places = np.concatenate([np.arange(linear), linear + np.flatnonzero(~leaves), linear + np.flatnonzero(leaves)])
+        rotation, self.triangle = qr(self.triangle[:, places])
+        basis = rotation.T.astype(search.basis.dtype) @ search.basis
+        coefficients = rotation.T @ self.coefficients
+        size = len(places) - len(nodes)
+        back = coefficients[size:].T.astype(search.basis.dtype) @ basis[size:]
+        search.residual = search.residual + back
+        search.basis, self.coefficients = np.ascontiguousarray(basis[:size]), coefficients[:size]
+        self.triangle = self.triangle[:size, :size]
+        self.order = self.order[~leaves]
 
-    def __init__(self, search: Search, candidates: Nodes):
-        self.candidates = candidates
-        precision, count = search.X.dtype, len(candidates)
-        # The new part of a column is described by its norm and its projection on the residual.
-        self._columns = np.empty((len(search.X), count), precision)
-        self._projections = np.zeros((search.residual.shape[1], count), precision)
-        coefficients = np.zeros((search.basis.shape[1], count), precision)
-        self._norms = np.zeros(count, precision)
-        for start in range(0, len(search.X), _BLOCK):
-            rows = slice(start, start + _BLOCK)
-            h = search.columns(candidates, rows)
-            self._columns[rows] = h
-            self._projections += search.residual[rows].T @ h
-            coefficients += search.basis[rows].T @ h
-            self._norms += _squares(h)
-        self._squares = self._norms - _squares(coefficients)
-        bound = search.layer.bound
-        unit = bound**2 * search.total if np.isfinite(bound) else float(self._norms.max())
-        # The smallest ‖h‖² of a node that is not almost zero.
-        self.smallest = SMALLEST_MEAN_SQUARE * unit
-
-    def ranked(self) -> np.ndarray:
-        """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first."""
-        new = self._squares > np.maximum(1e-2 * self.smallest, _SMALLEST_PART[self._norms.dtype] * self._norms)
-        scores = np.divide(_squares(self._projections), self._squares, out=np.zeros_like(self._norms), where=new)
-        return np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)]
-
-    def take_out(self, direction: np.ndarray, residual: np.ndarray) -> None:
-        """Update for a direction q that was added to the basis; ``residual`` is the one before."""
-        along = direction @ self._columns
-        self._projections -= np.outer(direction @ residual, along)
-        self._squares -= along**2
+    def join(self, nodes: Nodes, numbers: np.ndarray) -> bool:
+        """Bring nodes into the network; return whether they are independent enough for that."""
+        search, size = self.search, len(self.triangle)
+        h = search.columns(nodes)
+        projection = h @ search.basis.T
+        v = h - projection @ search.basis
+        again = v @ search.basis.T
+        v -= again @ search.basis
+        gram = (v @ v.T).astype(np.float64)
+        gram[np.diag_indices_from(gram)] *= 1.0 + 1e-6
+        try:
+            factor = cholesky(gram)
+        except LinAlgError:
+            return False
+        directions: np.ndarray = solve_triangular(factor.astype(v.dtype), v, trans="T")
+        coefficients = (directions @ search.residual.T).astype(np.float64)
+        search.residual = search.residual - coefficients.T.astype(v.dtype) @ directions
+        search.basis = np.concatenate([search.basis, directions])
+        extended = np.zeros((size + len(nodes), size + len(nodes)))
+        extended[:size, :size], extended[size:, size:] = self.triangle, factor
+        extended[:size, size:] = (projection + again).T
+        self.triangle, self.coefficients = extended, np.concatenate([self.coefficients, coefficients])
+        self.order = np.append(self.order, numbers)
+        return True
 
 
 def _placed(nodes: Nodes, points: np.ndarray) -> Nodes:
@@ -228,19 +239,20 @@ def _placed(nodes: Nodes, points: np.ndarray) -> Nodes:
     return replace(nodes, weights=points[:-1], biases=points[-1])
 
 
-def _squares(columns: np.ndarray) -> np.ndarray:
-    """The sum of squares of each column."""
-    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
+def _squares(rows: np.ndarray) -> np.ndarray:
+    """The sum of squares of each row."""
+    squares: np.ndarray = np.einsum("ij,ij->i", rows, rows)
     return squares
 
 
-def _orthonormal(basis: np.ndarray) -> np.ndarray:
-    """An orthonormal basis of the same columns.
+def _orthonormal(basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An orthonormal basis Q of the same rows B, and C with B = CᵀQ.
 
-    Columns that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well conditioned;
-    the shift is for a column that is almost zero in the sample.
+    Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well conditioned;
+    the shift is for a vector that is almost zero in the sample.
     """
-    gram = basis.T @ basis
+    gram = basis @ basis.T
     shift = 100.0 * np.finfo(gram.dtype).eps * np.trace(gram) / len(gram) * np.eye(len(gram), dtype=gram.dtype)
-    orthonormal: np.ndarray = basis @ solve_triangular(cholesky(gram + shift), np.eye(len(gram), dtype=gram.dtype))
-    return orthonormal
+    factor = cholesky(gram + shift)
+    orthonormal: np.ndarray = solve_triangular(factor, basis, trans="T")
+    return orthonormal, factor.astype(np.float64)

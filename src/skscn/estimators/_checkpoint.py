@@ -21,8 +21,9 @@ import numpy as np
 from skscn.activations import Activation
 from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.configuration import Configuration
+from skscn.estimators._early_stopping import Standing
 from skscn.estimators.data import TrainingData
-from skscn.estimators.training import Training, history_columns, history_of
+from skscn.estimators.training import BeforePolishing, Training, history_columns, history_of
 from skscn.files import check_writable
 from skscn.layers import Layer, Nodes
 from skscn.locks import locked
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 _EVERY = 1.0
 # What is kept of nodes.
 _ARRAYS, _PREVIOUS = ("weights", "biases", "scopes"), "previous_{}_"
+# What was known when all nodes were last polished, and the best nodes before that.
+_POLISHED, _BEST = "polished_standing", "best_"
 # Parameters that do not affect the network.
 _FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
 
@@ -42,17 +45,21 @@ class CheckpointError(ValueError):
     """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
 
 
-_KIND = Kind("checkpoint", 3, CheckpointError, "give another path, or delete it to start again")
+_KIND = Kind("checkpoint", 4, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
 class Saved:
-    """The nodes of a growing network, its history, its seed, and the blocks of nodes of the round before, if any."""
+    """The nodes of a growing network, its history, its seed, and the blocks of nodes of the round before, if any.
+
+    Also what was known when all nodes were last polished, if they were.
+    """
 
     nodes: Nodes
     history: np.ndarray
     seed: int
     previous: tuple[Nodes, ...]
+    polished: BeforePolishing | None
 
 
 class Checkpoint:
@@ -80,7 +87,8 @@ class Checkpoint:
         try:
             self._check_origin(about["origin"])
             previous = tuple(_nodes_of(layer, arrays, _PREVIOUS.format(number)) for number in range(about["previous"]))
-            return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous)
+            polished = _polished_of(layer, arrays) if _POLISHED in arrays else None
+            return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous, polished)
         except (KeyError, AttributeError, TypeError) as error:
             raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
 
@@ -109,6 +117,8 @@ class Checkpoint:
         arrays = {**_arrays_of(training.grown), **history_columns(training.history)}
         for number, block in enumerate(training.earlier.blocks):
             arrays |= _arrays_of(block, _PREVIOUS.format(number))
+        if training.polished is not None:
+            arrays |= _arrays_of_polished(training.polished)
         about = {"origin": self.origin, "seed": seed, "previous": len(training.earlier.blocks)}
         try:
             write_archive(self.path, _KIND, about, arrays)
@@ -129,6 +139,19 @@ class Checkpoint:
 
 def _arrays_of(nodes: Nodes, prefix: str = "") -> dict[str, np.ndarray]:
     return {f"{prefix}{name}": getattr(nodes, name) for name in _ARRAYS}
+
+
+def _arrays_of_polished(polished: BeforePolishing) -> dict[str, np.ndarray]:
+    standing = polished.standing
+    numbers = np.array([standing.best, standing.best_nodes, standing.waited])
+    best = {} if polished.best is None else _arrays_of(polished.best, _BEST)
+    return {_POLISHED: numbers, **best}
+
+
+def _polished_of(layer: Layer, arrays: Mapping[str, np.ndarray]) -> BeforePolishing:
+    value, nodes, waited = arrays[_POLISHED].tolist()
+    best = _nodes_of(layer, arrays, _BEST) if f"{_BEST}biases" in arrays else None
+    return BeforePolishing(Standing(value, int(nodes), int(waited)), best)
 
 
 def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Nodes:

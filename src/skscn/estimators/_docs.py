@@ -30,12 +30,17 @@ _PARAMETERS = {
         "r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.",
     ),
     "window": ("int", "K, the number of output weights that SC-II re-evaluates."),
-    "nodes_per_step": ("int", "Nodes to add in one step; more are faster and give a slightly less compact network."),
+    "nodes_per_step": (
+        'int or "auto"',
+        'Nodes to add in one step; more are faster and give a slightly less compact network. "auto" follows the\n'
+        "configuration: three where they can be polished together, otherwise one.",
+    ),
     "configuration": (
         '{"polished", "pooled", "ladder", "free", "quickprop"} or Configuration',
         'How nodes are searched for. "polished" selects the candidates of one pool that reduce the error most and\n'
-        'improves them by quasi-Newton steps; "pooled" is the same without these steps; "ladder" is the search of the\n'
-        'paper; "free" accepts any random node and "quickprop" optimises one; both are unsupervised baselines.',
+        'improves them by Levenberg–Marquardt steps, and now and then all nodes; "pooled" is the same without these\n'
+        'steps; "ladder" is the search of the paper; "free" accepts any random node and "quickprop" optimises one; both\n'
+        "are unsupervised baselines.",
     ),
     "direct_link": (
         'bool or "auto"',
@@ -85,7 +90,7 @@ _PARAMETERS = {
         'Which rows early stopping holds out: rows drawn at random, or the last ones. Use "last" for rows in order of\n'
         "time, where a row drawn at random has neighbours among the training rows that are nearly the same.",
     ),
-    "n_iter_no_change": ("int", "Steps without a lower validation error before early stopping ends growth."),
+    "n_iter_no_change": ("int", "Nodes without a lower validation error before early stopping ends growth."),
     "warm_start": (
         "bool",
         "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`.\n"

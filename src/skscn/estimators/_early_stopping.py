@@ -2,16 +2,17 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from skscn import kernels
+from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
-from skscn.scaling import InputScaling
+from skscn.settling import plausible
 
 # Which rows early stopping holds out: drawn at random, or the last ones, for rows in order of time.
 HELD_OUT = ("random", "last")
@@ -48,40 +49,76 @@ def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
     return min(begin, n_rows - 1)
 
 
+@dataclass(frozen=True)
+class Standing:
+    """What a watch has found out so far: the lowest value, with how many nodes, and how many nodes were added since."""
+
+    best: float = np.inf
+    best_nodes: int = 0
+    waited: int = 0
+
+
 class Watch(ABC):
     """Monitors growth and records with how many nodes the network was best.
 
     Parameters
     ----------
     patience : int
-        n_iter_no_change, steps without improvement before :attr:`exhausted` becomes true.
+        n_iter_no_change, nodes without improvement before :attr:`exhausted` becomes true.
     """
 
     def __init__(self, patience: int):
         self.patience = patience
-        self.best_nodes, self.best, self.waited = 0, np.inf, 0
+        self.standing = Standing()
+
+    @property
+    def best_nodes(self) -> int:
+        """With how many nodes the network was best."""
+        return self.standing.best_nodes
 
     @property
     def exhausted(self) -> bool:
-        """Whether there has been no improvement for ``patience`` steps."""
-        return self.waited >= self.patience
+        """Whether there has been no improvement for ``patience`` nodes."""
+        return self.standing.waited >= self.patience
 
     def begin(self, linear: Nodes, output_weights: OutputWeights, rows: Rows) -> None:
         """Evaluate the network with only its linear columns."""
-        self.best, _ = self._judge(linear, output_weights, rows)
+        self._add(linear)
+        self.standing = Standing(self._judge(output_weights, rows)[0])
 
     def observe(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
         """Evaluate the network with these nodes added; return its validation RMSE, or NaN."""
-        value, validation_rmse = self._judge(nodes, output_weights, rows)
-        if value < self.best:
-            self.best_nodes, self.best, self.waited = output_weights.nodes, value, 0
+        self._add(nodes)
+        return self._note(output_weights, rows, len(nodes))
+
+    def renew(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
+        """Evaluate the network with all its nodes changed; return its validation RMSE, or NaN."""
+        self._forget()
+        self._add(linear)
+        self._add(nodes)
+        return self._note(output_weights, rows, 0)
+
+    def is_worse(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
+        """Whether the network with all its nodes changed is worse than it was."""
+        return False
+
+    def _note(self, output_weights: OutputWeights, rows: Rows, added: int) -> float:
+        value, validation_rmse = self._judge(output_weights, rows)
+        if value < self.standing.best:
+            self.standing = Standing(value, output_weights.nodes)
         else:
-            self.waited += 1
+            self.standing = replace(self.standing, waited=self.standing.waited + added)
         return validation_rmse
 
+    def _add(self, nodes: Nodes) -> None:  # noqa: B027
+        """Take note of columns that were added to the network."""
+
+    def _forget(self) -> None:  # noqa: B027
+        """Forget all columns."""
+
     @abstractmethod
-    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        """The quantity to minimise, and the validation RMSE or NaN, with these columns added."""
+    def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
+        """The quantity to minimise, and the validation RMSE or NaN."""
 
 
 class Validation(Watch):
@@ -90,10 +127,10 @@ class Validation(Watch):
     Parameters
     ----------
     patience : int
-    X, targets, sample_weight
-        The held-out rows; targets scaled.
-    scaling
-        As for the training rows.
+    inputs : Inputs
+        Of the held-out rows.
+    targets, sample_weight
+        Of the held-out rows; targets scaled.
     own_loss : callable or None
         Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
     """
@@ -101,27 +138,58 @@ class Validation(Watch):
     def __init__(
         self,
         patience: int,
-        X: Any,
+        inputs: kernels.Inputs,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
-        scaling: InputScaling,
         own_loss: Callable[[np.ndarray], float] | None = None,
     ):
         super().__init__(patience)
-        self.X, self.targets, self.sample_weight = X, targets, sample_weight
-        self.scaling, self.own_loss = scaling, own_loss
-        self._columns = np.empty((X.shape[0], 0), order="F")
-        self._size = 0
+        self.inputs, self.targets, self.sample_weight, self.own_loss = inputs, targets, sample_weight, own_loss
+        self._columns, self._size = np.empty((len(targets), 0), order="F"), 0
+        # The error with each number of nodes, as long as these are what they were.
+        self._errors: dict[int, float] = {}
 
-    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
+    def _add(self, nodes: Nodes) -> None:
         self._reserve(self._size + len(nodes))
-        columns = kernels.columns(kernels.Inputs(self.X, self.scaling), self.X.shape[0], None, nodes)
+        columns = kernels.columns(self.inputs, len(self.targets), None, nodes)
         self._columns[:, self._size : self._size + len(nodes)] = columns.T
         self._size += len(nodes)
+
+    def _forget(self) -> None:
+        self._size = 0
+        self._errors.clear()
+
+    def is_worse(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
+        """By the error on the held-out rows."""
+        changed = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.own_loss)
+        changed._add(linear)
+        changed._add(nodes)
+        value, _ = changed._judge(output_weights, rows)
+        return value > self._present
+
+    @property
+    def shares(self) -> dict[int, float]:
+        """The share of each number of nodes in an average over those that are plausible.
+
+        The squared error of the held-out rows has a likelihood with the variance that the best of them leaves.
+        """
+        values = np.array(list(self._errors.values())) ** 2
+        weight = float(len(self.targets) if self.sample_weight is None else self.sample_weight.sum())
+        lowest = float(values.min())
+        return dict(zip(self._errors, plausible(0.5 * values, weight, lowest or 1.0).tolist(), strict=True))
+
+    def joined(self, factor: Factor) -> Factor:
+        """The factor of the training rows with the held-out rows added."""
+        roots = None if self.sample_weight is None else np.sqrt(self.sample_weight)
+        return factor.with_rows(self._columns[:, : len(factor.triangle)], self.targets, roots)
+
+    def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         outputs = self._columns[:, : self._size] @ output_weights.output_weights()
         errors = self.targets - outputs
         rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
-        return rmse if self.own_loss is None else self.own_loss(outputs), rmse
+        self._errors[output_weights.nodes] = rmse
+        self._present = rmse if self.own_loss is None else self.own_loss(outputs)
+        return self._present, rmse
 
     def _reserve(self, size: int) -> None:
         """Reserve space for this number of columns, and some more."""
@@ -148,7 +216,7 @@ class Criterion(Watch):
         super().__init__(patience)
         self.degrees_per_node, self.factor = degrees_per_node, factor
 
-    def _judge(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
+    def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
         factor = self.factor(rows.weight, degrees)
         return (rows.rmse * factor if np.isfinite(factor) else np.inf), np.nan

@@ -20,6 +20,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
+from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._following import Callbacks, follow
@@ -27,7 +28,7 @@ from skscn.estimators._settlement import Settlement
 from skscn.estimators.calibration import is_averaged
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Plan, Recipe
-from skscn.estimators.training import HISTORY, Earlier, Frame, Training, last_round
+from skscn.estimators.training import HISTORY, BeforePolishing, Earlier, Frame, Training, last_round
 from skscn.growth import StopReason
 from skscn.layers import Nodes
 from skscn.losses import Loss, Penalised
@@ -54,6 +55,8 @@ class Start:
         The network of the round before.
     previous : tuple of Nodes
         The blocks of nodes of that network, if it has to be settled again.
+    polished : BeforePolishing or None
+        What was known when the nodes were last polished, if it is known.
     """
 
     seed: int
@@ -61,6 +64,7 @@ class Start:
     history: np.ndarray | None = None
     model: Network | None = None
     previous: tuple[Nodes, ...] = ()
+    polished: BeforePolishing | None = None
 
 
 def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> None:
@@ -97,7 +101,7 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
         return Start(estimator._seed, nodes, estimator.history_, model)
     saved = None if checkpoint is None else checkpoint.load(recipe.layer)
     if saved is not None:
-        return Start(saved.seed, saved.nodes, saved.history, previous=saved.previous)
+        return Start(saved.seed, saved.nodes, saved.history, previous=saved.previous, polished=saved.polished)
     return Start(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
 
 
@@ -157,7 +161,7 @@ class Fit:
         """The network of a round that turned out to be the last one."""
         if self.recipe.loss.settling is None:
             return {}
-        network = self._settled(training.grown, training.nodes, model=model, loss=self.recipe.loss, final=True)
+        network = self._settled(training.candidates, training.nodes, model=model, loss=self.recipe.loss, final=True)
         return {"network_": network, "n_nodes_": network.n_nodes}
 
     @cached_property
@@ -205,17 +209,18 @@ class Fit:
             recipe.output_weights,
             self._watch(number, held_out, model, goal),
             estimator.n_jobs,
+            self.plan.nodes_per_step,
             settle,
             earlier,
+            everything=not is_averaged(),
         )
         with training:
             if number == self._done + 1 and start.nodes is not None and start.history is not None:
-                training.resume(start.nodes, last_round(start.history), recipe.nodes_per_step)
+                training.resume(start.nodes, last_round(start.history), start.polished)
             steps = training.steps(
                 recipe.configuration,
                 max_nodes=estimator.max_nodes,
                 tol=estimator.tol,
-                nodes_per_step=recipe.nodes_per_step,
                 # Nodes of different rounds are not drawn alike.
                 seed=start.seed + number - 1,
             )
@@ -309,7 +314,8 @@ class Fit:
             return Criterion(patience, degrees_per_node, INFORMATION[criterion])
         targets = self.frame.outputs.transform(held_out.targets)
         own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
-        return Validation(patience, held_out.X, targets, held_out.sample_weight, self.frame.inputs, own_loss)
+        inputs = kernels.Inputs(held_out.X, self.frame.inputs).prepared()
+        return Validation(patience, inputs, targets, held_out.sample_weight, own_loss)
 
     def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], float]:
         """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""

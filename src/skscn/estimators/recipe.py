@@ -49,8 +49,10 @@ class Recipe:
     direct_link, early_stopping : bool or str
         For the plan; ``by_size`` says which of them depend on the number of rows.
     by_size : frozenset of str
-    validation, validation_fraction, nodes_per_step
+    validation, validation_fraction
         As given.
+    nodes_per_step : int or None
+        None if the configuration decides.
     """
 
     layer: Layer
@@ -65,7 +67,7 @@ class Recipe:
     by_size: frozenset[str]
     validation: str
     validation_fraction: float
-    nodes_per_step: int
+    nodes_per_step: int | None
 
     @classmethod
     def of(cls, estimator: GrowingNetwork) -> Recipe:
@@ -94,7 +96,7 @@ class Recipe:
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),
             validation=estimator.validation,
             validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
-            nodes_per_step=parameter("nodes_per_step"),
+            nodes_per_step=None if _is_auto(parameter("nodes_per_step")) else parameter("nodes_per_step"),
         )
         for contradiction in recipe._contradictions(estimator):
             raise ValueError(contradiction)
@@ -165,6 +167,7 @@ class Recipe:
             self._linear_columns(*data.shape, _ROWS_PER_LINK),
             # With a penalty, links need no minimum of rows.
             self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
+            self.nodes_per_step or self.configuration.block(self.layer, float(np.rint(data.weight))),
         )
 
     def _criterion(self, data: TrainingData) -> str | None:
@@ -226,12 +229,15 @@ class Plan:
         If it monitors held-out rows, their share.
     linear, settled_linear : Nodes
         Intercept and direct links, in growth and in the network that is settled.
+    nodes_per_step : int
+        Nodes to add in one step.
     """
 
     criterion: str | None
     share_held_out: float
     linear: Nodes
     settled_linear: Nodes
+    nodes_per_step: int
 
 
 def _is_auto(value: Any) -> bool:

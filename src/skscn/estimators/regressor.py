@@ -132,7 +132,7 @@ class SCNRegressor(NetworkRegressor, BaseSCN):
         scopes: Sequence[float] = SCOPES,
         contractions: Sequence[float] = CONTRACTIONS,
         window: int = 15,
-        nodes_per_step: int = 1,
+        nodes_per_step: int | Auto = "auto",
         configuration: str | Configuration = "polished",
         direct_link: bool | Auto = "auto",
         alpha: float | Literal["auto", "gcv"] = "auto",

@@ -5,20 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skscn.configuration import Configuration
-from skscn.estimators._early_stopping import Watch
+from skscn.estimators._early_stopping import Standing, Validation, Watch
 from skscn.estimators.data import TrainingData
 from skscn.factor import Factor
-from skscn.growth import Step, StopReason, grow
+from skscn.growth import Step, StopReason, grow, readmit
 from skscn.layers import Layer, Nodes
 from skscn.losses import Loss
 from skscn.network import LinearColumns, Network, WeightedNodes
-from skscn.output_weights import OutputWeights, Solution
+from skscn.output_weights import LeastSquares, OutputWeights, Solution
 from skscn.scaling import InputScaling, Scaling
+from skscn.settling import shrunk
+
+_OTHER_DATA = (
+    "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
+    "warm_start=False for other data."
+)
 
 HISTORY = np.dtype(
     [
@@ -31,6 +38,7 @@ HISTORY = np.dtype(
         ("candidates", np.int64),
         ("seconds", np.float64),
         ("round", np.int64),
+        ("polished", np.bool_),
     ]
 )
 
@@ -74,6 +82,22 @@ class Earlier(NamedTuple):
     blocks: tuple[Nodes, ...]
 
 
+@dataclass(frozen=True)
+class BeforePolishing:
+    """What was known when all nodes were last polished, which changed them.
+
+    Attributes
+    ----------
+    standing : Standing
+        What the watch had found out, with the nodes as they were then.
+    best : Nodes or None
+        The nodes of the best network, if it was one from before.
+    """
+
+    standing: Standing
+    best: Nodes | None
+
+
 class Training:
     """Rows, output weights and the nodes so far; a context manager, within which the rows are open.
 
@@ -87,10 +111,14 @@ class Training:
     watch : Watch or None
         Decides how many nodes to keep.
     n_jobs : int or None
+    nodes_per_step : int
+        How many nodes a step adds.
     settle : callable or None
         Makes a network under a loss that evaluates output weights again, of the nodes so far and how many to keep.
     earlier : Earlier or None
         What earlier rounds have left.
+    everything : bool
+        Whether the output weights are evaluated on the held-out rows as well in the end.
     """
 
     def __init__(
@@ -100,53 +128,126 @@ class Training:
         make_output_weights: Callable[[int], OutputWeights],
         watch: Watch | None,
         n_jobs: int | None,
+        nodes_per_step: int,
         settle: Callable[[Nodes, int], Network] | None = None,
         earlier: Earlier | None = None,
+        *,
+        everything: bool = True,
     ):
-        self.data, self.frame, self.n_jobs = data, frame, n_jobs
-        self._settle = settle
+        self.data, self.frame, self.n_jobs, self.nodes_per_step = data, frame, n_jobs, nodes_per_step
+        self._settle, self._everything = settle, everything
         self.earlier = Earlier(np.empty(0, HISTORY), ()) if earlier is None else earlier
         self.round = int(self.earlier.history["round"].max(initial=0)) + 1
         self._make_output_weights = make_output_weights
-        self.output_weights = make_output_weights(data.n_outputs)
-        self.rows = data.open_rows(frame.outputs, layer=frame.layer, scaling=frame.inputs, n_jobs=n_jobs)
-        self.rows.together = frame.loss.together
         self._watch = watch
-        self._grown = [Nodes.none(frame.layer, data.shape[1])]
+        self._none = Nodes.none(frame.layer, data.shape[1])
         self._history: list[tuple[Any, ...]] = []
+        self.polished: BeforePolishing | None = None
+        self._open()
+
+    def _open(self) -> None:
+        """The rows as they are before the first node."""
+        data, frame = self.data, self.frame
+        self.output_weights = self._make_output_weights(data.n_outputs)
+        self.rows = data.open_rows(frame.outputs, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs)
+        self.rows.together = frame.loss.together
 
     def __enter__(self) -> Training:
         """Open the rows and add the linear columns."""
-        self.rows.__enter__()
-        kept = self.output_weights.append_linear(self.rows, self.frame.linear)
-        self._linear = self.frame.linear.take(kept)
+        self._begin()
         if self._watch:
             self._watch.begin(self._linear, self.output_weights, self.rows)
         return self
 
+    def _begin(self) -> None:
+        self.rows.__enter__()
+        kept = self.output_weights.append_linear(self.rows, self.frame.linear)
+        self._linear = self.frame.linear.take(kept)
+
     def __exit__(self, *exception: object) -> None:
         self.rows.__exit__(*exception)
+
+    def _begin_again(self) -> None:
+        """Close the rows, and open them without any nodes."""
+        self.rows.__exit__(None, None, None)
+        self._open()
+        self._begin()
 
     @property
     def grown(self) -> Nodes:
         """All nodes so far, including those that early stopping will not keep."""
-        return Nodes.joined(self._grown)
+        return self.output_weights.grown if self.output_weights.nodes else self._none
 
-    def resume(self, nodes: Nodes, history: np.ndarray, nodes_per_step: int) -> None:
+    @property
+    def best(self) -> Nodes:
+        """The nodes to keep: all; with early stopping, those of the network with the lowest validation error."""
+        if self.polished is not None and self.polished.best is not None:
+            return self.polished.best
+        return self.grown.take(slice(self._watch.best_nodes)) if self._watch else self.grown
+
+    @property
+    def nodes(self) -> int:
+        """How many nodes to keep."""
+        return len(self.best)
+
+    @property
+    def candidates(self) -> Nodes:
+        """The nodes to keep, and those that were added to them."""
+        return self.grown if self.best_is_present else self.best
+
+    @property
+    def _averages(self) -> bool:
+        """Whether the network is an average over numbers of nodes: in regression, with regularised weights."""
+        return self.output_weights.alpha != 0.0 and self.output_weights.nodes > 0 and self.data.labels() is None
+
+    @property
+    def best_is_present(self) -> bool:
+        """Whether the nodes to keep are still as they were, and not polished since."""
+        return self.polished is None or self.polished.best is None
+
+    def resume(self, nodes: Nodes, history: np.ndarray, polished: BeforePolishing | None = None) -> None:
         """Add earlier nodes again, in their order, as if they had just been found.
 
         Final steps that were cut short, perhaps by max_nodes, are dropped: they are grown again, to their full length.
+        Of those up to the last polishing of all nodes, only the result is left; ``polished`` is what was known then.
         """
         history = history[history["nodes"] <= len(nodes)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
-        while history.size and history["nodes"][-1] - starts[len(history) - 1] < nodes_per_step:
-            history = history[:-1]
-        for start, row in zip(starts, history, strict=False):
+        while history.size and history["nodes"][-1] - starts[len(history) - 1] < self.nodes_per_step:
+            history, starts = history[:-1], starts[:-1]
+        begin = int(np.flatnonzero(history["polished"])[-1]) + 1 if history["polished"].any() else 0
+        if begin:
+            self._history += [tuple(row) for row in history[:begin].tolist()]
+            self._resume_polished(nodes.take(slice(history["nodes"][begin - 1])), polished)
+        for start, row in zip(starts[begin:], history[begin:], strict=True):
             added = nodes.take(slice(start, row["nodes"]))
             self._replay(added)
             validation_rmse = self._note(added)
             errors = {"train_rmse": self.rows.rmse, "validation_rmse": validation_rmse}
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
+
+    def _resume_polished(self, nodes: Nodes, before: BeforePolishing | None) -> None:
+        """The network as it was after its nodes had been polished."""
+        if not readmit(self.rows, self.output_weights, nodes, self.nodes_per_step):
+            raise ValueError(_OTHER_DATA)
+        # A network that is continued was the best one.
+        self.polished = BeforePolishing(Standing(), None) if before is None else before
+        if self._watch:
+            self._watch.standing = self.polished.standing
+            self._renew(nodes)
+
+    def _renew(self, nodes: Nodes) -> float:
+        """Let the watch see nodes that are not what they were; return the validation error with them, if any."""
+        assert self._watch is not None
+        assert self.polished is not None
+        validation_rmse = self._watch.renew(self._linear, nodes, self.output_weights, self.rows)
+        self._look_at_best()
+        return validation_rmse
+
+    def _look_at_best(self) -> None:
+        """Drop the best network from before the last polishing, if the present one is better."""
+        if self.polished is not None and self._watch and self._watch.standing.best < self.polished.standing.best:
+            self.polished = replace(self.polished, best=None)
 
     def _replay(self, nodes: Nodes) -> None:
         """Add the nodes of one step, together if growth adds them together."""
@@ -154,40 +255,80 @@ class Training:
         starts = [0, count] if self.output_weights.takes_blocks else range(count + 1)
         for start, stop in pairwise(starts):
             if not self.output_weights.append(self.rows, nodes.take(slice(start, stop))).all():
-                raise ValueError(
-                    "A network is continued on the data it was grown on; on these rows its nodes depend on each other. "
-                    "Use warm_start=False for other data."
-                )
+                raise ValueError(_OTHER_DATA)
 
     def _note(self, nodes: Nodes) -> float:
         """Count nodes that have been added; return the validation error with them, if there is one."""
-        self._grown.append(nodes)
-        return self._watch.observe(nodes, self.output_weights, self.rows) if self._watch else np.nan
+        if not self._watch:
+            return np.nan
+        validation_rmse = self._watch.observe(nodes, self.output_weights, self.rows)
+        self._look_at_best()
+        return validation_rmse
 
     def steps(
-        self, configuration: Configuration, *, max_nodes: int, tol: float, nodes_per_step: int, seed: int
+        self, configuration: Configuration, *, max_nodes: int, tol: float, seed: int
     ) -> Generator[Step, None, StopReason]:
         """Grow; yield each step with its validation error; return why growth ended."""
-        growth = grow(
-            self.rows,
-            configuration,
-            self.output_weights,
-            max_nodes=max_nodes,
-            tol=tol,
-            nodes_per_step=nodes_per_step,
-            seed=seed,
-        )
+        settings: dict[str, Any] = {
+            "max_nodes": max_nodes,
+            "tol": tol,
+            "nodes_per_step": self.nodes_per_step,
+            "seed": seed,
+        }
         while not (self._watch and self._watch.exhausted):
             try:
-                step = next(growth)
+                # Each step depends on the nodes so far only, and polishing all of them opens the rows again.
+                step = next(grow(self.rows, configuration, self.output_weights, **settings))
             except StopIteration as end:
                 reason: StopReason = end.value
                 return reason
             step = replace(step, validation_rmse=self._note(step.added))
+            if self._is_due(step, configuration):
+                step = self._polish(step, configuration, seed)
             values = {**vars(step), "round": self.round}
             self._history.append(tuple(values[name] for name in HISTORY.names or ()))
             yield step
         return StopReason.EARLY_STOPPING
+
+    def _is_due(self, step: Step, configuration: Configuration) -> bool:
+        """Whether all nodes are polished after a step; not after one that may have been cut short by max_nodes."""
+        if len(step.added) < self.nodes_per_step:
+            return False
+        ends = self._own_history["nodes"]
+        whole = ends[np.diff(ends, prepend=0) >= self.nodes_per_step]
+        return configuration.is_due(int(whole.max(initial=0)), step.nodes)
+
+    def _polish(self, step: Step, configuration: Configuration, seed: int) -> Step:
+        """Polish all nodes, if that does not increase the error of all rows; return the step with what follows."""
+        started, before, nodes = perf_counter(), self.rows.rmse, self.grown
+        factor = self.output_weights.final_factor(self.rows, step.nodes)
+        rng = np.random.default_rng((seed, step.nodes, 1))
+        found = None if factor is None else configuration.refined(self.rows, nodes, factor, rng)
+        if found is None:
+            return step
+        previous = BeforePolishing(Standing() if self._watch is None else self._watch.standing, self.best)
+        self._begin_again()
+        readmitted = readmit(self.rows, self.output_weights, found, self.nodes_per_step)
+        if readmitted and self.rows.rmse <= before and not self._is_worse(found):
+            self.polished = previous if self._watch else BeforePolishing(Standing(), None)
+            validation_rmse = self._renew(found) if self._watch else np.nan
+            step = replace(step, train_rmse=self.rows.rmse, validation_rmse=validation_rmse, polished=True)
+        else:
+            self._begin_again()
+            self._restore(nodes, self._own_history)
+        return replace(step, seconds=step.seconds + perf_counter() - started)
+
+    def _is_worse(self, nodes: Nodes) -> bool:
+        """Whether the watch prefers the nodes as they were to these."""
+        return self._watch is not None and self._watch.is_worse(self._linear, nodes, self.output_weights, self.rows)
+
+    def _restore(self, nodes: Nodes, history: np.ndarray) -> None:
+        """Add nodes as they were added before: those of the last polishing, and the steps since."""
+        begin = int(history["nodes"][history["polished"]].max(initial=0))
+        readmit(self.rows, self.output_weights, nodes.take(slice(begin)), self.nodes_per_step)
+        ends = [end for end in history["nodes"].tolist() if begin < end < len(nodes)]
+        for start, stop in pairwise([begin, *ends, len(nodes)] if begin < len(nodes) else [begin]):
+            self._replay(nodes.take(slice(start, stop)))
 
     @property
     def history(self) -> np.ndarray:
@@ -198,28 +339,41 @@ class Training:
     def _own_history(self) -> np.ndarray:
         return np.array(self._history, dtype=HISTORY)
 
-    @property
-    def nodes(self) -> int:
-        """How many nodes to keep: all; with early stopping, those up to the lowest validation error."""
-        return self._watch.best_nodes if self._watch else self.output_weights.nodes
-
     def settled(self) -> Training:
         """The state of training after the nodes to keep."""
-        if self.nodes == self.output_weights.nodes:
+        if self.best_is_present and self.nodes == self.output_weights.nodes:
             return self
-        training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs)
+        training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs, self.nodes_per_step)
+        history = self._own_history
         with training:
-            training.resume(self.grown.take(slice(self.nodes)), self._own_history, nodes_per_step=1)
+            training._restore(self.best, history[history["nodes"] <= self.nodes])
         return training
 
     def network(self) -> Network:
         """The present network, with the nodes to keep."""
-        nodes, linear = self.grown.take(slice(self.nodes)), self._linear
         if self._settle is not None:
-            return self._settle(self.grown, self.nodes)
+            return self._settle(self.candidates, self.nodes)
+        if not self.best_is_present:
+            return self.settled().network()
+        rule = self.output_weights
+        if isinstance(self._watch, Validation) and isinstance(rule, LeastSquares) and self._averages:
+            return self._averaged(self._watch, rule)
+        nodes, linear = self.best, self._linear
         solution = self.output_weights.solution(self.rows, self.nodes)
         factor = self.output_weights.final_factor(self.rows, self.nodes)
         network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)
+        return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
+
+    def _averaged(self, watch: Validation, rule: LeastSquares) -> Network:
+        """The average over plausible numbers of nodes, on all rows unless the held-out ones are to stay unseen."""
+        shares = {nodes: share for nodes, share in watch.shares.items() if share > 0.0}
+        most = max(shares)
+        factor = rule.final_factor(self.rows, most)
+        factor = watch.joined(factor) if self._everything else factor
+        sizes = np.array(list(shares))
+        weights = np.array([sum(np.array(list(shares.values()))[sizes > node]) for node in range(most)])
+        solution = shrunk(rule.solved(factor), np.append(np.ones(factor.linear), weights))
+        network = assembled(self.frame, self.frame.loss, self._linear, [self.grown.take(slice(most))], solution, factor)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
 
 

@@ -57,13 +57,12 @@ class Dense(Layer):
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
         """Without a column of ones: in single precision, adding the bias is more accurate than multiplying it."""
-        return self.activation.value(_inner(X, nodes.weights, nodes.biases))
+        return self.activation.value(_inner(X, nodes.weights, nodes.biases)).T
 
     def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """g′(z) and g(z)."""
-        assert self.activation.derivative is not None
-        z = _inner(X, weights, biases)
-        return self.activation.derivative(z), self.activation.value(z)
+        value, slope = self.activation.value_and_slope(_inner(X, weights, biases))
+        return slope.T, value.T
 
     def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
         """Σ_l β_l g′(z_l) w_l for each output: g′ once, and one matrix product for each output."""
@@ -71,7 +70,7 @@ class Dense(Layer):
         slopes = self.activation.derivative(_inner(X, nodes.weights, nodes.biases))
         transposed = nodes.weights.T.astype(X.dtype, copy=False)
         for weights in output_weights.T.astype(X.dtype, copy=False):
-            yield (slopes * weights) @ transposed
+            yield (slopes * weights[:, np.newaxis]).T @ transposed
 
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """As in the formula."""
@@ -80,7 +79,7 @@ class Dense(Layer):
 
 
 def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
-    """z = wᵀx + b, in the precision of the rows."""
-    z: np.ndarray = X @ weights.astype(X.dtype)
-    z += biases.astype(X.dtype)
+    """z = wᵀx + b of shape (k, n), in the precision of the rows: there are few nodes and many rows."""
+    z: np.ndarray = weights.T.astype(X.dtype) @ X.T
+    z += biases.astype(X.dtype)[:, np.newaxis]
     return z

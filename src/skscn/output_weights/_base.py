@@ -135,6 +135,8 @@ class OutputWeights:
         self.alpha = alpha
         self.factor = np.zeros((0, 0))
         self.linear = 0
+        self.linear_nodes: Nodes | None = None
+        self._joined: list[Nodes] = []
         self._directions: list[np.ndarray] = []
         self._coefficients: list[np.ndarray] = []
 
@@ -143,13 +145,18 @@ class OutputWeights:
         """L, the number of nodes so far."""
         return len(self._directions) - self.linear
 
+    @property
+    def grown(self) -> Nodes:
+        """The nodes, without the linear columns; there must be some."""
+        return Nodes.joined(self._joined)
+
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Start with linear columns.
 
         Return the numbers of those that do not depend on the others, in the order in which they were added.
         """
         kept = self._append_independent(rows, nodes)
-        self.linear = len(kept)
+        self.linear, self.linear_nodes = len(kept), nodes.take(kept)
         return kept
 
     def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
@@ -177,6 +184,7 @@ class OutputWeights:
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
         self._join(rows, block)
+        self._joined.append(block.nodes)
         rows.layer = rows.layer.after(block.nodes)
 
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:

@@ -33,6 +33,10 @@ class LeastSquares(OutputWeights):
         alpha = self._chosen(factor)
         return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
 
+    def solved(self, factor: Factor) -> Solution:
+        """The output weights that follow from a factor of these columns, perhaps of more rows."""
+        return solved(factor, self._chosen(factor))
+
     def _chosen(self, factor: Factor) -> float:
         return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
 

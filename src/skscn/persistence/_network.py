@@ -132,6 +132,10 @@ def shape_of_network(stored: dict[str, Any]) -> tuple[int, int]:
     return stored["linear"]["nodes"]["weights"][0], sum(block["nodes"]["biases"][0] for block in stored["layers"])
 
 
+# Columns of a history that files of version 0.1 do not have, and what they would contain.
+_NEW = {"round": 1, "polished": False}
+
+
 class _History:
     """A history, as plain arrays."""
 
@@ -142,13 +146,14 @@ class _History:
         return {name: array.write(columns[name], at(place, name), shelf) for name, array in self.columns.items()}
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> np.ndarray:
-        # Before there were losses with several rounds, the number of the round was not stored.
-        rounds = isinstance(stored, dict) and "round" in stored
-        fields = {name: field for name, field in self.columns.items() if rounds or name != "round"}
+        # Version 0.1 had neither losses with several rounds nor nodes that are polished together.
+        present = stored if isinstance(stored, dict) else {}
+        fields = {name: field for name, field in self.columns.items() if name not in _NEW or name in present}
         check_keys(stored, fields, place)
         columns = {name: a.read(stored[name], at(place, name), shelf, sizes) for name, a in fields.items()}
         nodes = columns["nodes"]
-        columns.setdefault("round", np.ones(len(nodes), dtype=np.int64))
+        for name, value in _NEW.items():
+            columns.setdefault(name, np.full(len(nodes), value))
         steps = np.diff(columns["round"], prepend=1)
         if (nodes < 1).any() or (steps < 0).any() or ((np.diff(nodes, prepend=0) <= 0) & (steps == 0)).any():
             raise UnusableError(f"the nodes of {place} do not increase")

@@ -43,7 +43,7 @@ def facts(subject: Subject) -> dict[str, str]:
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
     histories = [grown.history_ for grown in networks]
-    undone = sum(int((steps["nodes"] > kept).sum()) for steps, kept in map(growth_of, networks))
+    undone = sum(int(steps["nodes"].max(initial=kept)) - kept for steps, kept in map(growth_of, networks))
     numbers = sum(_size(grown.network_) for grown in networks)
     return {
         "Model": type(subject.estimator).__name__,

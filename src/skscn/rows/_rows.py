@@ -81,6 +81,8 @@ class Rows:
         Vectors in the basis.
     together : bool
         Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
+    relevance : ndarray of shape (d,) or None
+        How much the network so far depends on each feature, relative to the one it depends on most; if known.
     """
 
     def __init__(self, backend: Backend, layer: Layer):
@@ -90,6 +92,7 @@ class Rows:
         self.residual_squares = backend.total(SquareResidual())
         self.basis_size = 0
         self.together = False
+        self.relevance: np.ndarray | None = None
         self._open = ExitStack()
 
     def __enter__(self) -> Self:

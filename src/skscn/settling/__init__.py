@@ -6,7 +6,7 @@ Since Q is orthonormal, these sums are well conditioned, however close to each o
 """
 
 from skscn.settling.columns import Columns
-from skscn.settling.held_out import HeldOut, prefix_shares, shrunk
+from skscn.settling.held_out import HeldOut, plausible, prefix_shares, shrunk
 from skscn.settling.penalised import Candidate, blend, solve_candidates, solve_path
 from skscn.settling.reweighted import Reweighting
 
@@ -16,6 +16,7 @@ __all__ = [
     "HeldOut",
     "Reweighting",
     "blend",
+    "plausible",
     "prefix_shares",
     "shrunk",
     "solve_candidates",
