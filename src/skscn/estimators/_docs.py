@@ -39,8 +39,8 @@ _PARAMETERS = {
         '{"polished", "pooled", "ladder", "free", "quickprop"} or Configuration',
         'How nodes are searched for. "polished" selects the candidates of one pool that reduce the error most and\n'
         'improves them by Levenberg–Marquardt steps, and now and then all nodes; "pooled" is the same without these\n'
-        'steps; "ladder" is the search of the paper; "free" accepts any random node and "quickprop" optimises one; both\n'
-        "are unsupervised baselines.",
+        'steps; "ladder" is the search of the paper; "free" accepts any random node and "quickprop" optimises one;\n'
+        "both are unsupervised baselines.",
     ),
     "direct_link": (
         'bool or "auto"',
