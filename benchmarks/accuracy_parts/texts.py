@@ -17,8 +17,9 @@ READING = """
 The best result is in bold. Ranks are computed from the means over the splits, among the methods that were run on all
 data sets. `ratio to best` is the error divided by that of the best method on the same data set; an error rate counts as
 at least half a misclassified row. Times are processor times, and geometric means over the data sets that a method was
-run on. Data sets are in the order of the ensemble's error over that of the best of the other methods: those at the top
-are the ones where it does worst. Choosing that best method by the test rows, set by set, is in favour of the others."""
+run on; they still depend on what else the machine is doing, so small differences mean little. Data sets are in the
+order of the ensemble's error over that of the best of the other methods: those at the top are the ones where it does
+worst. Choosing that best method by the test rows, set by set, is in favour of the others."""
 # What is said of the other methods, by one that it is about.
 METHODS = {
     "CatBoost": """CatBoost, LightGBM, XGBoost; boosting is scikit-learn's histogram gradient boosting, forest its
@@ -31,6 +32,7 @@ METHODS = {
     "GP": "GP is a Gaussian process with noise, on at most 2,000 training rows, or 1,000 for classes.",
     "RealMLP": "RealMLP is the multilayer perceptron of [pytabkit](https://pypi.org/project/pytabkit/).",
 }
+NO_CLASSES = "Classifiers are compared [on another page](losses.md#compared-with-other-learners)."
 TASKS = {
     "friedman": """Friedman's function #1 depends on five inputs; the others are irrelevant. 2,000 training rows, noise
     of standard deviation 1, and 10,000 test rows, also with noise; other rows in every split.""",

@@ -30,7 +30,7 @@ _PER_NODE = 3
 _DAMPED, _ALMOST_GAUSS_NEWTON = 1.0, 0.01
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor.
 _FIRST, _FACTOR = 12, 1.5
-# Rows on which all nodes are polished; and the most nodes of a block, and weights in it.
+# Rows on which all nodes are polished, or more if they have many weights; the most nodes of a block, and weights in it.
 _ROWS, _BLOCK, _WEIGHTS = 4000, 16, 256
 
 
@@ -71,10 +71,10 @@ class Polished(Pooled):
 
     def refined(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
         """All nodes polished, block by block in a random order; None where they cannot be polished."""
-        weights = len(nodes) * (len(nodes.weights) + 1)
-        if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, _ROWS_PER_WEIGHT * weights):
+        needed = _ROWS_PER_WEIGHT * len(nodes) * (len(nodes.weights) + 1)
+        if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
-        search = Search(rows, rng, most_rows=_ROWS)
+        search = Search(rows, rng, most_rows=max(_ROWS, needed))
         sweep = Sweep.of(search, factor)
         size = max(1, min(_BLOCK, _WEIGHTS // (1 + min(len(nodes.weights), MANY_INPUTS))))
         points = np.vstack([nodes.weights, nodes.biases])
