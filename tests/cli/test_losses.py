@@ -206,7 +206,8 @@ def test_rows_in_order_of_time(skscn, data, table, tmp_path):
     facts = json.loads(skscn("fit", tmp_path / "d.csv", "-t", "skewed", "-m", tmp_path / "m.scn", *options).stdout)
     assert facts["tested"]["ordered"]
     assert 0.5 < facts["tested"]["below"]["mean"] < 1.0
-    assert facts["warnings"] == []
+    # Of an exponential tail, single rows may be far out.
+    assert not [warning for warning in facts["warnings"] if "far outside the range of the others" not in warning]
 
 
 @pytest.mark.parametrize(

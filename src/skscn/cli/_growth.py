@@ -74,9 +74,9 @@ class Growth(Listener):
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         self._done = done
         state = f"{done}/{n_members} networks"
-        steps, kept = growth_of(member)
-        if kept:
-            last = steps[steps["nodes"] <= kept][-1]
+        growth = growth_of(member)
+        if growth.kept:
+            last = growth.kept_steps[-1]
             state += f", {_state(member.n_nodes_, last['train_rmse'], last['validation_rmse'])}"
         self._bar.update(self._task, completed=float(done), state=state)
         return self.interrupted

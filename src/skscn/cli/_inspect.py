@@ -47,8 +47,7 @@ def _columns(model: Model) -> dict[str, str] | None:
 
 def _kept_scopes(network: BaseEstimator) -> np.ndarray:
     """λ of the steps whose nodes early stopping has kept."""
-    steps, kept = growth_of(network)
-    return np.asarray(steps["scope"][steps["nodes"] <= kept])
+    return np.asarray(growth_of(network).kept_steps["scope"])
 
 
 def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:

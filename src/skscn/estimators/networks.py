@@ -29,6 +29,13 @@ class GrownSteps(NamedTuple):
     steps: np.ndarray
     kept: int
 
+    @property
+    def kept_steps(self) -> np.ndarray:
+        """The steps that added a node that was kept."""
+        before = np.concatenate([[0], self.steps["nodes"]])[:-1]
+        steps: np.ndarray = self.steps[before < self.kept]
+        return steps
+
 
 def growth_of(network: Any) -> GrownSteps:
     """The growth of a fitted network."""

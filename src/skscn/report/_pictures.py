@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.calibration import CalibrationDisplay
 
+from skscn.estimators.networks import GrownSteps
 from skscn.extras import optional
 from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay, SeriesDisplay
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
@@ -127,19 +128,19 @@ def growth_pictures(subject: Subject) -> list[Picture]:
 
 
 def _describe_convergence(display: ConvergenceDisplay) -> str:
-    pairs = list(zip(display.histories, display.kept, strict=True))
-    histories = [history[history["nodes"] <= kept] for history, kept in pairs if kept]
+    growths = [GrownSteps(*pair) for pair in zip(display.histories, display.kept, strict=True)]
+    histories = [growth.kept_steps for growth in growths if growth.kept]
     undone = _UNDONE if display.undone_lines_ else ""
     if not histories:
         if undone:
             return f"No nodes were kept: the linear part alone does best on held-out rows. {undone}"
         return "No nodes were needed: the linear part alone reaches the requested error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
-    nodes = [history["nodes"][-1] for history in histories]
+    nodes = float(np.mean([growth.kept for growth in growths if growth.kept]))
     whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} members"
     text = (
         f"The training error decreases from {number(first)} after the first step to {number(last)} with "
-        f"{number(np.mean(nodes))} node{'' if np.mean(nodes) == 1 else 's'}{whose}."
+        f"{number(nodes)} node{'' if nodes == 1 else 's'}{whose}."
     )
     if display.validation_lines_:
         held_out = np.mean([history["validation_rmse"][-1] for history in histories])
