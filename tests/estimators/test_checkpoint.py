@@ -295,7 +295,7 @@ def test_a_process_that_is_killed(tmp_path, seed):
         assert process.wait() == 0
     rng = np.random.default_rng(seed)
     for _ in range(2):
-        with started(tmp_path / "fit.ckpt", tmp_path / "result.npy", steps=rng.integers(1, 30)) as process:
+        with started(tmp_path / "fit.ckpt", tmp_path / "result.npy", steps=rng.integers(1, 9)) as process:
             process.kill()
     with started(tmp_path / "fit.ckpt", tmp_path / "result.npy") as process:
         assert process.wait() == 0
