@@ -132,7 +132,7 @@ stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback
 held_out_ : ndarray of int
     The rows that early stopping held out; empty without it. Losses other than squared error use them too in the end,
     for the output weights, unless the network is a member of an ensemble.
-feature_importances_ : ndarray of shape (n_features_in_,)
+feature_importances_ : ndarray of shape (n_features,)
     How strongly the outputs depend on each input: the squared gradient on average over the training rows (at most
     2000 of them), in units of the standard deviation of the input, summed over the outputs as they are scaled. Their
     sum is 1. If there are none, for instance because the derivative of a custom activation is not known, an

@@ -68,7 +68,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         The columns of each member.
     weights_ : ndarray of shape (n_members,)
         The weights of the members; their sum is 1.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
         1. If members have none, an AttributeError says why.
     out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
