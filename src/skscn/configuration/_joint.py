@@ -63,10 +63,18 @@ class Place:
     longest: float
     damping: float = 1.0
 
-    def new_part(self, h: np.ndarray) -> np.ndarray:
-        """V: columns of shape (b, n) without their projection on the basis."""
-        v: np.ndarray = h - (h @ self.basis.T) @ self.basis
-        return v
+    def slopes_and_new_parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """g′ and V, each of shape (b, n), of nodes with these weights and biases."""
+        slope, h = (a.T for a in self.layer.slope_and_value(self.X, points[:, :-1].T, points[:, -1]))
+        if self.roots is not None:
+            slope, h = slope * self.roots, h * self.roots
+        return slope, new_part(h, self.basis)
+
+
+def new_part(h: np.ndarray, basis: np.ndarray) -> np.ndarray:
+    """V: columns of shape (b, n) without their projection on the basis."""
+    v: np.ndarray = h - (h @ basis.T) @ basis
+    return v
 
 
 class _State:
@@ -74,10 +82,7 @@ class _State:
 
     def __init__(self, place: Place, points: np.ndarray, pull: float):
         self.points = points
-        slope, h = (a.T for a in place.layer.slope_and_value(place.X, points[:, :-1].T, points[:, -1]))
-        if place.roots is not None:
-            slope, h = slope * place.roots, h * place.roots
-        self.slope, v = slope, place.new_part(h)
+        self.slope, v = place.slopes_and_new_parts(points)
         gram = (v @ v.T).astype(np.float64)
         gram[np.diag_indices_from(gram)] += _SHIFT * gram.diagonal() + place.floor
         factor = cholesky(gram)
@@ -119,10 +124,7 @@ class _Alone:
 
     def __init__(self, place: Place, points: np.ndarray, pull: float):
         self.points = points
-        slope, h = (a.T for a in place.layer.slope_and_value(place.X, points[:, :-1].T, points[:, -1]))
-        if place.roots is not None:
-            slope, h = slope * place.roots, h * place.roots
-        self.slope, self.new = slope, place.new_part(h)
+        self.slope, self.new = place.slopes_and_new_parts(points)
         self.squares = np.einsum("ij,ij->i", self.new, self.new).astype(np.float64) + place.floor + _FLAT
         along = (self.new @ place.residual.T).astype(np.float64)
         self.output_weights = along / self.squares[:, np.newaxis]
@@ -220,8 +222,8 @@ def _normal_equations(
     beta = state.output_weights
     products = np.repeat(np.repeat(beta @ beta.T, inputs + 1, axis=0), inputs + 1, axis=1)
     # Of each output, weighted by how much a node contributes to it.
-    left = (beta.astype(state.residual.dtype) @ state.residual).reshape(count, 1, n)
-    gradient = np.einsum("bpn,bn->bp", derivatives.reshape(count, -1, n), left[:, 0]).astype(np.float64)
+    left = beta.astype(state.residual.dtype) @ state.residual
+    gradient = np.einsum("bpn,bn->bp", derivatives.reshape(count, -1, n), left).astype(np.float64)
     gradient[:, :-1] -= pull * np.take_along_axis(state.points, used, axis=1)
     there = _there(state.points, used)
     matrix = gram * products * np.logical_and.outer(there.ravel(), there.ravel())

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
 
-from skscn.configuration._joint import Place, improved, improved_alone
+from skscn.configuration._joint import Place, improved, improved_alone, new_part
 from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.rows import Rows
@@ -85,8 +85,7 @@ class Search:
 
     def new_part(self, h: np.ndarray) -> np.ndarray:
         """v, the columns with their projection on the basis removed."""
-        v: np.ndarray = h - (h @ self.basis.T) @ self.basis
-        return v
+        return new_part(h, self.basis)
 
     def is_carried(self, v: np.ndarray) -> np.ndarray:
         """Whether each column is active on enough rows, by its participation ratio."""

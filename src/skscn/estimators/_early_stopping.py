@@ -110,10 +110,12 @@ class Watch(ABC):
             self.standing = replace(self.standing, waited=self.standing.waited + added)
         return validation_rmse
 
-    def _add(self, nodes: Nodes) -> None:  # noqa: B027
+    @abstractmethod
+    def _add(self, nodes: Nodes) -> None:
         """Take note of columns that were added to the network."""
 
-    def _forget(self) -> None:  # noqa: B027
+    @abstractmethod
+    def _forget(self) -> None:
         """Forget all columns."""
 
     @abstractmethod
@@ -215,6 +217,12 @@ class Criterion(Watch):
     def __init__(self, patience: int, degrees_per_node: float, factor: Callable[[float, float], float]):
         super().__init__(patience)
         self.degrees_per_node, self.factor = degrees_per_node, factor
+
+    def _add(self, nodes: Nodes) -> None:
+        """Only their number matters, which the rule knows."""
+
+    def _forget(self) -> None:
+        """There is nothing to forget."""
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes

@@ -370,8 +370,8 @@ class Training:
         most = max(shares)
         factor = rule.final_factor(self.rows, most)
         factor = watch.joined(factor) if self._everything else factor
-        sizes = np.array(list(shares))
-        weights = np.array([sum(np.array(list(shares.values()))[sizes > node]) for node in range(most)])
+        # A node has the shares of all networks that are larger than those before it.
+        weights = [sum(share for nodes, share in shares.items() if nodes > node) for node in range(most)]
         solution = shrunk(rule.solved(factor), np.append(np.ones(factor.linear), weights))
         network = assembled(self.frame, self.frame.loss, self._linear, [self.grown.take(slice(most))], solution, factor)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
