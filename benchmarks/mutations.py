@@ -25,6 +25,7 @@ import pyarrow as pa
 from safetensors.numpy import load, save
 
 from skscn import ModelFileError, archive, load_model
+from skscn.recurrent import RecurrentStream
 
 FILES = Path(__file__).parents[1] / "tests" / "files"
 Rng = np.random.Generator
@@ -45,8 +46,15 @@ def samples() -> list[Sample]:
     for path in sorted(FILES.glob("*/*.scn")):
         expected = json.loads((path.parent / "expected.json").read_text(encoding="utf-8"))
         rows = pa.table(expected["table"]) if path.stem == "Pipeline-table" else np.array(expected["rows"])
-        found.append(Sample(path.stem, path.read_bytes(), rows, load_model(path).predict(rows)))
+        found.append(Sample(path.stem, path.read_bytes(), rows, predicted(load_model(path), rows)))
     return found
+
+
+def predicted(model: Any, rows: Any) -> np.ndarray:
+    """Predictions for the rows; by a stream, one after the other."""
+    if isinstance(model, RecurrentStream):
+        return np.array([model.predict_one(row) for row in rows])
+    return model.predict(rows)
 
 
 def flip(content: bytes, other: bytes, rng: Rng) -> bytes:
@@ -193,7 +201,7 @@ def outcome(sample: Sample, content: bytes, path: Path, *, forged: bool) -> str:
     except ModelFileError:
         return "refused"
     if not forged:
-        np.testing.assert_array_equal(model.predict(sample.rows), sample.predictions)
+        np.testing.assert_array_equal(predicted(model, sample.rows), sample.predictions)
         return "the same"
     n_features = model.n_features_in_
     if n_features > 100:
@@ -203,7 +211,7 @@ def outcome(sample: Sample, content: bytes, path: Path, *, forged: bool) -> str:
     rows = np.resize(sample.rows, (len(sample.rows), n_features))
     try:
         with np.errstate(all="ignore"):
-            predictions = model.predict(rows)
+            predictions = predicted(model, rows)
     except ValueError:
         # scikit-learn's transformers refuse in words: categories that are unknown, numbers that have become too large.
         if not sample.name.startswith("Pipeline-"):

@@ -1,9 +1,11 @@
 """What ``skscn fit`` says about simulated plants, against what ``evaluate`` finds on the rows that follow.
 
 Each plant is a table of five-minute rows, in order of time, with lags, drift or outliers. The model is fitted on two
-thirds of the rows; the R² that ``fit`` prints is compared with that on the last third, and the warnings are shown.
+thirds of the rows; the R² that ``fit`` prints is compared with that on the last third, and the warnings are shown. With
+``--lags``, the same is done without lags as well, which shows what they are worth.
 
 usage: ./run bench plants [PLANT ...] [--seeds 3] [options of skscn fit]
+       ./run bench plants rectification neutralisation --time Timestamp --lags auto
 """
 
 from __future__ import annotations
@@ -112,8 +114,29 @@ def still(n_rows: int, seed: int) -> dict[str, np.ndarray]:
     return {**inputs, "purity": wandering(rng, n_rows, 0.999)}
 
 
+def rectification(n_rows: int, seed: int) -> dict[str, np.ndarray]:
+    """A column whose product answers 5 to 20 rows after inputs that change quickly, two of them only together."""
+    rng = np.random.default_rng(seed)
+    reflux, feed, steam = (wandering(rng, n_rows, memory) for memory in (0.9, 0.85, 0.8))
+    content = 0.6 * lagged(reflux, 20) - 0.4 * lagged(feed, 12) + 0.3 * np.tanh(lagged(steam, 5)) * lagged(feed, 8)
+    content += 0.2 * wandering(rng, n_rows, 0.99) + 0.1 * rng.normal(size=n_rows)
+    top = smoothed(0.5 * reflux - 0.3 * steam, 0.6) + 0.2 * rng.normal(size=n_rows)
+    return {"reflux": reflux, "feed": feed, "steam": steam, "top temperature": top, "C4": 2.0 + content}
+
+
+def neutralisation(n_rows: int, seed: int) -> dict[str, np.ndarray]:
+    """A stirred tank behind a pipe: the acidity saturates, and depends on inputs 6 to 15 rows and more ago."""
+    rng = np.random.default_rng(seed)
+    lime, flow, temperature = held(rng, n_rows, 15), wandering(rng, n_rows, 0.9), wandering(rng, n_rows, 0.95)
+    mixed = smoothed(lagged(lime, 8), 0.75)
+    acidity = np.tanh(1.2 * mixed - 0.5 * lagged(flow, 15)) + 0.15 * lagged(temperature, 6) ** 2
+    level = 0.4 * flow + 0.3 * rng.normal(size=n_rows)
+    measured = 7.0 + acidity + 0.1 * rng.normal(size=n_rows)
+    return {"lime": lime, "flow": flow, "temperature": temperature, "level": level, "pH": measured}
+
+
 PLANTS: dict[str, Callable[[int, int], dict[str, np.ndarray]]] = {
-    plant.__name__: plant for plant in (distillation, tanks, reactor, furnace, still)
+    plant.__name__: plant for plant in (distillation, tanks, reactor, furnace, still, rectification, neutralisation)
 }
 
 
@@ -146,9 +169,23 @@ def compare(name: str, seed: int, folder: Path, options: list[str]) -> dict:
     known, later = slice(0, 2 * _ROWS // 3), slice(2 * _ROWS // 3, _ROWS)
     model = folder / f"{name}{seed}.scn"
     first, rest = (write(folder / f"{part}.csv", columns, rows) for part, rows in (("known", known), ("later", later)))
-    said = skscn("fit", first, "-t", target_of(columns), "-m", model, *options)
-    found = skscn("evaluate", model, rest)
-    return {"plant": name, "seed": seed, "printed": said["tested"]["r2"]["mean"], "found": found["r2"], **_more(said)}
+    said, found = _fit_and_evaluate(first, rest, target_of(columns), model, options)
+    result = {"plant": name, "seed": seed, "printed": said["tested"]["r2"]["mean"], "found": found["r2"], **_more(said)}
+    if "--lags" not in options:
+        return result
+    _, without = _fit_and_evaluate(first, rest, target_of(columns), model, _without_lags(options))
+    return {**result, "lags": said["lags"], "found without": without["r2"], "gain": found["r2"] - without["r2"]}
+
+
+def _fit_and_evaluate(first: Path, rest: Path, target: str, model: Path, options: list[str]) -> tuple[dict, dict]:
+    said = skscn("fit", first, "-t", target, "-m", model, *options)
+    return said, skscn("evaluate", model, rest)
+
+
+def _without_lags(options: list[str]) -> list[str]:
+    """The options but --lags and --delay, each with its value."""
+    dropped = {place + k for place, option in enumerate(options) if option in ("--lags", "--delay") for k in (0, 1)}
+    return [option for place, option in enumerate(options) if place not in dropped]
 
 
 def _more(said: dict) -> dict:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.linalg import lstsq
 
 from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import CONFIGURATIONS, Configuration, Proposal
+from skscn.configuration import CONFIGURATIONS, Configuration, Pace, Proposal
 from skscn.growth import grow
 from skscn.layers import Dense
 from skscn.output_weights import ALGORITHMS
@@ -135,7 +135,7 @@ def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
     np.testing.assert_allclose(second.predict(problem[0]), third.predict(problem[0]), atol=1e-6 * scale)
 
 
-SETTINGS = {"max_nodes": 4, "tol": 0.0, "nodes_per_step": 1, "seed": 0}
+SETTINGS = {"max_nodes": 4, "tol": 0.0, "pace": Pace(1), "seed": 0}
 # Two stretches, which Dask keeps in two parts.
 MANY = _problem(0, 4200, 3, 2, weighted=True)
 # What keeps a strategy short.
@@ -247,7 +247,7 @@ def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     rows = memory_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
-    growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, nodes_per_step=1, seed=0)
+    growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, pace=Pace(1), seed=0)
     assert len(list(growth)) == len(good)
 
 
@@ -262,7 +262,7 @@ def test_growth_says_why_it_ended():
             ALGORITHMS["SC-III"](1, 15),
             max_nodes=max_nodes,
             tol=tol,
-            nodes_per_step=1,
+            pace=Pace(1),
             seed=0,
         )
         while True:

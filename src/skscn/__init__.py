@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     )
     from skscn.network import Network
     from skscn.persistence import ModelFileError, describe_model, load_model, save_model
+    from skscn.recurrent import RecurrentSCNRegressor
     from skscn.rows import Chunks
 
 __version__ = "0.1.0"
@@ -27,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "ModifiedQuickpropRegressor",
     "Network",
+    "RecurrentSCNRegressor",
     "SCNClassifier",
     "SCNEnsembleClassifier",
     "SCNEnsembleRegressor",
@@ -46,6 +48,7 @@ _HOMES = {
     "ModelFileError": "skscn.persistence",
     "ModifiedQuickpropRegressor": "skscn.estimators",
     "Network": "skscn.network",
+    "RecurrentSCNRegressor": "skscn.recurrent",
     "SCNClassifier": "skscn.estimators",
     "SCNEnsembleClassifier": "skscn.estimators",
     "SCNEnsembleRegressor": "skscn.estimators",
@@ -69,9 +72,11 @@ _MODULES = (
     "persistence",
     "plot",
     "progress",
+    "recurrent",
     "report",
     "rows",
     "scaling",
+    "series",
     "supervision",
     "tables",
 )

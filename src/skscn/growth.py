@@ -13,11 +13,12 @@ Early stopping, progress bars and callbacks read the steps; nothing here depends
 from collections.abc import Generator
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import pairwise
 from time import perf_counter
 
 import numpy as np
 
-from skscn.configuration import Configuration, Proposal
+from skscn.configuration import Configuration, Pace, Proposal
 from skscn.layers import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
@@ -80,7 +81,7 @@ def grow(
     *,
     max_nodes: int,
     tol: float,
-    nodes_per_step: int,
+    pace: Pace,
     seed: int,
 ) -> Generator[Step, None, StopReason]:
     """Grow a network from the nodes that ``output_weights`` already has; return why growth ended.
@@ -91,7 +92,7 @@ def grow(
     --------
     >>> import numpy as np
     >>> from skscn.activations import ACTIVATIONS
-    >>> from skscn.configuration import Ladder
+    >>> from skscn.configuration import Ladder, Pace
     >>> from skscn.growth import grow
     >>> from skscn.layers import Dense
     >>> from skscn.output_weights import LeastSquares
@@ -101,7 +102,7 @@ def grow(
     >>> rows = open_rows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
     >>> rule = LeastSquares(n_outputs=1)
     >>> with rows:
-    ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, nodes_per_step=1, seed=0)
+    ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, pace=Pace(1), seed=0)
     ...     errors = [step.train_rmse for step in steps]
     >>> bool(np.all(np.diff(errors) < 0)), errors[-1] < 0.1
     (True, True)
@@ -111,19 +112,22 @@ def grow(
             return StopReason.TOL
         if output_weights.nodes >= max_nodes:
             return StopReason.MAX_NODES
-        count = min(nodes_per_step, max_nodes - output_weights.nodes)
+        count = min(pace.after(output_weights.nodes), max_nodes - output_weights.nodes)
         step = _take_step(rows, configuration, output_weights, count, seed)
         if step is None:
             return StopReason.NO_CANDIDATE
         yield step
 
 
-def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, together: int) -> bool:
+def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: Pace) -> bool:
     """Add nodes that were accepted and then changed; return whether they pass the guards.
 
-    Nodes are added ``together``, and one by one where they depend too much on each other.
+    They are added at this pace, and one by one where they depend too much on each other.
     """
-    blocks = [nodes.take(slice(start, start + together)) for start in range(0, len(nodes), together)]
+    starts = [0]
+    while starts[-1] < len(nodes):
+        starts.append(starts[-1] + pace.after(starts[-1]))
+    blocks = [nodes.take(slice(*ends)) for ends in pairwise(starts)]
     while blocks:
         block = output_weights.open(rows, blocks[0])
         if not _usable(rows, block.sums).all():

@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator
 from skscn.growth import Step
 
 _WIDTH = 16
+# With this number of nodes a network without a limit is shown as half done.
+_HALF = 50
 
 
 class Listener:
@@ -21,8 +23,11 @@ class Listener:
     def begin_round(self, number: int, most: int) -> None:
         """Called before a network grows in this process, and again for each further round that its loss needs."""
 
-    def step(self, step: Step, max_nodes: int) -> bool:
-        """Called after each step of a network that grows in this process; whether to stop and keep the nodes so far."""
+    def step(self, step: Step, max_nodes: int | None) -> bool:
+        """Called after each step of a network that grows in this process; whether to stop and keep the nodes so far.
+
+        ``max_nodes`` is None if early stopping alone decides.
+        """
         return False
 
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
@@ -44,7 +49,7 @@ class StopFile(Listener):
     def __init__(self, path: Path):
         self.path = path
 
-    def step(self, step: Step, max_nodes: int) -> bool:
+    def step(self, step: Step, max_nodes: int | None) -> bool:
         """Called after each step; whether the file exists."""
         return self.stopped()
 
@@ -90,6 +95,11 @@ def round_of(number: int, most: int) -> str:
     return f"round {number} of at most {most}" if most > 1 else ""
 
 
+def share_done(nodes: int, limit: int | None) -> float:
+    """How much of a network has grown; without a limit a guess, which never reaches 1."""
+    return 1.0 - 0.5 ** (nodes / _HALF) if limit is None else nodes / limit
+
+
 class Progress:
     """Shows the steps of growth.
 
@@ -97,14 +107,14 @@ class Progress:
     ----------
     label : str
         What is growing.
-    total : int
-        L_max.
+    total : int or None
+        L_max; None if it is not known.
     verbose : int
         0 shows nothing, 1 a bar or about ten lines, 2 a line for every step.
     stream : text stream, default: standard error
     """
 
-    def __init__(self, label: str, total: int, verbose: int, stream: TextIO | None = None):
+    def __init__(self, label: str, total: int | None, verbose: int, stream: TextIO | None = None):
         self.stream = sys.stderr if stream is None else stream
         # A program without a console has no standard error.
         self.label, self.total, self.verbose = label, total, verbose if self.stream is not None else 0
@@ -116,12 +126,12 @@ class Progress:
         if self.verbose == 0:
             return
         if self._bar:
-            done = _WIDTH * step.nodes // self.total
+            done = int(_WIDTH * share_done(step.nodes, self.total))
             line = f"{self.label} {'#' * done}{'.' * (_WIDTH - done)} {self._describe(step)}"
             # A line that wraps could not be overwritten.
             self._write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
-        elif self.verbose > 1 or 10 * step.nodes // self.total > self._lines:
-            self._lines = 10 * step.nodes // self.total
+        elif self.verbose > 1 or int(10 * share_done(step.nodes, self.total)) > self._lines:
+            self._lines = int(10 * share_done(step.nodes, self.total))
             self._write(f"{self.label} {self._describe(step)}\n")
 
     def close(self, nodes: int, reason: str) -> None:
@@ -132,8 +142,9 @@ class Progress:
 
     def _describe(self, step: Step) -> str:
         held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5f}"
+        limit = "" if self.total is None else f"/{self.total}"
         return (
-            f"{step.nodes}/{self.total} nodes, RMSE {step.train_rmse:.5f}{held_out}, "
+            f"{step.nodes}{limit} nodes, RMSE {step.train_rmse:.5f}{held_out}, "
             f"scope {step.scope:g}, {step.candidates} candidates"
         )
 

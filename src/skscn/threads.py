@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from threading import Lock
+from typing import Any
 
 import threadpoolctl
 
@@ -12,13 +14,13 @@ class _Limit:
 
     def __init__(self) -> None:
         self._lock, self._users = Lock(), 0
-        self._limits: threadpoolctl.threadpool_limits | None = None
+        self._limits: Any = None
 
     def acquire(self) -> None:
         with self._lock:
             if self._users == 0:
                 _let_any_thread_decide()
-                self._limits = threadpoolctl.threadpool_limits(limits=1, user_api="blas")
+                self._limits = _libraries().limit(limits=1, user_api="blas")
             self._users += 1
 
     def release(self) -> None:
@@ -29,6 +31,12 @@ class _Limit:
                 self._limits.restore_original_limits()
                 self._limits = None
                 _let_any_thread_decide()
+
+
+@cache
+def _libraries() -> threadpoolctl.ThreadpoolController:
+    """The libraries that NumPy and SciPy have loaded; to look for them takes longer than to fit a small network."""
+    return threadpoolctl.ThreadpoolController()
 
 
 def _let_any_thread_decide() -> None:

@@ -173,7 +173,7 @@ def test_long_names_do_not_fill_the_screen(skscn, tmp_path):
 )
 def test_a_limit_that_ended_growth_is_told_from_the_nodes_that_were_kept(nodes, said):
     class Network:
-        stop_reason_, max_nodes = "max_nodes", 100
+        stop_reason_, history_ = "max_nodes", {"nodes": [97, 100]}
 
         def __init__(self, n_nodes):
             self.n_nodes_ = n_nodes

@@ -73,7 +73,7 @@ def test_single_precision_ranks_almost_the_same(most_rows):
 def test_selected_candidates_are_the_best_given_those_before_them():
     search, pool = searched(grown(), **DOUBLE)
     candidates = pool.take(search.ranked(pool, first=2)[:12])
-    chosen = search.selected(candidates)
+    chosen = search.selected(candidates, len(candidates))
     columns = search.columns(candidates)
     basis = search.basis
     for j in chosen[:6]:

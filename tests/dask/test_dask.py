@@ -260,6 +260,8 @@ class Killing(Polished):
 
     def propose(self, rows, node, rng, count):
         if node in self.nodes:
+            # The one that died before has been replaced.
+            self.client.wait_for_workers(2, timeout=60)
             workers = self.client.run(os.getpid)
             victim = next(address for address in workers if address not in self.killed)
             self.killed.append(victim)

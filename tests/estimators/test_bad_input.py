@@ -27,7 +27,7 @@ FAST = {"max_nodes": 5, "max_candidates": 20, "configuration": "ladder", "random
         ({"configuration": "lader"}, "'configuration' parameter .* among .*'ladder'"),
         ({"activation": "sigmoidal"}, "'activation' parameter .* among .*'sigmoid'"),
         ({"scaling": "min-max"}, "'scaling' parameter .* among .*'minmax'"),
-        ({"max_nodes": 0}, "'max_nodes' parameter .* must be an int in the range"),
+        ({"max_nodes": 0}, "'max_nodes' parameter .* must be .*an int in the range"),
         ({"window": 0}, r"'window' parameter .* must be an int in the range \[1, inf"),
         ({"nodes_per_step": 0}, "'nodes_per_step' parameter"),
         ({"max_candidates": 2.5}, "'max_candidates' parameter .* must be an int"),

@@ -448,3 +448,14 @@ def test_verbose_shows_members(capfd):
     regressor(2, verbose=1).fit(X, y)
     captured = capfd.readouterr()
     assert "2 out of   2" in captured.out + captured.err
+
+
+def test_members_keep_twice_the_nodes_with_which_each_is_best():
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(size=(400, 3))
+    target = np.sin(5 * inputs[:, 0] * inputs[:, 1]) + 0.3 * rng.normal(size=400)
+    ensemble = SCNEnsembleRegressor(n_members=3, random_state=0).fit(inputs, target)
+    for member in ensemble.members_:
+        history = member.history_
+        best = history["nodes"][np.argmin(history["validation_rmse"])]
+        assert member.n_nodes_ == min(2 * best, history["nodes"][-1])

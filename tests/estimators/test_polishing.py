@@ -78,6 +78,20 @@ def test_the_best_network_may_be_one_from_before_the_last_polishing(monkeypatch)
         assert kept["validation_rmse"][0] == np.nanmin(model.history_["validation_rmse"])
 
 
+def test_output_weights_of_a_network_from_before_the_last_polishing_are_those_of_all_rows(monkeypatch):
+    monkeypatch.setattr(module, "_ROWS_PER_WEIGHT", 1)
+    y = np.random.default_rng(3).normal(size=3000) + 3 * np.sin(4 * X[:, 0])
+    model = SCNRegressor(**SETTINGS, alpha=1.0).fit(X, y)
+    assert model.history_["polished"].any()
+    assert 0 < model.n_nodes_ < 12
+    inputs, outputs = model.network_.inputs.transform(X), model.network_.outputs.transform(y[:, np.newaxis])
+    H = np.column_stack([np.ones(len(X)), inputs, model.transform(X)])
+    penalty = np.eye(model.n_nodes_, H.shape[1], k=H.shape[1] - model.n_nodes_)
+    target = np.vstack([outputs, np.zeros((model.n_nodes_, 1))])
+    expected = np.linalg.lstsq(np.vstack([H, penalty]), target)[0][-model.n_nodes_ :]
+    np.testing.assert_allclose(model.network_.layers[0].output_weights, expected, rtol=1e-6)
+
+
 def test_every_step_keeps_the_inequality_and_polishing_only_lowers_the_error():
     model = SCNRegressor(**SETTINGS, early_stopping=False).fit(X, Y)
     history = model.history_

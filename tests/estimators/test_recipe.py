@@ -92,3 +92,22 @@ def test_contradictions_are_found_before_the_rows_are_read(tmp_path):
     (tmp_path / "rows.csv").write_text("this,is\nnot,numbers\n")
     with pytest.raises(ValueError, match="alpha=1 regularises"):
         SCNRegressor("SC-I", alpha=1).fit(tmp_path / "rows.csv", "is")
+
+
+@pytest.mark.parametrize(
+    ("n_rows", "most"), [(50, 100), (150, 100), (600, 300), (2_000, 353), (5_000, 223), (10**6, 100)]
+)
+def test_without_a_limit_nodes_are_limited_by_rows_and_memory(n_rows, most):
+    assert Recipe.of(SCNRegressor()).plan(rows(n_rows, 1)).max_nodes == most
+    assert Recipe.of(SCNRegressor(max_nodes=7)).plan(rows(n_rows, 1)).max_nodes == 7
+    assert Recipe.of(SCNRegressor(early_stopping=False)).plan(rows(n_rows, 1)).max_nodes == 100
+    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(n_rows, 1)).max_nodes == 100
+
+
+def test_steps_grow_with_the_network_unless_their_size_is_given():
+    pace = Recipe.of(SCNRegressor()).plan(rows(500)).pace
+    assert [pace.after(nodes) for nodes in (0, 23, 24, 60, 96, 500)] == [3, 3, 4, 10, 16, 16]
+    pace = Recipe.of(SCNRegressor(nodes_per_step=2)).plan(rows(500)).pace
+    assert [pace.after(nodes) for nodes in (0, 60, 500)] == [2, 2, 2]
+    assert Recipe.of(SCNRegressor()).plan(rows(50)).pace.after(60) == 1
+    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(500)).pace.after(60) == 1

@@ -18,6 +18,8 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, OneHotEncoder, RobustScaler, StandardScaler
 
 import skscn
+from skscn.recurrent import RecurrentStream
+from skscn.series import Lags
 from skscn.tables import TableEncoder
 
 RNG = np.random.default_rng(7)
@@ -63,6 +65,9 @@ def models():
     members = {"n_members": 2, "random_state": 0, "bootstrap": True, "max_features": 0.7}
     yield "SCNEnsembleRegressor", skscn.SCNEnsembleRegressor(skscn.SCNRegressor(**SMALL), **members).fit(X, Y)
     yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
+    recurrent = skscn.RecurrentSCNRegressor(**SMALL).fit(X, Y)
+    yield "RecurrentSCNRegressor", recurrent
+    yield "RecurrentStream", recurrent.stream(learning="rls")
     features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
     yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
     network = skscn.SCNRegressor(**SMALL, early_stopping=False)
@@ -77,11 +82,15 @@ def models():
         remainder="passthrough",
     )
     yield "Pipeline-columns", make_pipeline(columns, skscn.SCNRegressor(**SMALL)).fit(np.round(X, 1), Y)
+    lags = Lags({0: [1, 4]}, [3], delay=2, means=[5], columns=[1])
+    yield "Pipeline-lags", make_pipeline(lags, skscn.SCNRegressor(**SMALL)).fit(X, Y)
     yield "Pipeline-table", Pipeline([("table", TableEncoder(2)), ("network", network)]).fit(TABLE, Y)
 
 
 def answers(model, rows) -> dict[str, list]:
     """What a model says about the rows, method by method."""
+    if isinstance(model, RecurrentStream):
+        return {"predict_one": model.predict_one(rows[0])}
     return {
         name: np.asarray(getattr(model, name)(rows)).tolist()
         for name in ("predict", "predict_proba", "decision_function", "predict_interval")

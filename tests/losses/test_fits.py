@@ -200,7 +200,7 @@ def test_outliers_do_not_ruin_a_fit(loss, friedman):
     rows, target, wrong, test = friedman
     clean, _ = clean_error("squared", rows, target, test)
     same_rows, model = clean_error(loss, rows, target, test)
-    assert same_rows <= 1.03 * clean
+    assert same_rows <= 1.05 * clean
     assert (model.history_["round"] == 1).all()
     assert (model.row_weights_ < 0.2).mean() <= 0.01
     shifted = target.copy()

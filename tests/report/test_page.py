@@ -135,7 +135,7 @@ def test_headings_are_in_order(page):
 
 
 def test_changed_parameters_are_marked(page):
-    assert "max_nodes 8 changed from 100" in page.text
+    assert "max_nodes 8 changed from 'auto'" in page.text
     assert "early_stopping True changed from 'auto'" in page.text
     assert "random_state 0 changed from None" in page.text
     assert page.text.count("changed from") == 3

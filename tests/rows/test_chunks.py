@@ -77,7 +77,7 @@ def test_threads_on_files():
     targets = np.sin(9 * x)
     settings = {"layer": Dense(ACTIVATIONS["sigmoid"]), "scaling": scale_inputs("minmax", x)}
     weights, biases = np.array([[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]), np.zeros(3)
-    with opened(Chunks(x, targets, memory_limit=LITTLE), columns=10) as files:
+    with opened(Chunks(x, targets, memory_limit=LITTLE), lambda n_rows: 10) as files:
         opened_rows = [memory_rows(x, targets, **settings)]
         opened_rows += [chunk_rows(files.X, targets, n_jobs=n_jobs, **settings) for n_jobs in (1, 2)]
         found = []
@@ -138,14 +138,14 @@ def test_no_file_is_left_behind(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", SCALINGS)
 def test_scaling_column_by_column(name):
-    with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
+    with opened(Chunks(X, Y, memory_limit=LITTLE), lambda n_rows: 10) as rows:
         assert isinstance(rows.X, ScratchInputs)
         np.testing.assert_array_equal(scale_inputs(name, rows.X).transform(X), scale_inputs(name, X).transform(X))
 
 
 def test_rows_by_number():
     numbers = np.random.default_rng(1).permutation(8999)
-    with opened(Chunks(X, Y, memory_limit=LITTLE), columns=10) as rows:
+    with opened(Chunks(X, Y, memory_limit=LITTLE), lambda n_rows: 10) as rows:
         np.testing.assert_array_equal(rows.X[numbers[:100]], X[numbers[:100]])
         moved = rows.X[numbers]
         assert isinstance(moved, ScratchInputs)

@@ -80,7 +80,7 @@ def test_the_bytes_of_a_large_text_file_are_read_once(monkeypatch, tmp_path):
 def test_single_precision_gives_way_to_double_precision(types, limit):
     parts = [(X[:2000].astype(types[0]), Y[:2000]), (X[2000:].astype(types[1]), Y[2000:])]
     expected = np.concatenate([part for part, _ in parts])
-    with opened(Chunks(parts, memory_limit=limit), columns=10) as rows:
+    with opened(Chunks(parts, memory_limit=limit), lambda n_rows: 10) as rows:
         assert isinstance(rows.X, ScratchInputs) == (limit == LITTLE)
         assert rows.X.dtype == expected.dtype
         np.testing.assert_array_equal(rows.X[0:N], expected)
@@ -96,7 +96,7 @@ def test_a_source_may_use_one_array_for_all_chunks(limit):
             buffer[:], targets[:] = X[start : start + 500], Y[start : start + 500]
             yield buffer, targets
 
-    with opened(Chunks(chunks, memory_limit=limit), columns=10) as rows:
+    with opened(Chunks(chunks, memory_limit=limit), lambda n_rows: 10) as rows:
         np.testing.assert_array_equal(rows.X[0:N], X)
         np.testing.assert_array_equal(rows.y, Y)
 
@@ -104,7 +104,7 @@ def test_a_source_may_use_one_array_for_all_chunks(limit):
 def test_the_last_chunk_may_be_the_one_that_does_not_fit():
     # (4 inputs + 10 columns) * 8 bytes a row.
     for limit, in_files in ((N * 14 * 8, False), (N * 14 * 8 - 1, True)):
-        with opened(Chunks(counted, memory_limit=limit), columns=10) as rows:
+        with opened(Chunks(counted, memory_limit=limit), lambda n_rows: 10) as rows:
             assert isinstance(rows.X, ScratchInputs) == in_files
             np.testing.assert_array_equal(rows.X[0:N], X)
 
@@ -115,7 +115,7 @@ def test_rows_are_in_memory_once_or_not_at_all(limit, most):
     chunk = np.ones((rows, width)), np.ones(rows)
     chunks = Chunks(lambda: (chunk for _ in range(60)), memory_limit=limit)
     tracemalloc.start()
-    with opened(chunks, columns=10) as read:
+    with opened(chunks, lambda n_rows: 10) as read:
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert read.X.shape == (60 * rows, width)
@@ -136,7 +136,7 @@ def test_the_space_that_is_needed_is_checked_while_rows_come(monkeypatch, tmp_pa
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     asked = []
     monkeypatch.setattr("skscn.rows.reading.check_space", lambda folder, needed: asked.append(needed))
-    with opened(Chunks(counted, memory_limit=LITTLE), columns=10) as rows:
+    with opened(Chunks(counted, memory_limit=LITTLE), lambda n_rows: 10) as rows:
         assert rows.X.shape == (N, 4)
     # 4 inputs, 10 columns, the residual and something to spare, less than what has been written.
     assert asked[-1] <= N * 16 * 8

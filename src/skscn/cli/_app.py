@@ -82,6 +82,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+# As in skscn.series, which is not imported for the sake of a quick start.
+_LONGEST_LAG = 100_000
 _TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
@@ -176,6 +178,23 @@ def fit(
             "than those it was trained on. By default, a column of dates that increase with the rows, if there is one.",
         ),
     ] = None,
+    lags: Annotated[
+        str | None,
+        typer.Option(
+            metavar="auto|1,2,5",
+            help="Use values of the inputs some rows ago as inputs: auto searches for a few that help, 1,2,5 uses "
+            "those. Lags count rows; --set max_lag=60 searches further back than 30 rows.",
+        ),
+    ] = None,
+    delay: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="ROWS",
+            help="With --lags: the target of a row is known this number of rows later, so targets that are at least as "
+            "old are inputs too.",
+        ),
+    ] = None,
     shuffle: Annotated[
         bool,
         typer.Option("--shuffle", help="Ignore the order of the rows, and use dates as inputs like other columns."),
@@ -217,6 +236,10 @@ def fit(
         raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
     if shuffle and time is not None:
         raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
+    if shuffle and lags is not None:
+        raise typer.BadParameter("cannot be combined with --lags; use one of them.", param_hint="--shuffle")
+    if delay is not None and lags is None:
+        raise typer.BadParameter("needs --lags.", param_hint="--delay")
     if quantile is not None and loss is not LossName.QUANTILE:
         raise typer.BadParameter("needs --loss quantile.", param_hint="--quantile")
     if quantile is not None and not 0.0 < quantile < 1.0:
@@ -244,8 +267,23 @@ def fit(
         dates=dates.value,
         loss=None if loss is None else loss.value,
         quantile=quantile,
+        lags=_read_lags(lags),
+        delay=delay,
     )
     run_fit(options, Voice(quiet, as_json))
+
+
+def _read_lags(text: str | None) -> str | tuple[int, ...] | None:
+    """The lags in an option: auto, or numbers of rows separated by commas."""
+    if text is None or text == "auto":
+        return text
+    parts = [part.strip() for part in text.split(",")]
+    if not all(part.isdecimal() and 1 <= int(part) <= _LONGEST_LAG for part in parts):
+        raise typer.BadParameter(
+            f"must be auto, or numbers of rows from 1 to {_LONGEST_LAG:,} such as 1,2,5; got {text!r}.",
+            param_hint="--lags",
+        )
+    return tuple(sorted({int(part) for part in parts}))
 
 
 @app.command()

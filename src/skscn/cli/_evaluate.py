@@ -65,7 +65,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     known = baseline.scores(found.y)
     better, verdict = compared(found.scores, known, baseline.words)
     share = found.sketch.share_in(model.notes.get("sketch"))
-    notes = _notes(found, share, target, file.label)
+    notes = [*model.remarks, *_notes(found, share, target, file.label)]
     tested = unconfirmed(found.scores, model.notes.get("tested"))
     doubt = None if tested is None else unconfirmed_sentence(*tested, found.scores[tested[0]], bool(found.outside))
     voice.notes(notes)

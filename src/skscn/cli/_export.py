@@ -19,6 +19,11 @@ def run_export(model_path: Path, out: Path, voice: Voice) -> None:
     """Write the model as a graph that takes the columns of a table."""
     check_output(out, [model_path], [".onnx"])
     model = open_model(model_path)
+    if model.lags is not None:
+        raise ValueError(
+            f"{model_path.name} uses earlier rows, and a graph sees one row at a time; to export a model, fit it "
+            "without --lags."
+        )
     if isinstance(model.encoder, TableEncoder):
         to_onnx(make_pipeline(model.encoder, model.estimator), out)
         voice.notes(_inputs(model.encoder))

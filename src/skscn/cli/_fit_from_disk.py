@@ -30,6 +30,11 @@ def fit_from_disk(
     file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, limit: int, voice: Voice
 ) -> Fitted:
     """Train on the file chunk by chunk and write the model; it is not tested."""
+    if options.lags is not None:
+        raise ValueError(
+            f"{file.label} is too large ({size(file.size)}) for --lags, which needs the table in memory; raise "
+            "--memory-limit, or leave --lags out."
+        )
     if options.estimator == "ensemble":
         raise ValueError(
             f"{file.label} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "

@@ -12,9 +12,11 @@ from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
 from skscn.cli._growth import Growth, growing
+from skscn.cli._lags import build_lags, check_length, check_series, clock_of, gap_sentence, lag_lines
 from skscn.cli._networks import are_whole
+from skscn.cli._preparation import Preparation
 from skscn.cli._seen import RowSketch
-from skscn.cli._series import find_series
+from skscn.cli._series import Series, find_series
 from skscn.cli._testing import Folds, cross_validate, split, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
@@ -41,14 +43,18 @@ def fit_in_memory(
     tested = options.cv is None or options.cv > 1
     check_loss(settings, target)
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
-    rows = complete_rows(table, inputs, target, options.weight, series, voice)
+    check_series(options, series)
+    rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.lags is not None)
+    check_length(options, rows)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
     voice.notes(series.notes)
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
     )
     voice.notes(encoder.notes_)
-    X = encoder.transform(rows.table)
+    preparation = Preparation(encoder, build_lags(options, settings, encoder, target))
+    rows, X = preparation.learn(rows)
+    gaps = _say_lags(preparation, series, voice)
     ensemble, why = choose(options.estimator, X.size)
     estimator = build_estimator(target.task, ensemble, settings, series, options)
     voice.note(f"Training {type(estimator).__name__} ({why}).")
@@ -59,6 +65,7 @@ def fit_in_memory(
         cut_short = growth.interrupted and not are_whole(estimator)
         path = path_to_write(options.model, cut_short)
         fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
+        fitted.lags, fitted.clock = preparation.lags, clock_of(options, series)
         fitted.sketch = RowSketch().add(X, rows.y)
         fitted.n_outliers = _count_outliers(estimator, X, rows)
         save_fitted(fitted, options)
@@ -66,8 +73,8 @@ def fit_in_memory(
             every_part = options.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
             n_folds = _FOLDS if options.cv is None else options.cv
             folds = (split if series.time is None else split_series)(rows.y, target.task, n_folds, every_part)
-            _test(fitted, rows, folds, growth)
-    fitted.warnings = [*series.warnings, *_warnings(fitted, rows)]
+            _test(preparation, fitted, rows, folds, growth)
+    fitted.warnings = [*series.warnings, *gaps, *_warnings(fitted, rows)]
     return fitted
 
 
@@ -93,8 +100,20 @@ def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     return [outliers] if outliers else []
 
 
-def _test(fitted: Fitted, rows: TableRows, folds: Folds, growth: Growth) -> None:
+def _say_lags(preparation: Preparation, series: Series, voice: Voice) -> list[str]:
+    """Note which earlier values are used; what there is to warn of."""
+    if preparation.lags is None:
+        return []
+    for heading, text in lag_lines(preparation.lags, preparation.encoder):
+        voice.note(f"{heading}: {text}.")
+    gaps, many = gap_sentence(series) or ("", False)
+    if gaps and not many:
+        voice.note(gaps)
+    return [gaps] if many else []
+
+
+def _test(preparation: Preparation, fitted: Fitted, rows: TableRows, folds: Folds, growth: Growth) -> None:
     """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
     with suppress(KeyboardInterrupt):
-        fitted.validated = cross_validate(fitted.encoder, fitted.estimator, rows, folds, growth)
+        fitted.validated = cross_validate(preparation, fitted.estimator, rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted

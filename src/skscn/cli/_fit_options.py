@@ -11,6 +11,9 @@ from skscn.estimators import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.tables import TableEncoder, TableFile
 from skscn.words import listed, quoted
 
+# Parameters of Lags that --set may set; the others have options of their own.
+_OF_LAGS = {"max_lag", "max_terms"}
+
 
 @dataclass(frozen=True)
 class FitOptions:
@@ -33,6 +36,8 @@ class FitOptions:
     dates: str = "auto"
     loss: str | None = None
     quantile: float | None = None
+    lags: str | tuple[int, ...] | None = None
+    delay: int | None = None
 
     @property
     def target_and_weight(self) -> list[str]:
@@ -47,6 +52,7 @@ class FitSettings:
     encoder: dict[str, Any]
     ensemble: dict[str, Any]
     network: dict[str, Any]
+    lags: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dates(self) -> str:
@@ -57,8 +63,15 @@ class FitSettings:
 def read_settings(options: FitOptions) -> FitSettings:
     """The parameters that the user set, by what they belong to."""
     # The time has an option of its own.
-    own = [_names(TableEncoder()) - {"time"}, _names(SCNEnsembleRegressor()), _names(SCNRegressor(), SCNClassifier())]
+    own = [
+        _names(TableEncoder()) - {"time"},
+        _names(SCNEnsembleRegressor()),
+        _names(SCNRegressor(), SCNClassifier()),
+        _OF_LAGS,
+    ]
     values = parse_settings(options.settings, set[str]().union(*own))
+    if options.lags is None and (names := _OF_LAGS & {*values}):
+        raise ValueError(f"{min(names)} is about lags; add --lags auto.")
     if options.dates != "auto":
         values["dates"] = options.dates
     if options.loss is not None:

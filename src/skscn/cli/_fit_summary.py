@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from skscn.cli._fitted import Fitted
+from skscn.cli._lags import added_columns, lag_lines
 from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._voice import size
 from skscn.estimators.networks import grown_networks
@@ -31,6 +32,7 @@ def summarise(fitted: Fitted, seconds: float, data: Path) -> tuple[dict[str, Any
         "interrupted": fitted.interrupted,
         "tested": validated.facts() if validated else None,
         "time": fitted.encoder.time_,
+        "lags": None if fitted.lags is None else added_columns(fitted.lags, fitted.encoder),
         "warnings": fitted.warnings,
         "notes": fitted.encoder.notes_,
         "seconds": round(seconds, 3),
@@ -39,6 +41,7 @@ def summarise(fitted: Fitted, seconds: float, data: Path) -> tuple[dict[str, Any
     lines = [
         ("Model", f"{fitted.path} ({size(fitted.path.stat().st_size)}), {describe_networks(fitted.estimator)}"),
         ("Trained on", f"{count(fitted.n_rows, 'row')}, {describe_columns(fitted.encoder)}, {time_taken}"),
+        *lag_lines(fitted.lags, fitted.encoder),
         *estimates(fitted.estimator),
         *(validated.lines() if validated else []),
         *_outliers(fitted, data),

@@ -16,12 +16,16 @@ from skscn.cli._validated import Validated
 from skscn.fitted_loss import loss_of
 from skscn.losses import name_of
 from skscn.persistence import save_model
+from skscn.series import Lags
 from skscn.tables import TableEncoder, Target
 
 
 @dataclass
 class Fitted:
-    """What came of it; the number of outliers is None if the loss does not weigh rows."""
+    """What came of it; the number of outliers is None if the loss does not weigh rows.
+
+    The clock of a model with lags is the time of the last row and the usual time between rows.
+    """
 
     encoder: TableEncoder
     estimator: Any
@@ -34,6 +38,8 @@ class Fitted:
     sketch: RowSketch | None = None
     warnings: list[str] = field(default_factory=list)
     n_outliers: int | None = None
+    lags: Lags | None = None
+    clock: dict[str, Any] | None = None
 
     @property
     def loss(self) -> str | None:
@@ -49,7 +55,8 @@ def path_to_write(path: Path, interrupted: bool) -> Path:
 
 def save_fitted(fitted: Fitted, options: FitOptions) -> None:
     """Write the encoder and the estimator as a pipeline, with notes about the data and the tests."""
-    pipeline = Pipeline([("table", fitted.encoder), ("model", fitted.estimator)])
+    lags = [] if fitted.lags is None else [("lags", fitted.lags)]
+    pipeline = Pipeline([("table", fitted.encoder), *lags, ("model", fitted.estimator)])
     notes = {
         "target": fitted.target.to_json(),
         "data": data_name(options.data),
@@ -61,5 +68,6 @@ def save_fitted(fitted: Fitted, options: FitOptions) -> None:
         "time": fitted.encoder.time_,
         "loss": fitted.loss,
         "outliers": fitted.n_outliers,
+        "clock": fitted.clock,
     }
     save_model(pipeline, fitted.path, notes=notes)

@@ -18,7 +18,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from skscn.cli._interrupts import on_interrupt
 from skscn.estimators.networks import growth_of
 from skscn.growth import Step
-from skscn.progress import Listener, StopFile, listening, round_of
+from skscn.progress import Listener, StopFile, listening, round_of, share_done
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -63,11 +63,11 @@ class Growth(Listener):
     def begin_round(self, number: int, most: int) -> None:
         self._round, self._rounds = number, most
 
-    def step(self, step: Step, max_nodes: int) -> bool:
+    def step(self, step: Step, max_nodes: int | None) -> bool:
         networks = f"{self._done}/{self._members} networks" if self._in_ensemble else ""
         state = _state(step.nodes, step.train_rmse, step.validation_rmse)
         state = ", ".join(filter(None, [networks, round_of(self._round, self._rounds), state]))
-        share = (self._round - 1 + step.nodes / max_nodes) / self._rounds
+        share = (self._round - 1 + share_done(step.nodes, max_nodes)) / self._rounds
         self._bar.update(self._task, completed=self._done + share, state=state)
         return self.interrupted
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._lags import added_columns, lag_lines
 from skscn.cli._models import Model, open_model
 from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
@@ -35,6 +36,7 @@ def run_inspect(path: Path, voice: Voice) -> None:
         else None,
         "stopped": [network.stop_reason_ for network in grown_networks(model.estimator)],
         "columns": _columns(model),
+        "lags": None if model.lags is None else added_columns(model.lags, model.encoder),
     }
     voice.result(facts, _lines(model, description, scopes))
 
@@ -69,6 +71,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
         lines.append(("Classes", listed(map(str, model.estimator.classes_))))
     if columns:
         lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
+    lines += lag_lines(model.lags, model.encoder)
     if "data" in notes:
         lines.append(("Trained on", f"{notes['data']}, {count(notes['rows'], 'row')}, {notes['fitted']}"))
     lines += [(TITLES[name], f"{short(value['mean'])} when tested") for name, value in _tested(notes)]

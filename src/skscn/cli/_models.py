@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,9 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._continuing import Continuing
 from skscn.persistence import ModelFileError, describe_model, load_model
+from skscn.series import Lags
 from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
 from skscn.tables.columns import Number
 from skscn.tables.outside import Outside
@@ -72,6 +74,10 @@ class Model:
         None where the file says nothing about it.
     notes : dict
         What ``fit`` wrote down.
+    lags : Lags or None
+        What adds earlier values to the encoded rows.
+    remarks : list of str
+        What there is to say about the rows that have been read.
     """
 
     path: Path
@@ -79,6 +85,8 @@ class Model:
     estimator: Any
     target: Target | None
     notes: dict[str, Any]
+    lags: Lags | None = None
+    remarks: list[str] = field(default_factory=list)
 
     @property
     def is_classifier(self) -> bool:
@@ -107,9 +115,10 @@ class Model:
     def _guess(self, file: TableFile, without: tuple[str, ...]) -> NumericColumns:
         """All columns, where a model knows only how many there are."""
         names = [name for name in file.names if name not in without]
-        if len(names) != self.estimator.n_features_in_:
+        expected = (self.lags or self.estimator).n_features_in_
+        if len(names) != expected:
             raise ValueError(
-                f"{self.path.name} needs {self.estimator.n_features_in_} columns but does not say which; "
+                f"{self.path.name} needs {expected} columns but does not say which; "
                 f"{file.label} has {len(names)}: {listed(names)}."
             )
         return NumericColumns(names)
@@ -141,16 +150,28 @@ def open_model(path: Path) -> Model:
         raise ModelFileError(f"There is no model file {path}{near_file(path)}")
     notes, model = describe_model(path)["notes"], load_model(path)
     target = Target.from_json(notes["target"]) if "target" in notes else None
-    if isinstance(model, Pipeline) and isinstance(model[0], TableEncoder):
-        encoder = model[0]
-        estimator = model[-1] if len(model) == 2 else model[1:]
-        return Model(path, encoder, estimator, target, notes)
     if isinstance(model, Pipeline) and isinstance(model[0], ColumnTransformer):
         return Model(path, None, model, target, notes)
-    names = getattr(model, "feature_names_in_", None)
-    # Columns are found by name here; the model itself gets arrays.
-    vars(model[0] if isinstance(model, Pipeline) else model).pop("feature_names_in_", None)
-    return Model(path, None if names is None else NumericColumns(list(names)), model, target, notes)
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    encoder = steps.pop(0) if isinstance(steps[0], TableEncoder) else None
+    lags = steps.pop(0) if isinstance(steps[0], Lags) else None
+    _check_steps(path, steps)
+    estimator = steps[0] if len(steps) == 1 else model[-len(steps) :]
+    if encoder is None:
+        # Columns are found by name here; the model itself gets arrays.
+        first = lags or steps[0]
+        names = getattr(first, "feature_names_in_", None)
+        vars(first).pop("feature_names_in_", None)
+        encoder = None if names is None else NumericColumns(list(names))
+    return Model(path, encoder, estimator, target, notes, lags)
+
+
+def _check_steps(path: Path, steps: list[Any]) -> None:
+    """Lags come before the steps that see one row at a time."""
+    if any(isinstance(step, Lags) for step in steps):
+        raise ValueError(
+            f"{path.name} was saved from Python with Lags after another step; use it in Python with skscn.load_model."
+        )
 
 
 def open_data(path: Path) -> TableFile:
@@ -167,8 +188,13 @@ def encoded_batches(
     model: Model, file: TableFile, encoder: TableEncoder | NumericColumns, extra: dict[str, Any]
 ) -> Iterator[tuple[np.ndarray, Any]]:
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
+    continuing = None
+    if model.lags is not None:
+        continuing = Continuing(model.lags, encoder, model.notes.get("clock"), model.target, file, model.remarks)
+        extra = {**extra, **continuing.types}
     for table in file.batches({**extra, **encoder.read_types}):
         rows = max(1, _ENCODED_AT_A_TIME // max(1, model.estimator.n_features_in_))
         for start in range(0, len(table), rows):
             part = table.slice(start, rows)
-            yield encoder.transform(part), part
+            X = encoder.transform(part)
+            yield (X if continuing is None else continuing.extended(X, part)), part

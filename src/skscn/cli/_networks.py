@@ -41,12 +41,17 @@ def limit_reached(networks: list[Any]) -> list[str]:
     ended = [
         network
         for network in networks
-        if network.stop_reason_ == StopReason.MAX_NODES and 2 * network.n_nodes_ > network.max_nodes
+        if network.stop_reason_ == StopReason.MAX_NODES and 2 * network.n_nodes_ > _grown(network)
     ]
-    if 2 * len(ended) < len(networks):
+    if not ended or 2 * len(ended) < len(networks):
         return []
-    most = ended[0].max_nodes
+    most = min(map(_grown, ended))
     kept = sorted({network.n_nodes_ for network in ended})
     which = f"{kept[0]}" if len(kept) == 1 else f"{kept[0]} to {kept[-1]}"
     fewer = f", and early stopping kept {which} of these nodes" if kept[0] < most else ""
     return [f"Growth ended at max_nodes={most}{fewer}; more nodes may be better: --set max_nodes={2 * most}."]
+
+
+def _grown(network: Any) -> int:
+    """How many nodes were grown: the limit, if that has ended growth."""
+    return int(network.history_["nodes"][-1])

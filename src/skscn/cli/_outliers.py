@@ -83,7 +83,7 @@ def run_outliers(
     rows = search.rows[:most]
     if out is not None:
         _write(out, rows, target)
-    notes = _notes(search, target)
+    notes = [*model.remarks, *_notes(search, target)]
     voice.notes(notes)
     facts = {
         **{"model": str(model_path), "data": str(data), "target": target.name, "loss": loss},

@@ -65,7 +65,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
         if not n_rows:
             raise ValueError(f"{file.label} has no rows to predict.")
     found = outside.found()
-    notes = [*_renamed(names), *outside_sentences(found)]
+    notes = [*_renamed(names), *model.remarks, *outside_sentences(found)]
     voice.notes(notes)
     if out is not None:
         voice.note(f"Wrote {count(n_rows, 'prediction')} to {out}.")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.cli._models import NumericColumns, encoded_batches, open_data, open_model
+from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._voice import Voice, write_text
@@ -45,15 +45,17 @@ def run_report(
     if not sketch.rows:
         raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
     seen = sketch.share_in(model.notes.get("sketch"))
+    voice.notes(model.remarks)
     voice.notes(filter(None, [seen_sentence(seen, file.label)]))
     write_report(
         model.estimator,
         np.concatenate(inputs),
         np.concatenate(truths),
         out,
-        feature_names=list(encoder.get_feature_names_out()),
+        feature_names=_feature_names(model, encoder),
         groups=encoder.groups_,
         encoder=encoder if isinstance(encoder, TableEncoder) else None,
+        lags=model.lags,
         target_name=target.name,
         title=title or f"{target.name} from {file.label}",
         model_path=str(model_path),
@@ -63,6 +65,11 @@ def run_report(
         row_numbers=np.concatenate(numbers),
     )
     write_text(f"{out}\n")
+
+
+def _feature_names(model: Model, encoder: TableEncoder | NumericColumns) -> list[str]:
+    names = encoder.get_feature_names_out()
+    return list(names if model.lags is None else model.lags.get_feature_names_out(names))
 
 
 def _timed(encoder: TableEncoder | NumericColumns, file: TableFile) -> TableEncoder | None:

@@ -22,12 +22,16 @@ _SHUFFLED = "if rows that are close in time are similar, the error looks too sma
 
 @dataclass(frozen=True)
 class Series:
-    """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning."""
+    """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning.
+
+    ``moments`` are the times of the rows, in days since 1970 and in this order; NaN where they are missing.
+    """
 
     time: str | None = None
     order: np.ndarray | None = None
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    moments: np.ndarray | None = None
 
 
 def find_series(
@@ -91,7 +95,7 @@ def _ordered(name: str, moments: np.ndarray, tested: bool) -> Series:
         notes.append(f"Sorted by {name}: {how}.")
     if missing:
         notes.append(f"{name} is missing in {count(missing, 'row')}, which stay after the row before them.")
-    return Series(name, order if moved else None, notes)
+    return Series(name, order if moved else None, notes, moments=moments[order])
 
 
 def _filled(moments: np.ndarray) -> np.ndarray:

@@ -10,11 +10,11 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
+from skscn.cli._preparation import Preparation
 from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
 from skscn.cli._training_rows import TableRows
 from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
 from skscn.fitted_loss import loss_of
-from skscn.tables import TableEncoder
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Fold
 
 
 def cross_validate(
-    encoder: TableEncoder, estimator: BaseEstimator, rows: TableRows, folds: Folds, growth: Growth
+    preparation: Preparation, estimator: BaseEstimator, rows: TableRows, folds: Folds, growth: Growth
 ) -> Validated | None:
     """Fit clones of a fitted estimator on all parts but one, and predict that one.
 
@@ -63,8 +63,8 @@ def cross_validate(
     parts = []
     for number, (train, test) in enumerate(folds.parts, start=1):
         growth.begin(f"Testing {number}/{len(folds.parts)}", estimator)
-        known, unseen = rows.take(train), rows.take(test)
-        part = _part(encoder.refitted(known.table), clone(estimator), known, unseen, folds.task)
+        known, unseen = rows.split(train, test)
+        part = _part(preparation.refitted(known), clone(estimator), known, unseen, folds.task)
         if growth.interrupted:
             break
         parts.append(part)
@@ -75,10 +75,11 @@ def cross_validate(
     return Validated(parts, folds.count, words, folds.ordered, spread)
 
 
-def _part(encoder: TableEncoder, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
+def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones."""
-    estimator.fit(encoder.transform(known.table), known.y, sample_weight=known.sample_weight)
-    X, y = encoder.transform(unseen.table), unseen.y
+    known, X = preparation.learn(known)
+    estimator.fit(X, known.y, sample_weight=known.sample_weight)
+    X, y = preparation.follow(unseen), unseen.y
     predicted = estimator.predict(X)
     loss = loss_of(estimator)
     baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y)

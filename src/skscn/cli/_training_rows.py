@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,24 +17,64 @@ FEWEST_ROWS = 10
 
 
 @dataclass(frozen=True)
+class WholeSeries:
+    """All rows of a series in order of time, those without a target included: inputs as a table, and targets.
+
+    Targets have a column for the number to predict, or for each class; NaN where they are missing.
+    """
+
+    table: Any
+    names: list[str]
+    targets: np.ndarray
+
+    def part(self, start: int, end: int) -> WholeSeries:
+        """Some consecutive rows."""
+        return WholeSeries(self.table.slice(start, end - start), self.names, self.targets[start:end])
+
+
+@dataclass(frozen=True)
 class TableRows:
-    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on."""
+    """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on.
+
+    For models that use earlier rows, ``whole`` has all of them, and ``places`` says which of these the rows are.
+    """
 
     table: Any
     y: np.ndarray
     sample_weight: np.ndarray | None
     numbers: np.ndarray
+    whole: WholeSeries | None = None
+    places: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> TableRows:
         """These rows only."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
-        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows])
+        places = None if self.places is None else self.places[rows]
+        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows], self.whole, places)
+
+    def split(self, train: np.ndarray, test: np.ndarray) -> tuple[TableRows, TableRows]:
+        """Known and unseen rows; of a series, each with the part of it that ends where the other begins."""
+        known, unseen = self.take(train), self.take(test)
+        if self.whole is None or self.places is None or unseen.places is None:
+            return known, unseen
+        start, end = int(unseen.places[0]), int(unseen.places[-1]) + 1
+        return (
+            replace(known, whole=self.whole.part(0, start)),
+            replace(unseen, whole=self.whole.part(start, end), places=unseen.places - start),
+        )
 
 
 def complete_rows(
-    table: Any, inputs: list[str], target: Target, weight: str | None, series: Series, voice: Voice
+    table: Any,
+    inputs: list[str],
+    target: Target,
+    weight: str | None,
+    series: Series,
+    voice: Voice,
+    *,
+    whole: bool = False,
 ) -> TableRows:
-    """The rows that have a target, in order of time if they are a series."""
+    """The rows that have a target, in order of time if they are a series; with ``whole``, the others as well."""
     order = np.arange(len(table)) if series.order is None else series.order
     table = table if series.order is None else table.take(order)
     y, present = target.values(table.column(target.name))
@@ -47,7 +87,22 @@ def complete_rows(
             f"{quoted(target.name)} has a value in only {count(len(y), 'row')}; training needs at least {FEWEST_ROWS}."
         )
     _check_varies(y, target)
-    return TableRows(table.filter(present).select(inputs), y, weights, order[np.asarray(present)] + 1)
+    rows = TableRows(table.filter(present).select(inputs), y, weights, order[np.asarray(present)] + 1)
+    if not whole:
+        return rows
+    all_rows = _whole(table.select(inputs), y, np.asarray(present), target)
+    return replace(rows, whole=all_rows, places=np.flatnonzero(present))
+
+
+def _whole(table: Any, y: np.ndarray, present: np.ndarray, target: Target) -> WholeSeries:
+    """All rows, with targets where they are present."""
+    names, values = [target.name], y[:, np.newaxis]
+    if target.task == "classification":
+        classes = np.unique(y)
+        names, values = [f"{target.name} = {label}" for label in classes], values == classes
+    targets = np.full((len(present), len(names)), np.nan)
+    targets[present] = values
+    return WholeSeries(table, names, targets)
 
 
 def _check_varies(y: np.ndarray, target: Target) -> None:

@@ -4,7 +4,7 @@ A strategy only proposes: short lists of candidates, the most promising list fir
 network is decided by :mod:`skscn.growth`, on all rows, in the same way for every strategy.
 """
 
-from skscn.configuration._base import Configuration, Proposal
+from skscn.configuration._base import Configuration, Pace, Proposal
 from skscn.configuration.free import Free
 from skscn.configuration.ladder import Ladder
 from skscn.configuration.polished import Polished
@@ -38,6 +38,7 @@ __all__ = [
     "Configuration",
     "Free",
     "Ladder",
+    "Pace",
     "Polished",
     "Pooled",
     "Proposal",

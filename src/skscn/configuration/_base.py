@@ -41,6 +41,30 @@ class Proposal:
 Proposals = Generator[Proposal, int, None]
 
 
+@dataclass(frozen=True)
+class Pace:
+    """How many nodes a step adds.
+
+    Attributes
+    ----------
+    least : int
+        In a small network, and in any if ``share`` is 0.
+    share : float
+        Of the nodes that a larger network has.
+    most : int or None
+        In a network of any size.
+    """
+
+    least: int
+    share: float = 0.0
+    most: int | None = None
+
+    def after(self, nodes: int) -> int:
+        """How many nodes to add to this number of nodes."""
+        wanted = max(self.least, int(self.share * nodes))
+        return wanted if self.most is None else min(wanted, self.most)
+
+
 class Configuration(ABC):
     """A strategy for Phase 1.
 
@@ -64,8 +88,6 @@ class Configuration(ABC):
     samples_rows = False
     # Whether predictions are kept near the range of the training targets.
     bounded = False
-    # Nodes to add in one step.
-    nodes_per_step = 1
     # Whether it uses ``rows.relevance``: how much the network so far depends on each feature.
     guided = False
 
@@ -83,9 +105,9 @@ class Configuration(ABC):
         """Degrees of freedom of a node: one for its output weight, and one for having been chosen among many."""
         return 2.0
 
-    def block(self, layer: Layer, weight: float) -> int:
-        """How many nodes to add in one step, in a layer and on rows of this total weight."""
-        return self.nodes_per_step
+    def pace(self, layer: Layer, weight: float) -> Pace:
+        """How many nodes steps add, in a layer and on rows of this total weight."""
+        return Pace(1)
 
     def is_due(self, before: int, nodes: int) -> bool:
         """Whether all nodes are to be improved after a step from ``before`` to ``nodes`` nodes."""

@@ -13,8 +13,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, solve_triangular
+from scipy.linalg import LinAlgError
 
+from skscn.configuration._small import cholesky, solved
 from skscn.layers import Layer
 
 # With more inputs than this, a node keeps to those it was drawn with, and only this number of its weights, the largest
@@ -85,11 +86,11 @@ class _State:
         self.slope, v = place.slopes_and_new_parts(points)
         gram = (v @ v.T).astype(np.float64)
         gram[np.diag_indices_from(gram)] += _SHIFT * gram.diagonal() + place.floor
-        factor = cholesky(gram)
-        along = solve_triangular(factor, (v @ place.residual.T).astype(np.float64), trans="T")
-        self.output_weights = solve_triangular(factor, along)
+        _, inverse = cholesky(gram)
+        along = inverse.T @ (v @ place.residual.T).astype(np.float64)
+        self.output_weights = inverse @ along
         self.loss = pull * float((points[:, :-1] ** 2).sum()) - float((along**2).sum())
-        self.directions: np.ndarray = solve_triangular(factor.astype(v.dtype), v, trans="T")
+        self.directions: np.ndarray = inverse.T.astype(v.dtype) @ v
         self.residual = place.residual - self.output_weights.T.astype(v.dtype) @ v
 
 
@@ -198,6 +199,12 @@ def _there(points: np.ndarray, used: np.ndarray) -> np.ndarray:
     return np.column_stack([weights, np.ones(len(points), dtype=bool)])
 
 
+def improvable(weights: np.ndarray) -> int:
+    """How many weights and biases of nodes, one node per row, can be improved."""
+    there = _there(np.column_stack([weights, np.zeros(len(weights))]), _largest(weights))
+    return int(np.count_nonzero(there))
+
+
 def _with_bias(used: np.ndarray, place: int) -> np.ndarray:
     return np.column_stack([used, np.full(len(used), place)])
 
@@ -238,8 +245,7 @@ def _move(matrix: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarra
     diagonal = matrix.diagonal()
     damped = matrix.copy()
     damped[np.diag_indices_from(damped)] += damping * (diagonal + _SHARE * diagonal.mean()) + _FLAT
-    move: np.ndarray = cho_solve(cho_factor(damped), gradient)
-    return move
+    return solved(damped, gradient)
 
 
 def _moved(points: np.ndarray, move: np.ndarray, used: np.ndarray, centre: np.ndarray, longest: float) -> np.ndarray:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, qr, solve_triangular
+from scipy.linalg import LinAlgError, qr
 
 from skscn.configuration._joint import Place, improved, improved_alone, new_part
+from skscn.configuration._small import cholesky
 from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.rows import Rows
@@ -121,8 +122,8 @@ class Search:
         scores: np.ndarray = np.divide(_squares(h @ self.residual.T), squares, out=np.zeros_like(norms), where=new)
         return scores
 
-    def selected(self, nodes: Nodes) -> np.ndarray:
-        """The best candidate, then the best given that one, and so on: forward selection by the orthogonalised score.
+    def selected(self, nodes: Nodes, count: int) -> np.ndarray:
+        """Up to ``count`` candidates: the best, the best given that one, and so on, by the orthogonalised score.
 
         Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
         """
@@ -131,7 +132,7 @@ class Search:
         squares, left = gram.diagonal().copy(), self.is_carried(v)
         smallest = _REPETITION * squares
         chosen: list[int] = []
-        while (left := left & (squares > smallest)).any():
+        while len(chosen) < count and (left := left & (squares > smallest)).any():
             scores = np.divide(_squares(projections.T), squares, out=np.zeros_like(squares), where=left)
             best = int(scores.argmax())
             if not scores[best] > 0.0:
@@ -218,10 +219,10 @@ class Sweep:
         gram = (v @ v.T).astype(np.float64)
         gram[np.diag_indices_from(gram)] *= 1.0 + 1e-6
         try:
-            factor = cholesky(gram)
+            factor, inverse = cholesky(gram)
         except LinAlgError:
             return False
-        directions: np.ndarray = solve_triangular(factor.astype(v.dtype), v, trans="T")
+        directions: np.ndarray = inverse.T.astype(v.dtype) @ v
         coefficients = (directions @ search.residual.T).astype(np.float64)
         search.residual = search.residual - coefficients.T.astype(v.dtype) @ directions
         search.basis = np.concatenate([search.basis, directions])
@@ -250,8 +251,7 @@ def _orthonormal(basis: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well conditioned;
     the shift is for a vector that is almost zero in the sample.
     """
-    gram = basis @ basis.T
-    shift = 100.0 * np.finfo(gram.dtype).eps * np.trace(gram) / len(gram) * np.eye(len(gram), dtype=gram.dtype)
-    factor = cholesky(gram + shift)
-    orthonormal: np.ndarray = solve_triangular(factor, basis, trans="T")
-    return orthonormal, factor.astype(np.float64)
+    gram = (basis @ basis.T).astype(np.float64)
+    gram[np.diag_indices_from(gram)] += 100.0 * np.finfo(basis.dtype).eps * np.trace(gram) / len(gram)
+    factor, inverse = cholesky(gram)
+    return inverse.T.astype(basis.dtype) @ basis, factor

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skscn.configuration._joint import MANY_INPUTS
+from skscn.configuration._base import Pace
+from skscn.configuration._joint import MANY_INPUTS, improvable
 from skscn.configuration._search import Search, Sweep
 from skscn.configuration.pooled import Pooled
 from skscn.factor import Factor
@@ -22,10 +23,13 @@ _ENOUGH_TO_POLISH = 100
 _ROWS_PER_WEIGHT = 10
 # A weak pull of polished weights towards 0, relative to the largest scope.
 _PULL = 1e-4
-# Steps for candidates, for new nodes together, and for the nodes of a block when all are polished.
-_ALONE, _TOGETHER, _STEPS_PER_BLOCK = 5, 4, 3
-# Candidates that are polished for each node wanted.
-_PER_NODE = 3
+# Nodes of a step: what can be found together grows with the network.
+_PACE = Pace(3, share=1 / 6, most=16)
+# For each node of a step, the candidates that are polished, and the steps for each alone and for those chosen together.
+# The first nodes matter most: a network of few nodes should be as good as possible.
+_THOROUGH, _QUICK = (3, 5, 4), (2, 2, 2)
+# Steps for the nodes of a block when all are polished.
+_STEPS_PER_BLOCK = 3
 # Damping of the first step, for nodes that are new and for those that have been polished before.
 _DAMPED, _ALMOST_GAUSS_NEWTON = 1.0, 0.01
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor.
@@ -37,26 +41,25 @@ _ROWS, _BLOCK, _WEIGHTS = 4000, 16, 256
 class Polished(Pooled):
     """The best of one pool, polished."""
 
-    nodes_per_step = 3
-
     def degrees_per_node(self, n_features: int) -> float:
         """The weights of a polished node are fitted as well, but only for a few steps."""
         return 2.0 + min(n_features / 2, 4.0)
 
-    def block(self, layer: Layer, weight: float) -> int:
+    def pace(self, layer: Layer, weight: float) -> Pace:
         """Nodes are added one by one where they cannot be polished."""
-        return self.nodes_per_step if layer.differentiable and weight >= _ENOUGH_TO_POLISH else 1
+        return _PACE if layer.differentiable and weight >= _ENOUGH_TO_POLISH else Pace(1)
 
     def _together(self, search: Search, best_first: Nodes, count: int) -> Nodes:
         """The nodes to propose, polished together."""
         if not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
             return super()._together(search, best_first, count)
-        found = super()._together(search, best_first, _PER_NODE * count)
-        found = search.polished(found, _ALONE, *self._limits(_DAMPED), together=False)
-        found = found.take(search.selected(found)[:count])
+        per_node, alone, together = _THOROUGH if count <= _PACE.least else _QUICK
+        found = super()._together(search, best_first, per_node * count)
+        found = search.polished(found, alone, *self._limits(_DAMPED), together=False)
+        found = found.take(search.selected(found, count))
         if count > 1:
-            found = search.polished(found, _TOGETHER, *self._limits(_DAMPED), together=True)
-        return found.take(search.selected(found))
+            found = search.polished(found, together, *self._limits(_DAMPED), together=True)
+        return found.take(search.selected(found, count))
 
     def _limits(self, damping: float) -> tuple[float, float, float]:
         """How strongly weights are pulled towards 0, the longest step, and the damping of the first one."""
@@ -71,7 +74,7 @@ class Polished(Pooled):
 
     def refined(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
         """All nodes polished, block by block in a random order; None where they cannot be polished."""
-        needed = _ROWS_PER_WEIGHT * len(nodes) * (len(nodes.weights) + 1)
+        needed = _ROWS_PER_WEIGHT * improvable(nodes.weights.T)
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
         search = Search(rows, rng, most_rows=max(_ROWS, needed))

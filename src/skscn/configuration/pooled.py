@@ -62,13 +62,13 @@ class Pooled(Configuration):
     def _together(self, search: Search, best_first: Nodes, count: int) -> Nodes:
         """The best node on the searched rows, the best given that one, and so on."""
         batch = best_first.take(slice(max(_BATCH, _PER_NODE * count)))
-        return batch.take(search.selected(batch)[:count])
+        return batch.take(search.selected(batch, count))
 
     def _batches(self, search: Search, best_first: Nodes) -> Iterator[Nodes]:
         """Candidates that add something new, some at a time: each selected given the ones before it."""
         for start in range(0, len(best_first), _BATCH):
             batch = best_first.take(slice(start, start + _BATCH))
-            batch = batch.take(search.selected(batch))
+            batch = batch.take(search.selected(batch, _BATCH))
             if len(batch):
                 yield batch
 

@@ -143,15 +143,15 @@ def _arrays_of(nodes: Nodes, prefix: str = "") -> dict[str, np.ndarray]:
 
 def _arrays_of_polished(polished: BeforePolishing) -> dict[str, np.ndarray]:
     standing = polished.standing
-    numbers = np.array([standing.best, standing.best_nodes, standing.waited])
+    numbers = np.array([standing.best, standing.best_nodes, standing.reference, standing.waited])
     best = {} if polished.best is None else _arrays_of(polished.best, _BEST)
     return {_POLISHED: numbers, **best}
 
 
 def _polished_of(layer: Layer, arrays: Mapping[str, np.ndarray]) -> BeforePolishing:
-    value, nodes, waited = arrays[_POLISHED].tolist()
+    best_value, nodes, reference, waited = arrays[_POLISHED].tolist()
     best = _nodes_of(layer, arrays, _BEST) if f"{_BEST}biases" in arrays else None
-    return BeforePolishing(Standing(value, int(nodes), int(waited)), best)
+    return BeforePolishing(Standing(best_value, int(nodes), reference, int(waited)), best)
 
 
 def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Nodes:

@@ -71,7 +71,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     def __init__(
         self,
         algorithm: str = "SC-III",
-        max_nodes: int = 100,
+        max_nodes: int | Auto = "auto",
         tol: float = 1e-4,
         max_candidates: int = 200,
         scopes: Sequence[float] = SCOPES,

@@ -172,6 +172,15 @@ _LOSSES = {
 }
 
 
+# What "auto" means, in estimators where it is the default and others do not have it.
+_AUTO = {
+    "max_nodes": (
+        '"auto" leaves it to early stopping, up to a limit of 1,000, of n_samples/2 and of √(2.5e8/n_samples), but at\n'
+        "least 100; without early stopping it is 100."
+    ),
+}
+
+
 def document(
     summary: str, story: str, examples: str, attributes: str = ""
 ) -> Callable[[type[Estimator]], type[Estimator]]:
@@ -195,4 +204,6 @@ def _describe(cls: type, parameter: inspect.Parameter) -> str:
     kind, meaning = _PARAMETERS[parameter.name]
     if parameter.name == "loss":
         kind, meaning = _LOSSES["classification" if hasattr(cls, "predict_proba") else "regression"]
+    if parameter.default == "auto" and parameter.name in _AUTO:
+        kind, meaning = f'{kind} or "auto"', f"{meaning}\n{_AUTO[parameter.name]}"
     return f"{parameter.name} : {kind}, default={parameter.default!r}\n{indent(meaning, '    ')}"

@@ -1,5 +1,7 @@
 """Early stopping: monitors of growth that follow the error on held-out rows, or a criterion instead."""
 
+from __future__ import annotations
+
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -51,10 +53,15 @@ def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
 
 @dataclass(frozen=True)
 class Standing:
-    """What a watch has found out so far: the lowest value, with how many nodes, and how many nodes were added since."""
+    """What a watch has found out so far.
+
+    The lowest value, with how many nodes, the value that was low enough to wait for another one, and how many nodes
+    were added since.
+    """
 
     best: float = np.inf
     best_nodes: int = 0
+    reference: float = np.inf
     waited: int = 0
 
 
@@ -65,26 +72,33 @@ class Watch(ABC):
     ----------
     patience : int
         n_iter_no_change, nodes without improvement before :attr:`exhausted` becomes true.
+    stretch : float
+        How many times the nodes with which the network was best are kept, and grown: more than 1 for a member of an
+        ensemble.
     """
 
-    def __init__(self, patience: int):
-        self.patience = patience
+    # The relative improvement by a node that is worth growing on.
+    least_gain = 0.0
+
+    def __init__(self, patience: int, stretch: float = 1.0):
+        self.patience, self.stretch = patience, stretch
         self.standing = Standing()
 
     @property
-    def best_nodes(self) -> int:
-        """With how many nodes the network was best."""
-        return self.standing.best_nodes
+    def kept_nodes(self) -> int:
+        """How many nodes to keep, if there are that many."""
+        return int(self.stretch * self.standing.best_nodes)
 
     @property
     def exhausted(self) -> bool:
-        """Whether there has been no improvement for ``patience`` nodes."""
-        return self.standing.waited >= self.patience
+        """Whether there has been no improvement for ``patience`` nodes, and all nodes to keep are there."""
+        return self.standing.waited >= max(self.patience, self.kept_nodes - self.standing.best_nodes)
 
     def begin(self, linear: Nodes, output_weights: OutputWeights, rows: Rows) -> None:
         """Evaluate the network with only its linear columns."""
         self._add(linear)
-        self.standing = Standing(self._judge(output_weights, rows)[0])
+        value = self._judge(output_weights, rows)[0]
+        self.standing = Standing(value, reference=value)
 
     def observe(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
         """Evaluate the network with these nodes added; return its validation RMSE, or NaN."""
@@ -104,10 +118,12 @@ class Watch(ABC):
 
     def _note(self, output_weights: OutputWeights, rows: Rows, added: int) -> float:
         value, validation_rmse = self._judge(output_weights, rows)
-        if value < self.standing.best:
-            self.standing = Standing(value, output_weights.nodes)
-        else:
-            self.standing = replace(self.standing, waited=self.standing.waited + added)
+        standing = replace(self.standing, waited=self.standing.waited + added)
+        if value < standing.best:
+            standing = replace(standing, best=value, best_nodes=output_weights.nodes)
+        if value < standing.reference * (1.0 - self.least_gain * standing.waited):
+            standing = replace(standing, reference=value, waited=0)
+        self.standing = standing
         return validation_rmse
 
     @abstractmethod
@@ -135,6 +151,7 @@ class Validation(Watch):
         Of the held-out rows; targets scaled.
     own_loss : callable or None
         Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
+    stretch : float
     """
 
     def __init__(
@@ -144,8 +161,9 @@ class Validation(Watch):
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         own_loss: Callable[[np.ndarray], float] | None = None,
+        stretch: float = 1.0,
     ):
-        super().__init__(patience)
+        super().__init__(patience, stretch)
         self.inputs, self.targets, self.sample_weight, self.own_loss = inputs, targets, sample_weight, own_loss
         self._columns, self._size = np.empty((len(targets), 0), order="F"), 0
         # The error with each number of nodes, as long as these are what they were.
@@ -163,11 +181,15 @@ class Validation(Watch):
 
     def is_worse(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
         """By the error on the held-out rows."""
-        changed = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.own_loss)
-        changed._add(linear)
-        changed._add(nodes)
-        value, _ = changed._judge(output_weights, rows)
+        value, _ = self.watching(linear, nodes)._judge(output_weights, rows)
         return value > self._present
+
+    def watching(self, linear: Nodes, nodes: Nodes) -> Validation:
+        """The same rows with the columns of other nodes."""
+        other = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.own_loss)
+        other._add(linear)
+        other._add(nodes)
+        return other
 
     @property
     def shares(self) -> dict[int, float]:
@@ -213,6 +235,9 @@ class Criterion(Watch):
         Maps the number of rows N and the degrees of freedom to the factor by which the root mean squared error is too
         small.
     """
+
+    # With very many rows hardly anything is overfitted, and every node gains a little.
+    least_gain = 1e-4
 
     def __init__(self, patience: int, degrees_per_node: float, factor: Callable[[float, float], float]):
         super().__init__(patience)

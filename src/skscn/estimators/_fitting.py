@@ -38,6 +38,8 @@ from skscn.scaling import Scaling
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
 
+# Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out.
+_MEMBERS_KEEP = 2.0
 # The relative change of the loss with which rounds end.
 _HARDLY = 1e-3
 
@@ -72,7 +74,7 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
     plan = recipe.plan(data)
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
-        callbacks = Callbacks(estimator, data, recipe.loss.rounds)
+        callbacks = Callbacks(estimator, data, recipe.loss.rounds * plan.max_nodes)
         fit = Fit(estimator, recipe, plan, data, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:
@@ -95,7 +97,7 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
     """From the network that is continued, from the checkpoint, or from nothing."""
     if estimator.is_continued():
         network = estimator.network_
-        recipe.check_continues(network, data.n_outputs, estimator.max_nodes)
+        recipe.check_continues(network, data.n_outputs)
         # Further rounds continue with the weights that follow from the network itself.
         nodes, model = network.layers[-1].nodes, network if recipe.loss.rounds > 1 else None
         return Start(estimator._seed, nodes, estimator.history_, model)
@@ -209,7 +211,7 @@ class Fit:
             recipe.output_weights,
             self._watch(number, held_out, model, goal),
             estimator.n_jobs,
-            self.plan.nodes_per_step,
+            self.plan.pace,
             settle,
             earlier,
             everything=not is_averaged(),
@@ -219,7 +221,7 @@ class Fit:
                 training.resume(start.nodes, last_round(start.history), start.polished)
             steps = training.steps(
                 recipe.configuration,
-                max_nodes=estimator.max_nodes,
+                max_nodes=self.plan.max_nodes,
                 tol=estimator.tol,
                 # Nodes of different rounds are not drawn alike.
                 seed=start.seed + number - 1,
@@ -251,7 +253,7 @@ class Fit:
             # The network that warm_start continues has the nodes of this round already.
             blocks = model.layers[:-1] if model is self.start.model else model.layers
             earlier = [block.nodes for block in blocks]
-        most = self.estimator.max_nodes
+        most = self.plan.max_nodes
         before = Nodes.joined([grown.take(slice(0)), *earlier]).take(slice(most - kept))
         averages = final and loss.settling == "reweighted" and len(self.rows.held_out.targets) > 0
         own = grown.take(slice(most - len(before) if averages else kept))
@@ -315,7 +317,8 @@ class Fit:
         targets = self.frame.outputs.transform(held_out.targets)
         own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
         inputs = kernels.Inputs(held_out.X, self.frame.inputs).prepared()
-        return Validation(patience, inputs, targets, held_out.sample_weight, own_loss)
+        stretch = _MEMBERS_KEEP if is_averaged() and loss.plain and held_out.labels() is None else 1.0
+        return Validation(patience, inputs, targets, held_out.sample_weight, own_loss, stretch)
 
     def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], float]:
         """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""

@@ -21,8 +21,8 @@ Learnt: TypeAlias = Callable[[], dict[str, Any]]
 class Callbacks:
     """scikit-learn's callbacks of one fit, which begins here and ends with :meth:`end`."""
 
-    def __init__(self, estimator: GrowingNetwork, data: TrainingData, rounds: int):
-        self._context = estimator._init_callback_context(max_subtasks=rounds * estimator.max_nodes)
+    def __init__(self, estimator: GrowingNetwork, data: TrainingData, most_steps: int):
+        self._context = estimator._init_callback_context(max_subtasks=most_steps)
         metadata = {"sample_weight": data.sample_weight}
         self._state = {"estimator": estimator, "X": data.X, "y": data.y, "metadata": metadata}
         self._context.call_on_fit_task_begin(**self._state)
@@ -48,8 +48,9 @@ def follow(
 ) -> StopReason:
     """Run every step; return why growth ended. ``learnt`` returns what the estimator has learnt so far."""
     rounds, listener = (training.round, training.frame.loss.rounds), current_listener()
+    limit = None if estimator.max_nodes == "auto" else estimator.max_nodes
     label = ", ".join(filter(None, [type(estimator).__name__, round_of(*rounds)]))
-    progress = Progress(label, estimator.max_nodes, estimator.verbose)
+    progress = Progress(label, limit, estimator.verbose)
     if listener is not None:
         listener.begin_round(*rounds)
     reason: StopReason | None = None
@@ -64,7 +65,7 @@ def follow(
             checkpoint.note(training, seed)
         if callbacks.stop_after_step(learnt):
             reason = StopReason.CALLBACK
-        if listener is not None and listener.step(step, estimator.max_nodes):
+        if listener is not None and listener.step(step, limit):
             reason = StopReason.CALLBACK
     if checkpoint is not None:
         checkpoint.save(training, seed)

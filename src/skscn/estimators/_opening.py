@@ -14,6 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators.data import ArrayData, TrainingData
+from skscn.estimators.recipe import most_nodes
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
 from skscn.rows.collections import Collections, read_collections
 from skscn.rows.masked import refuse_masked
@@ -46,7 +47,7 @@ def training_data(
     if y is not None or sample_weight is not None:
         raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
     # In addition to the inputs: the basis (nodes and links), the residual and the open column.
-    with opened(X, columns=estimator.max_nodes + X.n_features + 3) as rows:
+    with opened(X, lambda n_rows: most_nodes(estimator.max_nodes, n_rows) + X.n_features + 3) as rows:
         yield getattr(ArrayData, kind)(*_validated_chunks(estimator, X, rows.X, rows.y, **checks), rows.sample_weight)
 
 

@@ -71,7 +71,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     def __init__(
         self,
         *,
-        max_nodes: int,
+        max_nodes: int | Auto,
         tol: float,
         activation: ActivationLike,
         scaling: str | None,

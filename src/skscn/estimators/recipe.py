@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skscn.activations import check_activation, resolve_activation
-from skscn.configuration import Configuration
+from skscn.configuration import Configuration, Pace
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
@@ -28,6 +28,11 @@ if TYPE_CHECKING:
 _ENOUGH_TO_HOLD_OUT = 100
 # From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
 MANY_ROWS = 100_000
+# max_nodes="auto" is this number without early stopping, and at least this number with it.
+_NODES = 100
+# It is at most this number, and limited further so that there are enough rows for each node, and so that growth, which
+# takes time in proportion to the number of rows and the square of the number of nodes, takes seconds.
+_MOST_NODES, _ROWS_PER_NODE, _MOST_WORK = 1000, 2, 2.5e8
 # Direct links are fitted by plain least squares, so they need more rows than inputs.
 _ROWS_PER_LINK = 4
 _MANY_INPUTS = 200
@@ -53,6 +58,8 @@ class Recipe:
         As given.
     nodes_per_step : int or None
         None if the configuration decides.
+    max_nodes : int or None
+        None if only early stopping decides, within the limits of a plan.
     """
 
     layer: Layer
@@ -68,6 +75,7 @@ class Recipe:
     validation: str
     validation_fraction: float
     nodes_per_step: int | None
+    max_nodes: int | None
 
     @classmethod
     def of(cls, estimator: GrowingNetwork) -> Recipe:
@@ -97,6 +105,7 @@ class Recipe:
             validation=estimator.validation,
             validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
             nodes_per_step=None if _is_auto(parameter("nodes_per_step")) else parameter("nodes_per_step"),
+            max_nodes=None if estimator.max_nodes == "auto" else estimator.max_nodes,
         )
         for contradiction in recipe._contradictions(estimator):
             raise ValueError(contradiction)
@@ -161,14 +170,22 @@ class Recipe:
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
             raise ValueError(refusal)
+        criterion = self._criterion(data)
         return Plan(
-            self._criterion(data),
+            criterion,
             self._share_held_out(data),
             self._linear_columns(*data.shape, _ROWS_PER_LINK),
             # With a penalty, links need no minimum of rows.
             self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
-            self.nodes_per_step or self.configuration.block(self.layer, float(np.rint(data.weight))),
+            self._pace(float(np.rint(data.weight))),
+            _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0]),
         )
+
+    def _pace(self, weight: float) -> Pace:
+        """How many nodes a step adds on rows of this total weight."""
+        if self.nodes_per_step is not None:
+            return Pace(self.nodes_per_step)
+        return self.configuration.pace(self.layer, weight)
 
     def _criterion(self, data: TrainingData) -> str | None:
         """What early stopping monitors.
@@ -202,7 +219,7 @@ class Recipe:
         links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
         return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
-    def check_continues(self, network: Network, n_outputs: int, max_nodes: int) -> None:
+    def check_continues(self, network: Network, n_outputs: int) -> None:
         """Reject a network that cannot be continued like this."""
         grown = (network.n_outputs, network.nodes.layer, network.inputs.name, type(network.loss))
         if grown != (n_outputs, self.layer, self.scaling, type(self.loss)):
@@ -210,9 +227,9 @@ class Recipe:
                 "warm_start=True continues a network with the same number of outputs, layer, activation, loss and "
                 "scaling (which may depend on the configuration); use warm_start=False to start again."
             )
-        if max_nodes < network.n_nodes:
+        if self.max_nodes is not None and self.max_nodes < network.n_nodes:
             raise ValueError(
-                f"max_nodes={max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
+                f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
                 "increase max_nodes, or use warm_start=False."
             )
 
@@ -229,15 +246,25 @@ class Plan:
         If it monitors held-out rows, their share.
     linear, settled_linear : Nodes
         Intercept and direct links, in growth and in the network that is settled.
-    nodes_per_step : int
-        Nodes to add in one step.
+    pace : Pace
+        How many nodes a step adds.
+    max_nodes : int
+        The largest number of nodes.
     """
 
     criterion: str | None
     share_held_out: float
     linear: Nodes
     settled_linear: Nodes
-    nodes_per_step: int
+    pace: Pace
+    max_nodes: int
+
+
+def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:
+    """The limit on the number of nodes, on a number of rows and with early stopping."""
+    if isinstance(max_nodes, int | np.integer):
+        return int(max_nodes)
+    return max(_NODES, min(_MOST_NODES, n_rows // _ROWS_PER_NODE, int((_MOST_WORK / n_rows) ** 0.5)))
 
 
 def _is_auto(value: Any) -> bool:

@@ -126,7 +126,7 @@ class SCNRegressor(NetworkRegressor, BaseSCN):
     def __init__(
         self,
         algorithm: str = "SC-III",
-        max_nodes: int = 100,
+        max_nodes: int | Auto = "auto",
         tol: float = 1e-4,
         max_candidates: int = 200,
         scopes: Sequence[float] = SCOPES,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skscn.configuration import Configuration
+from skscn.configuration import Configuration, Pace
 from skscn.estimators._early_stopping import Standing, Validation, Watch
 from skscn.estimators.data import TrainingData
 from skscn.factor import Factor
@@ -111,7 +111,7 @@ class Training:
     watch : Watch or None
         Decides how many nodes to keep.
     n_jobs : int or None
-    nodes_per_step : int
+    pace : Pace
         How many nodes a step adds.
     settle : callable or None
         Makes a network under a loss that evaluates output weights again, of the nodes so far and how many to keep.
@@ -128,13 +128,13 @@ class Training:
         make_output_weights: Callable[[int], OutputWeights],
         watch: Watch | None,
         n_jobs: int | None,
-        nodes_per_step: int,
+        pace: Pace,
         settle: Callable[[Nodes, int], Network] | None = None,
         earlier: Earlier | None = None,
         *,
         everything: bool = True,
     ):
-        self.data, self.frame, self.n_jobs, self.nodes_per_step = data, frame, n_jobs, nodes_per_step
+        self.data, self.frame, self.n_jobs, self.pace = data, frame, n_jobs, pace
         self._settle, self._everything = settle, everything
         self.earlier = Earlier(np.empty(0, HISTORY), ()) if earlier is None else earlier
         self.round = int(self.earlier.history["round"].max(initial=0)) + 1
@@ -183,7 +183,7 @@ class Training:
         """The nodes to keep: all; with early stopping, those of the network with the lowest validation error."""
         if self.polished is not None and self.polished.best is not None:
             return self.polished.best
-        return self.grown.take(slice(self._watch.best_nodes)) if self._watch else self.grown
+        return self.grown.take(slice(self._watch.kept_nodes)) if self._watch else self.grown
 
     @property
     def nodes(self) -> int:
@@ -198,7 +198,10 @@ class Training:
     @property
     def _averages(self) -> bool:
         """Whether the network is an average over numbers of nodes: in regression, with regularised weights."""
-        return self.output_weights.alpha != 0.0 and self.output_weights.nodes > 0 and self.data.labels() is None
+        rule = self.output_weights
+        regularised = isinstance(rule, LeastSquares) and rule.alpha != 0.0 and rule.nodes > 0
+        watch, labels = self._watch, self.data.labels()
+        return regularised and isinstance(watch, Validation) and watch.stretch == 1.0 and labels is None
 
     @property
     def best_is_present(self) -> bool:
@@ -213,7 +216,7 @@ class Training:
         """
         history = history[history["nodes"] <= len(nodes)]
         starts = np.concatenate([[0], history["nodes"]])[:-1]
-        while history.size and history["nodes"][-1] - starts[len(history) - 1] < self.nodes_per_step:
+        while history.size and history["nodes"][-1] - starts[-1] < self.pace.after(int(starts[-1])):
             history, starts = history[:-1], starts[:-1]
         begin = int(np.flatnonzero(history["polished"])[-1]) + 1 if history["polished"].any() else 0
         if begin:
@@ -228,7 +231,7 @@ class Training:
 
     def _resume_polished(self, nodes: Nodes, before: BeforePolishing | None) -> None:
         """The network as it was after its nodes had been polished."""
-        if not readmit(self.rows, self.output_weights, nodes, self.nodes_per_step):
+        if not readmit(self.rows, self.output_weights, nodes, self.pace):
             raise ValueError(_OTHER_DATA)
         # A network that is continued was the best one.
         self.polished = BeforePolishing(Standing(), None) if before is None else before
@@ -272,7 +275,7 @@ class Training:
         settings: dict[str, Any] = {
             "max_nodes": max_nodes,
             "tol": tol,
-            "nodes_per_step": self.nodes_per_step,
+            "pace": self.pace,
             "seed": seed,
         }
         while not (self._watch and self._watch.exhausted):
@@ -292,11 +295,11 @@ class Training:
 
     def _is_due(self, step: Step, configuration: Configuration) -> bool:
         """Whether all nodes are polished after a step; not after one that may have been cut short by max_nodes."""
-        if len(step.added) < self.nodes_per_step:
+        ends = [0, *self._own_history["nodes"].tolist(), step.nodes]
+        whole = [stop for start, stop in pairwise(ends) if stop - start >= self.pace.after(start)]
+        if step.nodes not in whole:
             return False
-        ends = self._own_history["nodes"]
-        whole = ends[np.diff(ends, prepend=0) >= self.nodes_per_step]
-        return configuration.is_due(int(whole.max(initial=0)), step.nodes)
+        return configuration.is_due(max(whole[:-1], default=0), step.nodes)
 
     def _polish(self, step: Step, configuration: Configuration, seed: int) -> Step:
         """Polish all nodes, if that does not increase the error of all rows; return the step with what follows."""
@@ -308,7 +311,7 @@ class Training:
             return step
         previous = BeforePolishing(Standing() if self._watch is None else self._watch.standing, self.best)
         self._begin_again()
-        readmitted = readmit(self.rows, self.output_weights, found, self.nodes_per_step)
+        readmitted = readmit(self.rows, self.output_weights, found, self.pace)
         if readmitted and self.rows.rmse <= before and not self._is_worse(found):
             self.polished = previous if self._watch else BeforePolishing(Standing(), None)
             validation_rmse = self._renew(found) if self._watch else np.nan
@@ -325,7 +328,7 @@ class Training:
     def _restore(self, nodes: Nodes, history: np.ndarray) -> None:
         """Add nodes as they were added before: those of the last polishing, and the steps since."""
         begin = int(history["nodes"][history["polished"]].max(initial=0))
-        readmit(self.rows, self.output_weights, nodes.take(slice(begin)), self.nodes_per_step)
+        readmit(self.rows, self.output_weights, nodes.take(slice(begin)), self.pace)
         ends = [end for end in history["nodes"].tolist() if begin < end < len(nodes)]
         for start, stop in pairwise([begin, *ends, len(nodes)] if begin < len(nodes) else [begin]):
             self._replay(nodes.take(slice(start, stop)))
@@ -343,7 +346,7 @@ class Training:
         """The state of training after the nodes to keep."""
         if self.best_is_present and self.nodes == self.output_weights.nodes:
             return self
-        training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs, self.nodes_per_step)
+        training = Training(self.data, self.frame, self._make_output_weights, None, self.n_jobs, self.pace)
         history = self._own_history
         with training:
             training._restore(self.best, history[history["nodes"] <= self.nodes])
@@ -353,27 +356,34 @@ class Training:
         """The present network, with the nodes to keep."""
         if self._settle is not None:
             return self._settle(self.candidates, self.nodes)
+        if self._averages:
+            return self._averaged()
         if not self.best_is_present:
             return self.settled().network()
-        rule = self.output_weights
-        if isinstance(self._watch, Validation) and isinstance(rule, LeastSquares) and self._averages:
-            return self._averaged(self._watch, rule)
         nodes, linear = self.best, self._linear
         solution = self.output_weights.solution(self.rows, self.nodes)
         factor = self.output_weights.final_factor(self.rows, self.nodes)
         network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
 
-    def _averaged(self, watch: Validation, rule: LeastSquares) -> Network:
+    def _averaged(self) -> Network:
         """The average over plausible numbers of nodes, on all rows unless the held-out ones are to stay unseen."""
-        shares = {nodes: share for nodes, share in watch.shares.items() if share > 0.0}
-        most = max(shares)
-        factor = rule.final_factor(self.rows, most)
+        watch = self._watch
+        assert isinstance(watch, Validation)
+        if self.best_is_present:
+            training, nodes = self, self.grown
+            shares = {number: share for number, share in watch.shares.items() if share > 0.0}
+        else:
+            training, nodes, shares = self.settled(), self.best, {self.nodes: 1.0}
+            watch = watch.watching(self._linear, nodes)
+        rule, most = training.output_weights, max(shares)
+        assert isinstance(rule, LeastSquares)
+        factor = rule.final_factor(training.rows, most)
         factor = watch.joined(factor) if self._everything else factor
         # A node has the shares of all networks that are larger than those before it.
-        weights = [sum(share for nodes, share in shares.items() if nodes > node) for node in range(most)]
+        weights = [sum(share for number, share in shares.items() if number > node) for node in range(most)]
         solution = shrunk(rule.solved(factor), np.append(np.ones(factor.linear), weights))
-        network = assembled(self.frame, self.frame.loss, self._linear, [self.grown.take(slice(most))], solution, factor)
+        network = assembled(self.frame, self.frame.loss, self._linear, [nodes.take(slice(most))], solution, factor)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
 
 

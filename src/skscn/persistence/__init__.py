@@ -24,6 +24,7 @@ from skscn.archive import Kind, read_archive, read_header, write_archive
 from skscn.persistence._base import Shelf, UnusableError
 from skscn.persistence._models import read_model, write_model
 from skscn.persistence._network import shape_of_network
+from skscn.recurrent import RecurrentStream
 
 __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
 
@@ -35,11 +36,14 @@ class ModelFileError(ValueError):
 _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_model")
 
 
-def save_model(model: BaseEstimator, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None) -> None:
-    """Write a fitted estimator, or a Pipeline of supported parts, to a file.
+def save_model(
+    model: BaseEstimator | RecurrentStream, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+) -> None:
+    """Write a fitted estimator, a stream with its state, or a Pipeline of supported parts, to a file.
 
-    Supported are the estimators of skscn, ``TableEncoder``, and scikit-learn's ``StandardScaler``, ``MinMaxScaler``,
-    ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``, ``ColumnTransformer`` and ``Pipeline``.
+    Supported are the estimators of skscn, ``TableEncoder``, ``Lags`` with the last rows it has seen, and scikit-learn's
+    ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``,
+    ``ColumnTransformer`` and ``Pipeline``.
 
     The loaded model makes the same predictions, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
     metadata requests and ``set_output`` are not saved. The file is replaced atomically: a reader sees the old one or
@@ -47,7 +51,7 @@ def save_model(model: BaseEstimator, path: str | os.PathLike[str], notes: Mappin
 
     Parameters
     ----------
-    model : fitted scikit-scn estimator, or Pipeline
+    model : fitted scikit-scn estimator, RecurrentStream, or Pipeline
     path : path-like
         By convention its name ends with ``.scn``.
     notes : mapping, default=None
@@ -164,6 +168,8 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
     if "fitted" not in estimator:
         return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
+    if "reservoir_" in fitted:
+        return _description_of_reservoir(estimator)
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
     shapes = [shape_of_network(network) for network in networks]
     return {
@@ -172,6 +178,17 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
         "feature_names": fitted["feature_names_in_"],
         "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
         "nodes": [nodes for _, nodes in shapes],
+    }
+
+
+def _description_of_reservoir(estimator: dict[str, Any]) -> dict[str, Any]:
+    reservoir = estimator["fitted"]["reservoir_"]
+    return {
+        "parameters": estimator["parameters"],
+        "n_features": reservoir["inputs"]["offset"][0],
+        "feature_names": estimator["fitted"]["feature_names_in_"],
+        "classes": None,
+        "nodes": [reservoir["nodes"]["biases"][0]],
     }
 
 

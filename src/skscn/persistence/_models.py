@@ -14,6 +14,7 @@ from skscn.persistence._composed import OneOf
 from skscn.persistence._ensembles import ENSEMBLES
 from skscn.persistence._network_estimators import CLASSIFIERS, REGRESSORS
 from skscn.persistence._pipeline import PipelineOfSteps
+from skscn.persistence._recurrent import RECURRENT
 from skscn.persistence._transformers import TRANSFORMERS
 
 
@@ -46,8 +47,10 @@ MODELS |= {
     **REGRESSORS,
     **CLASSIFIERS,
     **ENSEMBLES,
+    **RECURRENT,
     "Pipeline": PipelineOfSteps(_STEPS),
     "TableEncoder": ByJson("skscn.tables", "TableEncoder"),
+    "Lags": ByJson("skscn.series", "Lags"),
     **TRANSFORMERS,
     "ColumnTransformer": ColumnwiseTransformer(_STEPS),
 }

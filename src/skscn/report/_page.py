@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
     from sklearn.base import BaseEstimator
 
+    from skscn.series import Lags
+
 _IMPORTANCES_SHOWN = 30
 _OUTPUTS_PICTURED = 6
 _CLASSES_IN_TABLE = 25
@@ -39,6 +41,7 @@ def write_report(
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
     encoder: TableEncoder | None = None,
+    lags: Lags | None = None,
     target_name: str | None = None,
     title: str | None = None,
     model_path: str | os.PathLike[str] | None = None,
@@ -68,6 +71,8 @@ def write_report(
     encoder : TableEncoder, default=None
         What made X of a table, if the model is kept in a pipeline after it: the page then speaks of the table's
         columns, and of inputs outside the training range. It replaces ``feature_names`` and ``groups``.
+    lags : Lags, default=None
+        What added earlier values to the encoded rows, if there is such a step after the encoder.
     target_name : str, default=None
         What a single output is called; the name of y, if not given.
     title : str, default=None
@@ -100,7 +105,7 @@ def write_report(
     True
     """
     optional("matplotlib", "A report")
-    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers)
+    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers, lags)
     content = {
         **_quality(subject, data_name),
         **_growth(subject),

@@ -20,6 +20,7 @@ from skscn.losses import OUTLIER, Loss, Quantile
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from skscn.series import Lags
     from skscn.tables import TableEncoder
     from skscn.tables.outside import OutsideColumn
 
@@ -165,10 +166,13 @@ def open_subject(
     times: ArrayLike | None = None,
     seen: float | None = None,
     row_numbers: ArrayLike | None = None,
+    lags: Lags | None = None,
 ) -> Subject:
     """Check what a report is asked for."""
     if encoder is not None:
-        feature_names, groups = list(encoder.get_feature_names_out()), encoder.groups_
+        names = encoder.get_feature_names_out()
+        feature_names = list(names if lags is None else lags.get_feature_names_out(names))
+        groups = encoder.groups_
     grown_networks(estimator)
     nameless = _nameless(estimator)
     # Names that do not fit are noticed.

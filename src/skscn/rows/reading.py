@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import NamedTuple
 
@@ -26,8 +26,11 @@ class Opened(NamedTuple):
 
 
 @contextmanager
-def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
-    """Read all rows once: into memory if they fit there with ``columns`` more columns, else into scratch files."""
+def opened(chunks: Chunks, columns: Callable[[int], int]) -> Iterator[Opened]:
+    """Read all rows once: into memory if they fit there, else into scratch files.
+
+    ``columns`` says how many more columns training needs for a number of rows.
+    """
     with ExitStack() as resources:
         rows = _RowsRead(chunks, columns, resources)
         for block in chunks.blocks(_rows_at_a_time(chunks.memory_limit, chunks.n_features)):
@@ -38,7 +41,7 @@ def opened(chunks: Chunks, columns: int) -> Iterator[Opened]:
 class _RowsRead:
     """The rows read so far, in memory as long as they and the columns of training fit there, then in a file."""
 
-    def __init__(self, chunks: Chunks, columns: int, resources: ExitStack):
+    def __init__(self, chunks: Chunks, columns: Callable[[int], int], resources: ExitStack):
         self._chunks, self._columns, self._resources = chunks, columns, resources
         self._n_rows = 0
         self._inputs: _InputArray | _InputFile = _InputArray()
@@ -64,13 +67,14 @@ class _RowsRead:
 
     @property
     def _fit_in_memory(self) -> bool:
-        return self._n_rows * 8 * (self._chunks.n_features + self._columns) <= self._chunks.memory_limit
+        needed = self._n_rows * 8 * (self._chunks.n_features + self._columns(self._n_rows))
+        return needed <= self._chunks.memory_limit
 
     @property
     def _needed(self) -> int:
         """Bytes of temporary files for the rows known so far."""
         n_rows = max(self._n_rows, self._chunks.n_rows or 0)
-        return n_rows * 8 * (self._chunks.n_features + self._columns + 2)
+        return n_rows * 8 * (self._chunks.n_features + self._columns(n_rows) + 2)
 
     def _moved(self, inputs: _InputArray) -> _InputFile:
         folder = self._resources.enter_context(scratch_folder(self._needed))

@@ -1,0 +1,143 @@
+"""How well recurrent networks model series, compared with reservoirs, polynomials and trees on earlier rows.
+
+usage: ./run bench series [--data DIR] [--seeds N] [--out results/series] [--ours] [--page FILE]
+
+Tasks: Mackey–Glass six steps ahead from one input and from four lags, NARMA-10, a simulated plant, the Santa Fe laser
+and the debutanizer column (DIR/series/santafe_laser_series.csv, DIR/regression/debutanizer.csv), and free runs of
+Mackey–Glass and Lorenz. Our network is called in the same way for all of them. reservoirpy's ESN of as many nodes is
+tuned over 72 settings and 16 penalties, its NVAR over length, strides and order, and HistGradientBoosting on lags over
+their number, each on the last 30 % of the training rows. Results are kept in OUT/results.jsonl, and the same command
+goes on where it was.
+--ours measures our network only. For every model of ours, the time of one prediction is measured, and by how much two
+initial states differ 500 rows later.
+"""
+
+import argparse
+import json
+import sys
+from dataclasses import replace
+from pathlib import Path
+from statistics import median
+from time import perf_counter
+
+import numpy as np
+from series_parts import free
+from series_parts.learners import OTHERS, recurrent
+from series_parts.tasks import Task, free_tasks, one_step_tasks
+
+OURS = "RSCN"
+
+
+def main(arguments=None) -> int:
+    options = parse_arguments(arguments)
+    store = options.out / "results.jsonl"
+    options.out.mkdir(parents=True, exist_ok=True)
+    done = {(line["task"], line["method"], line["seed"]): line for line in read(store)}
+    for seed in range(options.seeds):
+        for task in [*one_step_tasks(seed, options.data), *free_tasks(seed)]:
+            for method in [OURS] if options.ours else methods_for(task):
+                if (task.name, method, seed) not in done:
+                    line = {"task": task.name, "method": method, "seed": seed, **measure(task, method, seed)}
+                    done[task.name, method, seed] = line
+                    with store.open("a", encoding="utf-8") as file:
+                        file.write(json.dumps(line) + "\n")
+                    print(line, flush=True)
+    text = table(list(done.values()))
+    print(text)
+    if options.page:
+        options.page.write_text(text, encoding="utf-8")
+    return 0
+
+
+def parse_arguments(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path("results/series"))
+    parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--page", type=Path)
+    return parser.parse_args(arguments)
+
+
+def read(store: Path) -> list[dict]:
+    return [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.exists() else []
+
+
+def methods_for(task: Task) -> list[str]:
+    return [OURS, *OTHERS] if task.X is not None else [OURS, "ESN"]
+
+
+def measure(task: Task, method: str, seed: int) -> dict:
+    start = perf_counter()
+    if task.X is None:
+        return {**measured_free(task, method, seed), "seconds": perf_counter() - start}
+    if method != OURS:
+        return {"value": error(task, OTHERS[method](task, seed)), "seconds": perf_counter() - start}
+    predictions, model = recurrent(task, seed)
+    seconds = perf_counter() - start
+    return {"value": error(task, predictions), "seconds": seconds, **properties(model, task)}
+
+
+def measured_free(task: Task, method: str, seed: int) -> dict:
+    if method != OURS:
+        return {"value": free.echo_state(task, seed)}
+    value, bounded, model = free.recurrent(task, seed)
+    return {"value": value, "bounded": bounded, **properties(model, task)}
+
+
+def error(task: Task, predictions: np.ndarray) -> float:
+    """NRMSE on the rows after training."""
+    truth = task.y[task.training :]
+    return float(np.sqrt(((predictions - truth) ** 2).mean() / truth.var()))
+
+
+def properties(model, task: Task) -> dict:
+    reservoir, rng = model.reservoir_, np.random.default_rng(0)
+    rows = np.empty((500, 0)) if task.X is None else task.X[:500]
+    known = None if task.X is not None else (task.y[:500] - reservoir.outputs.offset) / reservoir.outputs.scale
+    start = replace(
+        reservoir.cold_state(),
+        nodes=rng.uniform(-1, 1, reservoir.n_nodes),
+        line=rng.normal(size=(reservoir.length, reservoir.n_driving)),
+    )
+    one, other = (reservoir.columns(rows, known, state)[0][-1] for state in (None, start))
+    return {
+        "nodes": model.n_nodes_,
+        "length": reservoir.length,
+        "echo": float(np.abs(one - other).max()),
+        "microseconds": microseconds(model, rows),
+    }
+
+
+def microseconds(model, rows: np.ndarray) -> float:
+    """The median time of one prediction of a stream."""
+    stream, times = model.stream(None), []
+    for row in rows:
+        start = perf_counter()
+        stream.predict_one(row if row.size else None)
+        times.append(perf_counter() - start)
+    return median(times) * 1e6
+
+
+def table(lines: list[dict]) -> str:
+    """Medians over the seeds; free runs in rows or Lyapunov times, the others as NRMSE."""
+    methods = list(dict.fromkeys(line["method"] for line in lines))
+    text = ["| task | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
+    for task in dict.fromkeys(line["task"] for line in lines):
+        cells = []
+        for method in methods:
+            values = [line["value"] for line in lines if line["task"] == task and line["method"] == method]
+            cells.append(f"{median(values):.3g}" if values else "–")
+        text.append(f"| {task} | " + " | ".join(cells) + " |")
+    ours = [line for line in lines if line["method"] == OURS]
+    text += [
+        "",
+        f"Largest difference after 500 rows: {max(line['echo'] for line in ours):.1e}; one prediction: "
+        f"{median(line['microseconds'] for line in ours):.0f} µs (median); all long free runs bounded: "
+        f"{all(line.get('bounded', True) for line in ours)}.",
+    ]
+    return "\n".join(text) + "\n"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

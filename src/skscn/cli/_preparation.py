@@ -1,0 +1,42 @@
+"""What turns the rows of a table into the numbers that a model takes: an encoder and, for a series, lags."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from sklearn.base import clone
+
+from skscn.cli._training_rows import TableRows
+from skscn.readers.arrow import arrow
+from skscn.series import Lags
+from skscn.tables import TableEncoder
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """A fitted encoder, and lags that are fitted to the encoded rows; None for a model of single rows."""
+
+    encoder: TableEncoder
+    lags: Lags | None = None
+
+    def refitted(self, rows: TableRows) -> Preparation:
+        """One for other rows, which knows nothing of those seen before."""
+        return Preparation(self.encoder.refitted(rows.table), None if self.lags is None else clone(self.lags))
+
+    def learn(self, rows: TableRows) -> tuple[TableRows, np.ndarray]:
+        """Fit the lags to training rows; those rows of which all earlier values are known, and their numbers."""
+        if self.lags is None or rows.whole is None or rows.places is None:
+            return rows, self.encoder.transform(rows.table)
+        targets = arrow().table(dict(zip(rows.whole.names, rows.whole.targets.T, strict=True)))
+        X = self.lags.fit_transform(self.encoder.transform(rows.whole.table), targets)
+        complete = rows.take(np.flatnonzero(self.lags.complete_[rows.places]))
+        return complete, X[complete.places]
+
+    def follow(self, rows: TableRows) -> np.ndarray:
+        """The numbers of rows that follow the training rows; earlier targets count from when they are known."""
+        if self.lags is None or rows.whole is None:
+            return self.encoder.transform(rows.table)
+        X = self.lags.transform(self.encoder.transform(rows.whole.table), targets=rows.whole.targets)
+        following: np.ndarray = X[rows.places]
+        return following

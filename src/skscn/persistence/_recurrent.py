@@ -1,0 +1,167 @@
+"""Recurrent networks in a model file, and streams with their state."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skscn.factor import Factor
+from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, check_keys, shortened
+from skscn.persistence._composed import Optional, Record, Several
+from skscn.persistence._estimator import FittedEstimator
+from skscn.persistence._fields import Array, Enumerated, Scalar, Triangle
+from skscn.persistence._network import GROWN
+from skscn.persistence._scalings import scaling
+from skscn.recurrent import RecurrentNodes, RecurrentSCNRegressor, RecurrentStream, Reservoir, ReservoirState
+from skscn.recurrent.nodes import LARGEST_FEEDBACK
+
+# Letters of shapes: d inputs, m outputs, p columns of the delay line, L nodes, q = 1 + p + L, k columns of the factor.
+_LABELS = (str, int, float, bool)
+
+_NODES = Record(
+    RecurrentNodes,
+    weights=Array(np.float64, "pL"),
+    biases=Array(np.float64, "L"),
+    feedback=Array(np.float64, "L", lowest=-LARGEST_FEEDBACK, highest=LARGEST_FEEDBACK),
+    sources=Array(np.int64, "vL", lowest=0),
+    source_weights=Array(np.float64, "vL"),
+    factors=Array(np.int64, "fL", lowest=-1),
+    scopes=Array(np.float64, "L"),
+)
+
+
+def _check_reservoir(reservoir: Reservoir) -> None:
+    nodes, kept = reservoir.nodes, reservoir.kept
+    columns = 1 + nodes.width + len(nodes)
+    if len(nodes.factors) != 2 or ((nodes.factors[0] < 0) != (nodes.factors[1] < 0)).any() or not nodes.is_triangular():
+        raise UnusableError("a node of a reservoir hears a node that is not before it")
+    if nodes.sources.size and nodes.sources.max() >= len(nodes):
+        raise UnusableError("a node of a reservoir hears a node that does not exist")
+    if nodes.width != (reservoir.length + 1) * reservoir.n_driving or len(reservoir.output_weights) != columns:
+        raise UnusableError("the nodes of a reservoir do not fit its delay line or its outputs")
+    if not len(kept) or kept[0] != 0 or (np.diff(kept) <= 0).any() or kept[-1] >= columns:
+        raise UnusableError("the columns of a reservoir are not in order")
+    if reservoir.single_output and reservoir.n_outputs != 1:
+        raise UnusableError("a reservoir has several outputs where it should have one")
+
+
+_RESERVOIR = Record(
+    Reservoir,
+    _check_reservoir,
+    inputs=scaling("d"),
+    outputs=scaling("m"),
+    length=Scalar(0, 2**31, whole=True),
+    fed_back=Enumerated(False, True),
+    holds=Enumerated(False, True),
+    nodes=_NODES,
+    output_weights=Array(np.float64, "qm"),
+    low=Array(np.float64, "m"),
+    high=Array(np.float64, "m"),
+    kept=Array(np.int64, "k", lowest=0),
+    factor=Record(
+        Factor,
+        triangle=Triangle("k"),
+        coefficients=Array(np.float64, "km"),
+        residual_squares=Array(np.float64, "m", lowest=0.0),
+        weight=Scalar(0.0),
+        linear=Scalar(0, 2**31, whole=True),
+    ),
+    alpha=Scalar(0.0),
+    single_output=Enumerated(False, True),
+)
+
+
+class _Origin:
+    """The identity of a reservoir."""
+
+    def write(self, value: str, place: str, shelf: Shelf) -> str:
+        return value
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> str:
+        if not isinstance(stored, str) or len(stored) != 64:
+            raise UnusableError(f"{place} is {shortened(stored)}")
+        return stored
+
+
+_STATE = Record(
+    ReservoirState,
+    line=Optional(Array(np.float64, "lu")),
+    nodes=Array(np.float64, "L"),
+    output=Array(np.float64, "m"),
+    origin=_Origin(),
+)
+
+
+class _States:
+    """The states of several sequences, by their labels."""
+
+    states = Several(_STATE)
+
+    def write(self, value: dict[Any, ReservoirState], place: str, shelf: Shelf) -> dict[str, Any]:
+        labels = list(value)
+        if not all(type(label) in _LABELS for label in labels):
+            raise UnusableError("the labels of groups must be numbers or strings to be kept in files")
+        return {"labels": labels, "states": self.states.write(list(value.values()), place, shelf)}
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> dict[Any, ReservoirState]:
+        check_keys(stored, ("labels", "states"), place)
+        labels, states = stored["labels"], self.states.read(stored["states"], place, shelf, sizes)
+        if not isinstance(labels, list) or not all(type(label) in _LABELS for label in labels):
+            raise UnusableError(f"{place} has labels that are not numbers or strings")
+        if not len(set(labels)) == len(labels) == len(states) > 0:
+            raise UnusableError(f"{place} does not have one state for each label")
+        return dict(zip(labels, states, strict=True))
+
+
+def _check_state(reservoir: Reservoir, state: ReservoirState) -> None:
+    shape = (reservoir.length, reservoir.n_driving)
+    if state.origin != reservoir.origin or (state.line is not None and state.line.shape != shape):
+        raise UnusableError("a state belongs to another reservoir")
+
+
+def _derived(estimator: RecurrentSCNRegressor, sizes: Sizes) -> dict[str, Any]:
+    reservoir = estimator.reservoir_
+    for state in estimator.states_.values():
+        _check_state(reservoir, state)
+    if reservoir.fed_back and not estimator._spread.size:
+        raise UnusableError("a model with feedback has no free runs")
+    return {"n_nodes_": reservoir.n_nodes, "n_features_in_": reservoir.n_features}
+
+
+def _stream(**parts: Any) -> RecurrentStream:
+    reservoir = parts["reservoir"]
+    _check_state(reservoir, parts["state"])
+    if (parts["covariance"] is None) != (parts["learning"] != "rls"):
+        raise UnusableError("a stream has a covariance and does not use it, or the other way round")
+    try:
+        return RecurrentStream.restored(**parts)
+    except ValueError as error:
+        raise UnusableError(str(error)) from error
+
+
+RECURRENT: dict[str, Field] = {
+    "RecurrentSCNRegressor": FittedEstimator(
+        RecurrentSCNRegressor,
+        {
+            "reservoir_": _RESERVOIR,
+            "states_": _States(),
+            "history_": GROWN["history_"],
+            "stop_reason_": GROWN["stop_reason_"],
+            "_residuals": Array(np.float64, "rm", lowest=0.0),
+            "_spread": Array(np.float64, "hms", finite=False, lowest=0.0),
+        },
+        _derived,
+    ),
+    "RecurrentStream": Record(
+        _stream,
+        reservoir=_RESERVOIR,
+        state=_STATE,
+        learning=Enumerated("projection", "rls", None),
+        rate=Scalar(0.0, 2.0),
+        forgetting=Scalar(0.0, 1.0),
+        output_weights=Array(np.float64, "qm"),
+        covariance=Optional(Array(np.float64, "kk")),
+        recent=Array(np.float64, "aq"),
+    ),
+}

@@ -1,0 +1,92 @@
+"""Errors on later rows: output weights from the rows so far are tried on the rows that follow, block after block."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import svd
+
+from skscn.factor import Factor
+
+# α per row, relative to columns of variance 1.
+PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
+
+
+@dataclass(frozen=True)
+class LaterChoice:
+    """How many columns and which penalty, and their error on later rows."""
+
+    columns: int
+    alpha: float
+    error: float
+
+
+def leading(factor: Factor, size: int) -> Factor:
+    """The factor of the first columns."""
+    left = factor.residual_squares + (factor.coefficients[size:] ** 2).sum(axis=0)
+    return Factor(factor.triangle[:size, :size], factor.coefficients[:size], left, factor.weight, factor.linear)
+
+
+def standardised(factor: Factor) -> tuple[Factor, np.ndarray]:
+    """The factor for columns whose variance on its rows is 1, and what each column is divided by."""
+    inner = factor.triangle[1:, 1:]
+    units = np.append(1.0, np.sqrt((inner**2).sum(axis=0) / factor.weight))
+    units[units == 0.0] = 1.0
+    scaled = Factor(factor.triangle / units, factor.coefficients, factor.residual_squares, factor.weight, factor.linear)
+    return scaled, units
+
+
+def solutions(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
+    """Output weights of the first ``size`` columns for each penalty, shape (penalties, size, m)."""
+    scaled, units = standardised(factor)
+    triangle, coefficients = scaled.triangle[:size, :size], scaled.coefficients[:size]
+    left, singular, right = svd(triangle[1:, 1:], full_matrices=False)
+    turned = left.T @ coefficients[1:]
+    weights = []
+    for penalty in penalties:
+        kept = np.divide(singular, singular**2 + penalty * factor.weight, where=singular > 0.0, out=0.0 * singular)
+        inner = right.T @ (kept[:, np.newaxis] * turned)
+        first = (coefficients[0] - triangle[0, 1:] @ inner) / triangle[0, 0]
+        weights.append(np.vstack([first, inner]) / units[:size, np.newaxis])
+    return np.array(weights)
+
+
+def later_errors(
+    factor: Factor,
+    columns: np.ndarray,
+    targets: np.ndarray,
+    blocks: Sequence[np.ndarray],
+    sizes: Sequence[int],
+    penalties: Sequence[float] = PENALTIES,
+) -> np.ndarray:
+    """Root mean squared errors (sizes, penalties) over all blocks, each with weights from the rows before it."""
+    squares, count = np.zeros((len(sizes), len(penalties))), 0
+    for number, block in enumerate(blocks):
+        H, T = columns[block], targets[block]
+        for place, size in enumerate(sizes):
+            outputs = np.tensordot(H[:, :size], solutions(factor, size, penalties), axes=(1, 1))
+            squares[place] += ((outputs - T[:, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
+        count += len(block)
+        if number < len(blocks) - 1:
+            factor = factor.with_rows(H, T)
+    return np.asarray(np.sqrt(squares / count))
+
+
+def best_choice(errors: np.ndarray, sizes: Sequence[int], penalties: Sequence[float] = PENALTIES) -> LaterChoice:
+    """The smallest error."""
+    size, penalty = np.unravel_index(np.argmin(errors), errors.shape)
+    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(errors.min()))
+
+
+def later_residuals(
+    factor: Factor, columns: np.ndarray, targets: np.ndarray, blocks: Sequence[np.ndarray], choice: LaterChoice
+) -> np.ndarray:
+    """Residuals of all blocks, one after the other, each with weights from the rows before it, shape (rows, m)."""
+    residuals = []
+    for block in blocks:
+        (weights,) = solutions(factor, choice.columns, [choice.alpha])
+        residuals.append(targets[block] - columns[block, : choice.columns] @ weights)
+        factor = factor.with_rows(columns[block], targets[block])
+    return np.concatenate(residuals)

@@ -1,0 +1,162 @@
+"""Reservoirs: states, the echo state property, growth under the inequality, output weights on later rows."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from skscn.recurrent.choosing import Effort, grow
+from skscn.recurrent.drawing import Style, draw
+from skscn.recurrent.growing import Growing
+from skscn.recurrent.later import later_errors, solutions
+from skscn.recurrent.line import delay_line
+from skscn.recurrent.nodes import LARGEST_FEEDBACK, RecurrentNodes
+from skscn.recurrent.sequences import Sequences
+from skscn.recurrent.states import all_states, block_states, candidate_states
+
+CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)
+STYLE = Style(2, (0.1, 5.0), products=True)
+
+
+def drawn(width, count, seed=0, style=STYLE):
+    """A reservoir of random nodes, each of which may hear those before it."""
+    rng = np.random.default_rng(seed)
+    return RecurrentNodes.joined([draw(rng, 2, width, 2 * present, style) for present in range(count // 2)])
+
+
+def sequences(n=300, parts=1, seed=0):
+    u = np.random.default_rng(seed).normal(size=(n, 2))
+    y = np.zeros((n, 1))
+    for t in range(2, n):
+        y[t] = 0.6 * y[t - 1] + np.tanh(u[t - 1, :1] * u[t - 2, 1:]) + 0.3 * u[t, :1]
+    ends = np.linspace(0, n, parts + 1).astype(int)
+    return Sequences(u, y / y.std(), [slice(int(a), int(b)) for a, b in pairwise(ends)], 10)
+
+
+def by_hand(z, nodes):
+    """States by the formula, one node after the other."""
+    states, before = np.zeros((len(z), len(nodes))), np.zeros(len(nodes))
+    for n, inputs in enumerate(z):
+        for j in range(len(nodes)):
+            known = np.concatenate([inputs, before])
+            heard = sum(v * before[k] for k, v in zip(nodes.sources[:, j], nodes.source_weights[:, j], strict=True))
+            inner = nodes.weights[:, j] @ inputs + nodes.biases[j] + heard + nodes.feedback[j] * before[j]
+            one, other = nodes.factors[:, j]
+            states[n, j] = np.tanh(inner) if one < 0 else known[one] * known[other]
+        before = states[n]
+    return states
+
+
+def test_states_follow_the_formula():
+    z, nodes = np.random.default_rng(1).normal(size=(40, 6)), drawn(6, 12)
+    assert 0 < nodes.products.sum() < len(nodes)
+    assert np.allclose(all_states(z, nodes), by_hand(z, nodes), rtol=0, atol=1e-13)
+
+
+def test_states_do_not_depend_on_later_nodes_bit_for_bit():
+    z, nodes = np.random.default_rng(1).normal(size=(100, 6)), drawn(6, 30)
+    states = all_states(z, nodes)
+    for count in range(1, 30):
+        assert (all_states(z, nodes.take(slice(count))) == states[:, :count]).all()
+
+
+def test_candidates_have_the_states_of_nodes_across_parts_of_memory(monkeypatch):
+    monkeypatch.setattr("skscn.recurrent.states._PART", 7)
+    rng, segments = np.random.default_rng(1), [slice(0, 25), slice(25, 60)]
+    z, lagged = rng.normal(size=(60, 6)), rng.normal(size=(60, 8))
+    nodes, rows = draw(rng, 20, 6, 8, STYLE), np.arange(3, 60, 2)
+    exact = block_states(z, lagged, nodes, segments)
+    assert np.allclose(candidate_states(z, lagged, nodes, segments, rows), exact[rows], rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_echo_state(seed):
+    """What two initial states differ by vanishes, although the weights of earlier nodes are not limited."""
+    rng = np.random.default_rng(seed)
+    nodes = drawn(6, 40, seed, Style(2, (0.003, 1.0), products=True))
+    assert nodes.is_triangular()
+    assert nodes.has_echo_state().all()
+    z = rng.normal(size=(500, 6))
+    one, other = (all_states(z, nodes, rng.uniform(-1, 1, 40))[-1] for _ in range(2))
+    assert np.abs(one - other).max() < 1e-10
+
+
+def test_drawn_nodes_satisfy_the_condition():
+    nodes = draw(np.random.default_rng(0), 2000, 3, 5, STYLE)
+    assert np.abs(nodes.feedback).max() <= LARGEST_FEEDBACK < 1.0
+    assert nodes.sources.max() < 5
+    assert nodes.factors.max() < 3 + 5
+
+
+def test_growth_refuses_a_node_outside_the_condition():
+    growing = Growing(sequences().course(2), STYLE, CONTRACTIONS, 50, 10)
+    unstable = drawn(6, 2)
+    unstable.feedback[:] = 1.01
+    assert growing._accept(unstable, 0.0) is None
+    assert len(growing.nodes) == 0
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_growth_keeps_states_and_satisfies_the_inequality(parts):
+    data = sequences(parts=parts)
+    growing, rng = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 12), np.random.default_rng(0)
+    for node in range(1, 13):
+        before, states = (growing.residual**2).sum(), growing.states.copy()
+        accepted = growing.step(rng, 1)
+        r = accepted.contraction
+        assert accepted.slack >= 0.0
+        assert (growing.residual**2).sum() <= (r + (1 - r) / (node + 1)) * before * (1 + 1e-12)
+        assert (growing.states[:, : node - 1] == states).all()
+    whole = np.vstack([all_states(growing.course.z[part], growing.nodes) for part in data.segments])
+    assert (whole == growing.states).all()
+    basis = growing.basis
+    assert np.allclose(basis.T @ basis, np.eye(growing.size), atol=1e-12)
+    assert np.allclose(basis @ growing.triangle[: growing.size, : growing.size], growing.columns[growing.course.rows])
+
+
+def test_the_delay_line_stays_within_a_sequence():
+    u = np.arange(6.0)[:, np.newaxis]
+    line = delay_line(u, [slice(0, 3), slice(3, 6)], 2)
+    assert line.tolist() == [[0, 0, 0], [1, 0, 0], [2, 1, 0], [3, 3, 3], [4, 3, 3], [5, 4, 3]]
+    continued = delay_line(u[2:], [slice(0, 4)], 2, before=u[:2])
+    assert continued[0].tolist() == [2, 1, 0]
+
+
+def grown(parts=1):
+    data = sequences(parts=parts)
+    effort = Effort(10, 50, 5, CONTRACTIONS, 1e-12)
+    growing, _ = grow(data, STYLE, effort, np.random.default_rng(0), 0.7)
+    return data, growing
+
+
+@pytest.mark.parametrize("penalty", [0.0, 1e-6, 1e-2])
+def test_output_weights_are_those_of_ridge_regression(penalty):
+    data, growing = grown()
+    rows = growing.course.rows
+    H = growing.columns[rows, 1:]
+    units = H.std(axis=0)
+    ridge = Ridge(alpha=penalty * len(rows), solver="svd", tol=0).fit(H / units, data.targets[rows, 0])
+    (weights,) = solutions(growing.factor(), growing.size, [penalty])
+    assert np.allclose(growing.columns[rows] @ weights[:, 0], ridge.predict(H / units), rtol=0, atol=1e-9)
+
+
+def test_later_errors_use_weights_from_the_rows_before():
+    data, growing = grown(parts=2)
+    blocks, penalties = data.blocks(0.7, 3), [1e-4]
+    errors = later_errors(growing.factor(), growing.columns, data.targets, blocks, [growing.size], penalties)
+    squares, rows = [], growing.course.rows
+    for block in blocks:
+        scaled = growing.columns[:, 1:] / growing.columns[rows, 1:].std(axis=0)
+        ridge = Ridge(alpha=1e-4 * len(rows), solver="svd").fit(scaled[rows], data.targets[rows])
+        squares.append((ridge.predict(scaled[block]).reshape(-1, 1) - data.targets[block]) ** 2)
+        rows = np.concatenate([rows, block])
+    assert errors[0, 0] == pytest.approx(np.sqrt(np.vstack(squares).mean()), rel=1e-8)
+
+
+def test_blocks_of_later_rows_are_the_end_of_each_sequence():
+    data = sequences(n=200, parts=2)
+    early, blocks = data.scored(0.0, 0.7), data.blocks(0.7, 3)
+    assert early.tolist() == [*range(10, 70), *range(110, 170)]
+    assert np.sort(np.concatenate(blocks)).tolist() == [*range(70, 100), *range(170, 200)]
+    assert [len(block) for block in blocks] == [20, 20, 20]
