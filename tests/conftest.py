@@ -32,6 +32,18 @@ def pytest_terminal_summary(terminalreporter, config):
         terminalreporter.write_line(f"tests/{folder} was not collected; to run it, {remedy}.", yellow=True)
 
 
+# Module of tests -> the state of its RNG before its first test.
+_STATES = {}
+
+
+@pytest.fixture(autouse=True)
+def own_random_numbers(request):
+    """Each test draws from the RNG of its module as if no other test had run before it in the same process."""
+    module = getattr(request.node, "module", None)
+    if rng := getattr(module, "RNG", None):
+        rng.bit_generator.state = _STATES.setdefault(module, rng.bit_generator.state)
+
+
 @pytest.fixture(scope="session")
 def db1():
     return make_db1(random_state=0)
@@ -44,7 +56,7 @@ def browser_path():
 
 
 def as_chunks(stack, X, targets, weights):
-    inputs = stack.enter_context(opened(Chunks(X, targets, memory_limit=1000), columns=10)).X
+    inputs = stack.enter_context(opened(Chunks(X, targets, memory_limit=1000), lambda n_rows: 10)).X
     return inputs, targets, weights
 
 
