@@ -81,9 +81,9 @@ class Poisson(Penalised):
         return self.rate
 
     def smooth(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Up to a term that depends on y alone."""
+        """Up to a term that depends on y alone, and chosen so that the unit of y is only a factor."""
         mu = np.exp(np.minimum(f, _LARGEST))
-        return (mu - y * f).sum(axis=1), mu - y
+        return (mu - y * (f - np.log(self.rate))).sum(axis=1), mu - y
 
     def unit(self) -> float:
         """The mean of the targets: rates in another unit have the same network."""
