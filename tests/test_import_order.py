@@ -15,7 +15,7 @@ LAYERS = [
     {"archive", "datasets"},
     {"readers"},
     {"activations", "scaling"},
-    {"factor", "layers", "supervision"},
+    {"adaptive_intervals", "factor", "layers", "supervision"},
     {"kernels", "losses"},
     {"rows", "network", "sensitivity"},
     {"tables", "series"},

@@ -1,0 +1,94 @@
+"""Widths of prediction intervals that follow the errors of a stream, so that coverage stays right under drift.
+
+Adaptive conformal inference (Gibbs and Candès, 2021): the width is a quantile of recent errors, and the level of that
+quantile is steered by what happens. After a miss the level rises, after a hit it falls slightly, so that over any T
+rows the share of misses differs from the wanted one by the change of the level divided by rate · T, whatever the errors
+do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+# How far one row moves the level, and how many recent errors there are.
+RATE, RECENT = 0.02, 500
+
+
+class AdaptiveWidth:
+    """Half the width of intervals, for each output of a model, steered by recent misses.
+
+    Parameters
+    ----------
+    coverage : float
+        The share of targets that intervals are to contain.
+    errors : array-like of shape (n, n_outputs)
+        Absolute errors to begin with, the latest last.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn.adaptive_intervals import AdaptiveWidth
+    >>> errors = np.abs(np.random.default_rng(0).normal(size=(4000, 1)) * np.repeat([1.0, 5.0], 2000)[:, np.newaxis])
+    >>> adaptive = AdaptiveWidth(0.9, errors[:100])
+    >>> hits = [adaptive.hit(error) for error in errors[100:]]
+    >>> float(np.round(np.mean(hits), 2))
+    0.9
+    """
+
+    def __init__(self, coverage: float, errors: ArrayLike):
+        if not 0.0 < coverage < 1.0:
+            raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")
+        beginning = np.asarray(errors, dtype=np.float64)
+        self.coverage = coverage
+        self.level = np.full(beginning.shape[1], coverage)
+        # A ring, of which the oldest error is replaced next.
+        self._ring = np.full((RECENT, len(self.level)), np.inf)
+        self._count = 0
+        for error in beginning[-RECENT:]:
+            self._remember(error)
+
+    @classmethod
+    def restored(cls, coverage: float, level: np.ndarray, recent: np.ndarray) -> AdaptiveWidth:
+        """One that goes on where another one was."""
+        adaptive = cls(coverage, recent)
+        adaptive.level = level.copy()
+        return adaptive
+
+    @property
+    def recent(self) -> np.ndarray:
+        """The recent errors, shape (n, n_outputs), the latest last."""
+        start = self._count % RECENT if self._count > RECENT else 0
+        return np.roll(self._ring, -start, axis=0)[: self._count]
+
+    @property
+    def width(self) -> np.ndarray:
+        """Half the width of the next intervals, shape (n_outputs,); infinite before the first error.
+
+        Above level 1 the largest error is too small, and each further miss adds it once more.
+        """
+        count = min(self._count, RECENT)
+        if not count:
+            return np.full(len(self.level), np.inf)
+        # The rank ⌈(n + 1)·level⌉ of split conformal intervals.
+        ranks = np.ceil(self.level * (count + 1)).astype(int)
+        columns = zip(self._ring[:count].T, np.clip(ranks, 1, count) - 1, strict=True)
+        widths = np.array([np.partition(column, rank)[rank] for column, rank in columns])
+        beyond = np.maximum(self.level - 1.0, 0.0) / (RATE * self.coverage)
+        return np.where(ranks < 1, 0.0, widths * (1.0 + beyond))
+
+    def hit(self, error: ArrayLike) -> np.ndarray:
+        """Learn from the absolute error of a row; return whether the interval contained its target, for each output.
+
+        An output whose error is NaN, because its target is not known, stays as it is.
+        """
+        error = np.asarray(error, dtype=np.float64).reshape(-1)
+        known, inside = ~np.isnan(error), error <= self.width
+        self.level = np.where(known, self.level + RATE * (self.coverage - inside), self.level)
+        if known.all():
+            self._remember(error)
+        return inside
+
+    def _remember(self, error: np.ndarray) -> None:
+        self._ring[self._count % RECENT] = error
+        self._count += 1
