@@ -10,8 +10,8 @@ import pytest
 
 from skscn import Activation, Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.configuration.pooled import Pooled
-from skscn.estimators import _checkpoint
-from skscn.estimators._checkpoint import CheckpointError
+from skscn.estimators import _checkpoint, checkpoint_file
+from skscn.estimators.checkpoint_file import CheckpointError
 from skscn.progress import Listener, listening
 
 RNG = np.random.default_rng(2)
@@ -23,7 +23,7 @@ SMALL = {"max_nodes": 25, "max_candidates": 40, "random_state": 3}
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
     """Save after every step."""
-    monkeypatch.setattr(_checkpoint, "_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
 
 
 class CrashError(Exception):
@@ -135,8 +135,8 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
 
 def test_parameters_are_described_without_addresses():
     for value in (np.tanh, signal_like, Activation("mine", signal_like), Pooled((1.0, 5.0)), (1, 2.5), "text"):
-        assert "0x" not in _checkpoint._description(value)
-    assert _checkpoint._description(Pooled((1.0, 5.0))) != _checkpoint._description(Pooled((1.0, 6.0)))
+        assert "0x" not in checkpoint_file._description(value)
+    assert checkpoint_file._description(Pooled((1.0, 5.0))) != checkpoint_file._description(Pooled((1.0, 6.0)))
 
 
 def signal_like(z):
@@ -262,7 +262,7 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 PROGRAM = """
 import sys, numpy as np
 from skscn import SCNRegressor
-from skscn.estimators import _checkpoint
+from skscn.estimators import _checkpoint, checkpoint_file
 from skscn.progress import Listener, listening
 _checkpoint._EVERY = 0.02
 rng = np.random.default_rng(5)

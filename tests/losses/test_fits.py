@@ -18,7 +18,7 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators import _checkpoint
+from skscn.estimators import _checkpoint, checkpoint_file
 from skscn.losses import LOSSES
 from skscn.onnx import to_onnx
 
@@ -97,7 +97,7 @@ def test_files_and_dask_give_the_network_of_memory(name, weighted):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_a_fit_that_dies_in_any_round_goes_on_to_the_same_network(name, tmp_path, monkeypatch):
-    monkeypatch.setattr(_checkpoint, "_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
     model, y = model_of(name)
     whole = clone(model).fit(X, y)
     save, total = _checkpoint.Checkpoint.save, len(whole.history_)

@@ -6,46 +6,26 @@ the state of a network depends only on its nodes, adding them again leads to the
 
 from __future__ import annotations
 
-import os
-import re
-import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from time import monotonic
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skscn.activations import Activation
-from skscn.archive import Kind, read_archive, read_header, write_archive
-from skscn.configuration import Configuration
 from skscn.estimators._early_stopping import Standing
+from skscn.estimators.checkpoint_file import CheckpointFile, opened_file
 from skscn.estimators.data import TrainingData
 from skscn.estimators.training import BeforePolishing, Training, history_columns, history_of
-from skscn.files import check_writable
 from skscn.layers import Layer, Nodes
-from skscn.locks import locked
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
 
-# Seconds between two writes.
-_EVERY = 1.0
 # What is kept of nodes.
 _ARRAYS, _PREVIOUS = ("weights", "biases", "scopes"), "previous_{}_"
 # What was known when all nodes were last polished, and the best nodes before that.
 _POLISHED, _BEST = "polished_standing", "best_"
-# Parameters that do not affect the network.
-_FREE = {"n_jobs", "verbose", "warm_start", "checkpoint", "random_state"}
-
-
-class CheckpointError(ValueError):
-    """A checkpoint that is damaged, in use, or belongs to other data or parameters."""
-
-
-_KIND = Kind("checkpoint", 4, CheckpointError, "give another path, or delete it to start again")
 
 
 @dataclass(frozen=True)
@@ -62,79 +42,36 @@ class Saved:
     polished: BeforePolishing | None
 
 
+@dataclass(frozen=True)
 class Checkpoint:
-    """A file in which a growing network is kept.
+    """A growing network in a file."""
 
-    Parameters
-    ----------
-    path : path-like
-    origin : dict of str to str
-        What the network depends on; a checkpoint with a different origin is rejected.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], origin: dict[str, str]):
-        self.path, self.origin = Path(path), origin
-        # A file that is not a checkpoint must not be overwritten, even if nothing is read from it.
-        if self.path.exists():
-            read_header(self.path, _KIND)
-        self._written, self._warned = monotonic(), False
+    file: CheckpointFile
 
     def load(self, layer: Layer) -> Saved | None:
         """The saved state, its nodes in this layer; None if there is no file yet."""
-        if not self.path.exists():
+        read = self.file.read()
+        if read is None:
             return None
-        about, arrays = read_archive(self.path, _KIND)
-        try:
-            self._check_origin(about["origin"])
+        about, arrays = read
+        with self.file.complete():
             previous = tuple(_nodes_of(layer, arrays, _PREVIOUS.format(number)) for number in range(about["previous"]))
             polished = _polished_of(layer, arrays) if _POLISHED in arrays else None
             return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous, polished)
-        except (KeyError, AttributeError, TypeError) as error:
-            raise _KIND.refusal(self.path, "is damaged (something is missing)") from error
-
-    def _check_origin(self, origin: dict[str, str]) -> None:
-        names = sorted({*origin, *self.origin} - {"data"})
-        differences = [
-            f"{name}={origin.get(name, 'nothing')} there and {self.origin.get(name, 'nothing')} here"
-            for name in names
-            if origin.get(name) != self.origin.get(name)
-        ]
-        if origin.get("data") != self.origin["data"]:
-            differences.append("the training rows are different")
-        if differences:
-            raise CheckpointError(
-                f"{self.path} is the checkpoint of another fit: {'; '.join(differences)}. Give another path, or delete "
-                "the file to start again."
-            )
 
     def note(self, training: Training, seed: int) -> None:
         """Save, unless that was done only recently."""
-        if monotonic() - self._written >= _EVERY:
+        if self.file.is_due:
             self.save(training, seed)
 
     def save(self, training: Training, seed: int) -> None:
-        """Replace the file by one with all nodes so far; a reader sees either the old one or the new one."""
+        """Replace the file by one with all nodes so far."""
         arrays = {**_arrays_of(training.grown), **history_columns(training.history)}
         for number, block in enumerate(training.earlier.blocks):
             arrays |= _arrays_of(block, _PREVIOUS.format(number))
         if training.polished is not None:
             arrays |= _arrays_of_polished(training.polished)
-        about = {"origin": self.origin, "seed": seed, "previous": len(training.earlier.blocks)}
-        try:
-            write_archive(self.path, _KIND, about, arrays)
-        except OSError as error:
-            self._warn(error)
-        self._written = monotonic()
-
-    def _warn(self, error: OSError) -> None:
-        """Warn once that a crash would lose the nodes so far; growth itself needs no file."""
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The checkpoint {error} The fit continues without it, and tries again from time to time.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
+        self.file.write({"seed": seed, "previous": len(training.earlier.blocks)}, arrays)
 
 
 def _arrays_of(nodes: Nodes, prefix: str = "") -> dict[str, np.ndarray]:
@@ -160,38 +97,6 @@ def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") 
 
 @contextmanager
 def opened_checkpoint(estimator: GrowingNetwork, data: TrainingData) -> Iterator[Checkpoint | None]:
-    """The checkpoint of an estimator that is about to be fitted on these rows, if it has one.
-
-    Whether it can be written is tested before growth; other fits cannot use it for as long as it is open.
-    """
-    if estimator.checkpoint is None:
-        yield None
-        return
-    path = Path(estimator.checkpoint).expanduser()
-    check_writable(path)
-    in_use = CheckpointError(
-        f"{path} is the checkpoint of another fit that is still running; wait for it, or give another path."
-    )
-    with locked(path, in_use):
-        yield Checkpoint(path, _origin(estimator, data))
-
-
-def _origin(estimator: GrowingNetwork, data: TrainingData) -> dict[str, str]:
-    """What the network of an estimator depends on."""
-    parameters = {
-        name: _description(value) for name, value in estimator.get_params(deep=False).items() if name not in _FREE
-    }
-    if isinstance(estimator.random_state, int | np.integer):
-        parameters["random_state"] = repr(int(estimator.random_state))
-    return {"estimator": type(estimator).__name__, **parameters, "data": data.fingerprint()}
-
-
-def _description(value: object) -> str:
-    """A string that is the same in another process: without the memory addresses of functions and objects."""
-    if isinstance(value, Activation):
-        return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"
-    if isinstance(value, Configuration):
-        return f"{type(value).__name__}({sorted(vars(value).items())})"
-    if callable(value) and hasattr(value, "__qualname__"):
-        return f"{value.__module__}.{value.__qualname__}"
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+    """The checkpoint of an estimator that is about to be fitted on these rows, if it has one."""
+    with opened_file(estimator, data.fingerprint) as file:
+        yield None if file is None else Checkpoint(file)

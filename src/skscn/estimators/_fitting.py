@@ -23,9 +23,10 @@ from sklearn.utils import check_random_state
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
-from skscn.estimators._following import Callbacks, follow
+from skscn.estimators._following import follow
 from skscn.estimators._settlement import Settlement
 from skscn.estimators.calibration import is_averaged
+from skscn.estimators.callbacks import Callbacks
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Plan, Recipe
 from skscn.estimators.training import HISTORY, BeforePolishing, Earlier, Frame, Training, last_round
@@ -74,7 +75,8 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
     plan = recipe.plan(data)
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
-        callbacks = Callbacks(estimator, data, recipe.loss.rounds * plan.max_nodes)
+        metadata = {"sample_weight": data.sample_weight}
+        callbacks = Callbacks(estimator, data.X, data.y, metadata, recipe.loss.rounds * plan.max_nodes)
         fit = Fit(estimator, recipe, plan, data, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:

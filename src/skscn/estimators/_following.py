@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import Generator
+from typing import TYPE_CHECKING
 
 from skscn.estimators._checkpoint import Checkpoint
-from skscn.estimators.data import TrainingData
+from skscn.estimators.callbacks import Callbacks, Learnt
 from skscn.estimators.training import Training
 from skscn.growth import Step, StopReason
 from skscn.progress import Progress, current_listener, round_of
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
-
-# Returns what an estimator has learnt so far.
-Learnt: TypeAlias = Callable[[], dict[str, Any]]
-
-
-class Callbacks:
-    """scikit-learn's callbacks of one fit, which begins here and ends with :meth:`end`."""
-
-    def __init__(self, estimator: GrowingNetwork, data: TrainingData, most_steps: int):
-        self._context = estimator._init_callback_context(max_subtasks=most_steps)
-        metadata = {"sample_weight": data.sample_weight}
-        self._state = {"estimator": estimator, "X": data.X, "y": data.y, "metadata": metadata}
-        self._context.call_on_fit_task_begin(**self._state)
-
-    def stop_after_step(self, learnt: Learnt) -> bool:
-        """Notify them of a step; return whether one of them asks to stop."""
-        task = self._context.subcontext(task_name="step").call_on_fit_task_begin(**self._state)
-        return bool(task.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt))
-
-    def end(self, learnt: Learnt) -> None:
-        """Notify them of the end of the fit."""
-        self._context.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt)
 
 
 def follow(

@@ -12,12 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skscn.activations import ACTIVATIONS, Activation
 from skscn.configuration import Configuration
-from skscn.estimators._callbacks import CallbackSupportMixin
 from skscn.estimators._early_stopping import CRITERIA, HELD_OUT
 from skscn.estimators._importances import feature_importances, why_none
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import ActivationLike, Auto, HeldOut, MatrixLike, PathLike, Seed
+from skscn.estimators.callbacks import CallbackSupportMixin
 from skscn.estimators.data import TrainingData
 from skscn.estimators.training import Training
 from skscn.network import Network

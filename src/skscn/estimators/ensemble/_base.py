@@ -29,8 +29,8 @@ from skscn.estimators._typing import HeldOut, MatrixLike, Seed
 from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
 from skscn.estimators.ensemble._predicting import mean_and_spread
-from skscn.estimators.ensemble._processes import Processes
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
+from skscn.estimators.ensemble.processes import Processes
 from skscn.estimators.growing import GrowingNetwork
 from skscn.progress import current_listener
 from skscn.rows import Chunks, is_dask

@@ -9,9 +9,9 @@ from sklearn.utils.parallel import delayed
 
 from skscn.estimators._typing import HeldOut
 from skscn.estimators.ensemble._predicting import mean_and_spread
-from skscn.estimators.ensemble._processes import Processes
 from skscn.estimators.ensemble.intervals import Conformal, LocalScale
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
+from skscn.estimators.ensemble.processes import Processes
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.regressor import SCNRegressor
 from skscn.progress import listening

@@ -10,7 +10,6 @@ from typing import Any
 
 from sklearn.utils.parallel import Parallel
 
-from skscn.estimators.ensemble._members import GrownMember
 from skscn.growth import StopReason
 from skscn.progress import current_listener
 from skscn.threads import single_threaded
@@ -34,15 +33,17 @@ class Processes:
         with single_threaded():
             return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
 
-    def grow(self, tasks: Iterable[Any], n_members: int) -> list[GrownMember]:
+    def grow(self, tasks: Iterable[Any], n_members: int) -> list[Any]:
         """Grow members and notify the listener; when it asks to stop, no more are started and finished ones are kept.
+
+        A task returns a member with its ``number`` and its ``network``.
 
         A member that was cut short is kept only if there is no other.
         """
         listener = current_listener()
         if listener is None:
             return list(self.run(tasks))
-        grown: list[GrownMember] = []
+        grown: list[Any] = []
         ended = False
         tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)
         try:
@@ -61,6 +62,6 @@ class Processes:
         return _finished(grown) if ended or listener.stopped() else grown
 
 
-def _finished(grown: list[GrownMember]) -> list[GrownMember]:
+def _finished(grown: list[Any]) -> list[Any]:
     """The members that were not cut short; the first one if all were."""
     return [member for member in grown if member.network.stop_reason_ != StopReason.CALLBACK] or grown[:1]
