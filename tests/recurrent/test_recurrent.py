@@ -321,7 +321,7 @@ def test_a_listener_can_end_growth():
 def test_progress_is_shown(capsys):
     RecurrentSCNRegressor(**SMALL, verbose=2).fit(X, Y)
     shown = capsys.readouterr().err
-    assert "RecurrentSCNRegressor 5/10 nodes" in shown
+    assert "RecurrentSCNRegressor, round 1 of at most 4 5/10 nodes" in shown
     assert "stopped at" in shown
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
+from typing import TypeAlias
 
 import numpy as np
 
@@ -31,6 +33,9 @@ _PILOT_ROWS, _PILOT_POOL, _SHORT, _LONG = 3000, 200, 15, 30
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
+# Is given what computes the error of a pilot network, and returns that error.
+Pilot: TypeAlias = Callable[[Callable[[], float]], float]
+
 
 @dataclass(frozen=True)
 class Effort:
@@ -50,11 +55,12 @@ def grow(
     rng: np.random.Generator,
     share: float = 1.0,
     notify: Callable[[Growing, AcceptedNodes], bool] = lambda growing, accepted: False,
+    step: Callable[[Growing, np.random.Generator, int], AcceptedNodes | None] = Growing.step,
 ) -> tuple[Growing, bool]:
-    """Grow a network; return it, and whether growth ended because no candidate passed."""
+    """Grow a network step by step; return it, and whether growth ended because no candidate passed."""
     growing = Growing(sequences.course(style.length, share), style, effort.contractions, effort.pool, effort.nodes)
     while len(growing.nodes) < effort.nodes and growing.rmse > effort.tol:
-        accepted = growing.step(rng, min(effort.per_step, effort.nodes - len(growing.nodes)))
+        accepted = step(growing, rng, min(effort.per_step, effort.nodes - len(growing.nodes)))
         if accepted is None:
             return growing, True
         if notify(growing, accepted):
@@ -162,23 +168,35 @@ def lengths_for(sequences: Sequences) -> list[int]:
     ]
 
 
-def best_styles(sequences: Sequences, effort: Effort, rng: np.random.Generator) -> list[Style]:
+def best_styles(
+    sequences: Sequences,
+    effort: Effort,
+    rng: np.random.Generator,
+    pilot: Pilot = lambda error: error(),
+) -> list[Style]:
     """The styles whose pilot networks have the smallest errors on later rows: three, with and without recurrence.
 
-    Recurrence may pay only in larger networks, so it is not decided by pilots.
+    Recurrence may pay only in larger networks, so it is not decided by pilots. ``pilot`` is asked for the error of each
+    pilot network, and may know it already.
     """
     some = sequences.last(_PILOT_ROWS)
     short = replace(effort, nodes=min(_SHORT, effort.nodes), pool=min(_PILOT_POOL, effort.pool), per_step=5)
     long = replace(short, nodes=min(_LONG, effort.nodes))
     two = [Style(length, *kind) for length in lengths_for(some) for kind in ((LARGE, False), (SMALL, True))]
-    kept = list(dict.fromkeys(style.length for style in _sorted(some, short, rng, two)))[:3]
+    kept = list(dict.fromkeys(style.length for style in _sorted(some, short, rng, two, pilot)))[:3]
     kinds = list(product((LARGE, SMALL), (False, True), (False, True)))
-    styles = _sorted(some, long, rng, [Style(length, *kind) for length in kept for kind in kinds])
+    styles = _sorted(some, long, rng, [Style(length, *kind) for length in kept for kind in kinds], pilot)
     ahead = [next(style for style in styles if style.recurrent == recurrent) for recurrent in (True, False)]
     return [*ahead, next(style for style in styles if style not in ahead)]
 
 
-def _sorted(sequences: Sequences, effort: Effort, rng: np.random.Generator, styles: Sequence[Style]) -> list[Style]:
+def _sorted(
+    sequences: Sequences, effort: Effort, rng: np.random.Generator, styles: Sequence[Style], pilot: Pilot
+) -> list[Style]:
     """Styles by the errors on later rows of a network of each."""
-    errors = [judge(sequences, grow(sequences, style, effort, rng, SHARE)[0]).error for style in styles]
+
+    def error(style: Style) -> float:
+        return judge(sequences, grow(sequences, style, effort, rng, SHARE)[0]).error
+
+    errors = [pilot(partial(error, style)) for style in styles]
     return [styles[place] for place in np.argsort(errors, kind="stable")]

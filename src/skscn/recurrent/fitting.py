@@ -6,7 +6,7 @@ proved, with output weights from all rows, and are checked to stay within their 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,8 +18,6 @@ from skscn.recurrent.choosing import (
     SHARE,
     Effort,
     best_styles,
-    free_errors,
-    free_origins,
     full_weights,
     grow,
     held_outputs,
@@ -27,8 +25,10 @@ from skscn.recurrent.choosing import (
     limits,
 )
 from skscn.recurrent.drawing import Style
+from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
+from skscn.recurrent.journal import Journal
 from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading, solutions
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.sequences import Sequences
@@ -37,19 +37,6 @@ from skscn.recurrent.sequences import Sequences
 _FOLLOWED = (0.0, 1e-12, 1e-8, 1e-4)
 # Free runs from the end of training must stay within their limits for this number of rows.
 _STABLE = 2000
-# Intervals are computed from at most this many residuals, and this many free runs.
-_RESIDUALS, _FREE_RUNS = 1000, 40
-
-
-@dataclass(frozen=True)
-class Notice:
-    """One step of growth, for histories and progress."""
-
-    round: int
-    nodes: int
-    accepted: AcceptedNodes
-    train_rmse: float
-    validation_rmse: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +54,10 @@ class FittedReservoir:
         Of all scored rows.
     alpha : float
         The penalty per row.
-    states : ndarray of shape (n, L)
-        States on all rows.
     residuals : ndarray of shape (r, m)
-        Sorted absolute residuals on later rows, scaled.
-    spread : ndarray of shape (h, m, r)
-        Sorted absolute errors of free runs by their horizon; empty without feedback.
+        On later rows, in order of time, scaled.
+    early_weights : ndarray of shape (1 + p + L, m) or None
+        Of models whose outputs come back: output weights of the same nodes from the first part of time.
     reason : StopReason
     """
 
@@ -82,9 +67,8 @@ class FittedReservoir:
     kept: np.ndarray
     factor: Factor
     alpha: float
-    states: np.ndarray
     residuals: np.ndarray
-    spread: np.ndarray
+    early_weights: np.ndarray | None
     reason: StopReason
 
 
@@ -98,74 +82,99 @@ class _Finalist:
     exhausted: bool
 
 
+def choose_styles(sequences: Sequences, effort: Effort, journal: Journal, audience: Audience) -> list[Style]:
+    """Styles to compare in networks of full size; once the fit is to end, pilots are left out."""
+
+    def pilot(error: Callable[[], float]) -> float:
+        if audience.stopped:
+            journal.suspend()
+            return np.inf
+        return journal.pilot(error)
+
+    return best_styles(sequences, effort, journal.rng, pilot)
+
+
 def fit_reservoir(
-    sequences: Sequences, effort: Effort, patience: int, seed: int, notify: Callable[[Notice], bool]
+    sequences: Sequences, styles: Sequence[Style], effort: Effort, patience: int, journal: Journal, audience: Audience
 ) -> FittedReservoir:
-    """Fit a reservoir to scaled sequences; ``notify`` is told about every step and returns whether to stop."""
-    rng = np.random.default_rng(seed)
-    styles = best_styles(sequences, effort, rng)
-    finalists = [
-        _finalist(sequences, style, effort, rng, _Follower(sequences, patience, notify, number))
-        for number, style in enumerate(styles, start=1)
-    ]
+    """Fit a reservoir of the best of these styles to scaled sequences.
+
+    When someone in the audience asks to stop, the network so far is kept.
+    """
+    most = len(styles) + (0 if sequences.fed_back else 1)
+    finalists: list[_Finalist] = []
+    for number, style in enumerate(styles, start=1):
+        if finalists and audience.stopped:
+            break
+        audience.begin_round(number, most)
+        journal.begin_network()
+        growing, exhausted = grow(
+            sequences,
+            style,
+            effort,
+            journal.rng,
+            SHARE,
+            _Follower(sequences, patience, journal, audience),
+            journal.step,
+        )
+        finalists.append(_Finalist(style, growing, judge(sequences, growing), exhausted))
     best = min(finalists, key=lambda finalist: finalist.choice.error)
-    finish = _refitted if sequences.fed_back else _regrown
-    return finish(sequences, best, effort, rng, lambda notice: notify(replace(notice, round=1 + len(styles))))
-
-
-def _finalist(
-    sequences: Sequences, style: Style, effort: Effort, rng: np.random.Generator, follower: _Follower
-) -> _Finalist:
-    growing, exhausted = grow(sequences, style, effort, rng, SHARE, follower)
-    return _Finalist(style, growing, judge(sequences, growing), exhausted)
+    if sequences.fed_back:
+        return _refitted(sequences, best, effort, stopped=audience.stopped)
+    if not audience.stopped:
+        audience.begin_round(most, most)
+        journal.begin_network()
+    return _regrown(sequences, best, effort, journal, audience)
 
 
 class _Follower:
     """Follows growth by the error on later rows; says when to stop."""
 
-    def __init__(self, sequences: Sequences, patience: int, notify: Callable[[Notice], bool], number: int):
-        self.number, self.targets, self.blocks = number, sequences.targets, sequences.blocks(SHARE, BLOCKS)
-        self.patience, self.notify = patience, notify
+    def __init__(self, sequences: Sequences, patience: int, journal: Journal, audience: Audience):
+        self.targets, self.blocks = sequences.targets, sequences.blocks(SHARE, BLOCKS)
+        self.patience, self.journal, self.audience = patience, journal, audience
         self._best, self._best_nodes = np.inf, 0
 
     def __call__(self, growing: Growing, accepted: AcceptedNodes) -> bool:
         sizes = [growing.size]
-        error = later_errors(growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED).min()
+        errors = later_errors(growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED)[0]
+        error, alpha = float(errors.min()), _FOLLOWED[int(errors.argmin())]
         if error < self._best:
-            self._best, self._best_nodes = float(error), len(growing.nodes)
-        stop = self.notify(Notice(self.number, len(growing.nodes), accepted, growing.rmse, float(error)))
+            self._best, self._best_nodes = error, len(growing.nodes)
+        stop = self.audience.notify(Notice(growing, accepted, error, alpha), repeated=self.journal.repeats)
         return stop or len(growing.nodes) - self._best_nodes >= self.patience
 
 
 def _regrown(
-    sequences: Sequences, best: _Finalist, effort: Effort, rng: np.random.Generator, notify: Callable[[Notice], bool]
+    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience
 ) -> FittedReservoir:
-    """The same style, number of nodes and penalty on all rows."""
-    wanted = best.choice.columns - best.growing.linear
+    """The same style, number of nodes and penalty on all rows, unless the fit is to end."""
+    columns, alpha = best.choice.columns, best.choice.alpha
+    wanted = columns - best.growing.linear
 
     def follow(growing: Growing, accepted: AcceptedNodes) -> bool:
-        return notify(Notice(0, len(growing.nodes), accepted, growing.rmse, np.nan))
+        return audience.notify(Notice(growing, accepted, np.nan, alpha), repeated=journal.repeats)
 
-    growing, exhausted = grow(sequences, best.style, replace(effort, nodes=wanted), rng, notify=follow)
-    factor = _joined(sequences, best.growing, best.choice.columns)
-    # Draws differ: the nodes that explain all rows better are kept.
-    if growing.size < best.choice.columns or factor.residual_squares.sum() < growing.factor().residual_squares.sum():
-        growing, exhausted = best.growing, best.exhausted
-    else:
-        factor = growing.factor()
+    growing, exhausted, factor = best.growing, best.exhausted, _joined(sequences, best.growing, columns)
+    if not audience.stopped:
+        again, ended = grow(
+            sequences, best.style, replace(effort, nodes=wanted), journal.rng, notify=follow, step=journal.step
+        )
+        # Draws differ: the nodes that explain all rows better are kept.
+        if again.size >= columns and again.factor().residual_squares.sum() <= factor.residual_squares.sum():
+            growing, exhausted, factor = again, ended, again.factor()
     size = len(factor.triangle)
-    (weights,) = solutions(factor, size, [best.choice.alpha])
+    (weights,) = solutions(factor, size, [alpha])
     return FittedReservoir(
         best.style,
         growing.nodes.take(slice(size - growing.linear)),
         full_weights(growing, weights),
         growing.kept[:size],
         factor,
-        best.choice.alpha,
-        growing.states[:, : size - growing.linear],
-        _sorted_residuals(sequences, best),
-        np.empty((0, sequences.targets.shape[1], 0)),
-        _reason(best, wanted, effort, exhausted),
+        alpha,
+        _later_residuals(sequences, best),
+        None,
+        StopReason.CALLBACK if audience.stopped else _reason(best, wanted, effort, exhausted),
     )
 
 
@@ -177,30 +186,26 @@ def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
     return first
 
 
-def _refitted(
-    sequences: Sequences, best: _Finalist, effort: Effort, rng: np.random.Generator, notify: Callable[[Notice], bool]
-) -> FittedReservoir:
+def _refitted(sequences: Sequences, best: _Finalist, effort: Effort, *, stopped: bool) -> FittedReservoir:
     """The nodes that free runs have chosen, with output weights from all rows."""
-    growing, size = best.growing, best.choice.columns
-    factor = growing.factor()
-    before = full_weights(growing, solutions(factor, size, [best.choice.alpha]))
-    spread = _sorted_spread(sequences, growing, solutions(factor, size, [best.choice.alpha]))
+    growing, size, alpha = best.growing, best.choice.columns, best.choice.alpha
+    (before,) = full_weights(growing, solutions(growing.factor(), size, [alpha]))
     factor = _joined(sequences, growing, size)
-    penalties = best.choice.alpha * 100.0 ** np.arange(4)
-    tried = [*full_weights(growing, solutions(factor, size, penalties.tolist())), before[0]]
+    penalties = (alpha * 100.0 ** np.arange(4)).tolist()
+    tried = [*full_weights(growing, solutions(factor, size, penalties)), before]
     nodes = growing.nodes.take(slice(size - growing.linear))
-    stable = [weights for weights in tried if _stays(sequences, growing, nodes, weights)]
+    stable = [place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights)]
+    chosen = stable[0] if stable else len(penalties)
     return FittedReservoir(
         best.style,
         nodes,
-        stable[0] if stable else tried[-1],
+        tried[chosen],
         growing.kept[:size],
         factor,
-        best.choice.alpha,
-        growing.states[:, : len(nodes)],
-        _sorted_residuals(sequences, best),
-        spread,
-        _reason(best, len(nodes), effort, best.exhausted),
+        [*penalties, alpha][chosen],
+        _later_residuals(sequences, best),
+        before,
+        StopReason.CALLBACK if stopped else _reason(best, len(nodes), effort, best.exhausted),
     )
 
 
@@ -215,23 +220,9 @@ def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weight
     return bool(((course > low) & (course < high)).all())
 
 
-def _sorted_residuals(sequences: Sequences, best: _Finalist) -> np.ndarray:
+def _later_residuals(sequences: Sequences, best: _Finalist) -> np.ndarray:
     growing, blocks = best.growing, sequences.blocks(SHARE, BLOCKS)
-    residuals = later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice)
-    return _thinned(np.sort(np.abs(residuals), axis=0), _RESIDUALS)
-
-
-def _thinned(values: np.ndarray, most: int) -> np.ndarray:
-    """At most ``most`` rows, evenly spread, with the first and the last."""
-    if len(values) <= most:
-        return values
-    return np.asarray(values[np.linspace(0, len(values) - 1, most).astype(int)])
-
-
-def _sorted_spread(sequences: Sequences, growing: Growing, weights: np.ndarray) -> np.ndarray:
-    origins, steps = free_origins(sequences, _FREE_RUNS)
-    squares = free_errors(sequences, growing, weights, origins, steps)[:, :, 0]
-    return np.sort(np.sqrt(squares).transpose(0, 2, 1), axis=2)
+    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice)
 
 
 def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:

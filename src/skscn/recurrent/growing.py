@@ -133,11 +133,22 @@ class Growing:
         if not accepted:
             return None
         joined = block.take(np.array(accepted))
-        before = len(self.nodes)
-        self._lagged[:, before : before + len(joined)] = one_row_later(states[:, accepted], self.course.segments)
-        self.nodes = RecurrentNodes.joined([self.nodes, joined])
+        self._note(joined, states[:, accepted])
         contraction, slacks = max(term[0] for term in terms), min(term[1] for term in terms)
         return AcceptedNodes(joined, contraction, slacks, self.pool, perf_counter() - start)
+
+    def repeat(self, nodes: RecurrentNodes) -> None:
+        """Add nodes that were accepted before, with the same result."""
+        states = block_states(self.course.z, self.lagged, nodes, self.course.segments)
+        for column in states.T:
+            remainder, shares, norm = self._orthogonal(column[self.course.rows])
+            self._join(column, remainder / norm, shares, norm)
+        self._note(nodes, states)
+
+    def _note(self, nodes: RecurrentNodes, states: np.ndarray) -> None:
+        before = len(self.nodes)
+        self._lagged[:, before : before + len(nodes)] = one_row_later(states, self.course.segments)
+        self.nodes = RecurrentNodes.joined([self.nodes, nodes])
 
     def _judge(self, states: np.ndarray) -> tuple[float, float] | None:
         """Add a column if it satisfies the inequality; return r and the slack."""

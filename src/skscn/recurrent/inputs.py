@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from skscn.recurrent.line import Segments
 
@@ -41,6 +41,11 @@ class Given:
     listed: bool
     single_output: bool
 
+    @property
+    def target(self) -> np.ndarray | None:
+        """y, one-dimensional if it was given like that."""
+        return self.y[:, 0] if self.y is not None and self.single_output else self.y
+
     def as_given(self, values: np.ndarray) -> Any:
         """Values of all rows in the order, and the form, in which rows were given."""
         if self.listed:
@@ -50,8 +55,13 @@ class Given:
         return ordered
 
 
-def given(estimator: BaseEstimator, X: Any, y: Any, groups: ArrayLike | None, *, reset: bool) -> Given:
-    """Check the rows of a fit (``reset``) or of a prediction."""
+def given(
+    estimator: BaseEstimator, X: Any, y: Any, groups: ArrayLike | None, *, reset: bool, supervised: bool = False
+) -> Given:
+    """Check the rows of a first fit (``reset``), of a further one, or of a prediction, which is not ``supervised``."""
+    if supervised and y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     listed = _is_list(X) or (X is None and _is_list(y))
     if listed and groups is not None:
         raise ValueError("groups and lists of tables exclude each other; a list has one table for each sequence.")
@@ -60,6 +70,8 @@ def given(estimator: BaseEstimator, X: Any, y: Any, groups: ArrayLike | None, *,
     rows = _inputs(estimator, X, outputs, reset)
     if outputs is not None and len(outputs) != len(rows):
         raise ValueError(f"X has {len(rows)} rows and y has {len(outputs)}; each row needs a target, NaN if unknown.")
+    if not reset and outputs is not None and outputs.shape[1] != estimator.reservoir_.n_outputs:
+        raise ValueError(f"y has {outputs.shape[1]} outputs; the model has {estimator.reservoir_.n_outputs}.")
     labels, order, counts = _grouped(len(rows), groups, lengths)
     ends = np.cumsum(counts)
     segments = [slice(int(end - count), int(end)) for end, count in zip(ends, counts, strict=True)]
@@ -90,11 +102,19 @@ def _stacked(X: Any, y: Any) -> tuple[list[int], Any, Any]:
 
 
 def _outputs(y: Any) -> tuple[np.ndarray, bool]:
-    targets = np.asarray(y, dtype=np.float64)
+    targets: np.ndarray = check_array(
+        y,
+        dtype=np.float64,
+        ensure_all_finite=False,
+        ensure_2d=False,
+        allow_nd=True,
+        ensure_min_samples=0,
+        input_name="y",
+    )
     if targets.ndim not in (1, 2) or 0 in targets.shape:
         raise ValueError(f"y must have the shape (n_samples,) or (n_samples, n_outputs); it has {targets.shape}.")
     if np.isinf(targets).any():
-        raise ValueError("y has infinite values; mark unknown targets by NaN.")
+        raise ValueError("Input y contains infinity; mark unknown targets by NaN.")
     return (targets[:, np.newaxis], True) if targets.ndim == 1 else (targets, False)
 
 

@@ -1,0 +1,107 @@
+"""Following a fit step by step: history, progress, callbacks and listeners, each of which only reads the steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skscn.estimators.callbacks import Callbacks
+from skscn.estimators.training import HISTORY
+from skscn.growth import Step
+from skscn.layers import IDENTITY, Nodes
+from skscn.progress import Progress, current_listener, round_of
+from skscn.recurrent.growing import AcceptedNodes, Growing
+
+
+@dataclass(frozen=True, eq=False)
+class Notice:
+    """One step of growth: the network after it, what was accepted, its error on later rows, and the penalty for it."""
+
+    growing: Growing
+    accepted: AcceptedNodes
+    validation_rmse: float
+    alpha: float
+
+    @property
+    def step(self) -> Step:
+        """The step as that of any other network."""
+        nodes, accepted = self.accepted.nodes, self.accepted
+        return Step(
+            Nodes.of(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
+            len(self.growing.nodes),
+            float(nodes.scopes.max()),
+            accepted.contraction,
+            accepted.slack,
+            self.growing.rmse,
+            accepted.candidates,
+            accepted.seconds,
+            self.validation_rmse,
+        )
+
+
+class Audience:
+    """Whoever follows a fit; each of them can end it.
+
+    Parameters
+    ----------
+    name : str
+        What is fitted.
+    max_nodes, verbose : int
+    callbacks : Callbacks or None
+    learnt : callable
+        Returns what an estimator that stopped after a step would have learnt.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        max_nodes: int,
+        verbose: int,
+        callbacks: Callbacks | None,
+        learnt: Callable[[Notice], dict[str, Any]],
+    ):
+        self._name, self._max_nodes, self._verbose = name, max_nodes, verbose
+        self._callbacks, self._learnt = callbacks, learnt
+        self._progress = Progress(name, max_nodes, verbose)
+        self._rows: list[tuple[Any, ...]] = []
+        self._round, self._asked = 0, False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether someone has asked to end the fit."""
+        listener = current_listener()
+        self._asked = self._asked or (listener is not None and listener.stopped())
+        return self._asked
+
+    def begin_round(self, number: int, most: int) -> None:
+        """Another network grows."""
+        self._round, listener = number, current_listener()
+        self._progress = Progress(f"{self._name}, {round_of(number, most)}", self._max_nodes, self._verbose)
+        if listener is not None:
+            listener.begin_round(number, most)
+
+    def notify(self, notice: Notice, *, repeated: bool) -> bool:
+        """Take note of a step; return whether to stop. Steps that are repeated have been shown before."""
+        step = notice.step
+        values = {**vars(step), "round": self._round}
+        self._rows.append(tuple(values[name] for name in HISTORY.names or ()))
+        if repeated:
+            return False
+        self._progress.update(step)
+        if self._callbacks is not None:
+            self._asked |= self._callbacks.stop_after_step(lambda: self._learnt(notice))
+        listener = current_listener()
+        if listener is not None:
+            self._asked |= listener.step(step, self._max_nodes)
+        return self._asked
+
+    def end(self, nodes: int, reason: str) -> None:
+        """Show how the fit ended."""
+        self._progress.close(nodes, reason)
+
+    def history(self) -> np.ndarray:
+        """The steps as a table."""
+        return np.array(self._rows, dtype=HISTORY)

@@ -1,0 +1,275 @@
+"""What a fitted reservoir is used for: predictions, forecasts, intervals and streams, of one network or of several."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import (
+    BaseEstimator,
+    ClassNamePrefixFeaturesOutMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+
+from skscn.estimators.callbacks import CallbackSupportMixin
+from skscn.recurrent.free_runs import Starts, free_run
+from skscn.recurrent.inputs import Given, given
+from skscn.recurrent.reservoir import Reservoir, ReservoirState
+from skscn.recurrent.spreads import quantile
+from skscn.recurrent.stream import Learning, RecurrentStream
+
+
+class ReservoirRegressor(
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+    MultiOutputMixin,
+    RegressorMixin,
+    CallbackSupportMixin,
+    BaseEstimator,
+):
+    """Base of the estimators that have a reservoir."""
+
+    reservoir_: Reservoir
+    states_: dict[Hashable, ReservoirState]
+    n_nodes_: int
+    # Sorted absolute errors: on later rows (r, m), and of free runs by their horizon (h, m, r), empty without feedback.
+    _residuals: np.ndarray
+    _spread: np.ndarray
+
+    @property
+    def state_(self) -> ReservoirState:
+        """The state at the end of training, of a model with one sequence."""
+        check_is_fitted(self, "reservoir_")
+        if len(self.states_) > 1:
+            raise ValueError("There are several sequences; states_ has the state of each of them.")
+        return next(iter(self.states_.values()))
+
+    def predict(
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        *,
+        y: Any = None,
+        state: ReservoirState | Literal["end"] | None = None,
+    ) -> Any:
+        """Predict the targets of rows in order of time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or list of such arrays
+        groups : array-like of shape (n_samples,), default=None
+            The label of the sequence that each row belongs to.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays, default=None
+            With ``feedback=True``, the targets that become known after each row; NaN if they do not. Without them,
+            predictions come back as inputs.
+        state : ReservoirState, "end" or None, default=None
+            The state before the first row; "end" is that of the same group at the end of training. By default the
+            start is cold: the state is 0, and the inputs have always been what they are in the first row.
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays
+        """
+        rows, outputs = self._outputs_of(X, y, groups, state)
+        return rows.as_given(self.reservoir_.shaped(outputs))
+
+    def predict_interval(
+        self,
+        X: Any,
+        groups: ArrayLike | None = None,
+        *,
+        y: Any = None,
+        state: ReservoirState | Literal["end"] | None = None,
+        coverage: float = 0.9,
+    ) -> tuple[Any, Any]:
+        """Lower and upper limits of intervals that are meant to contain a share ``coverage`` of the targets.
+
+        They are as wide as the errors one step ahead on the last part of time, with output weights from the rows
+        before. The same errors have chosen the network, and later rows may differ: where the process drifts, intervals
+        contain less. The other parameters are those of :meth:`predict`.
+        """
+        rows, outputs = self._outputs_of(X, y, groups, state)
+        width = quantile(self._residuals.T, coverage)
+        shaped = self.reservoir_.shaped
+        return rows.as_given(shaped(outputs - width)), rows.as_given(shaped(outputs + width))
+
+    def transform(self, X: Any, groups: ArrayLike | None = None) -> Any:
+        """Return the states of all nodes on rows in order of time, from a cold start.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or list of such arrays
+        groups : array-like of shape (n_samples,), default=None
+
+        Returns
+        -------
+        states : ndarray of shape (n_samples, n_nodes), or list of such arrays
+        """
+        rows, columns = self._columns_of(X, None, groups, None)
+        return rows.as_given(columns[:, columns.shape[1] - self.n_nodes_ :])
+
+    @property
+    def _n_features_out(self) -> int:
+        return self.n_nodes_
+
+    def _outputs_of(
+        self, X: Any, y: Any, groups: ArrayLike | None, state: ReservoirState | Literal["end"] | None
+    ) -> tuple[Given, np.ndarray]:
+        rows, columns = self._columns_of(X, y, groups, state)
+        return rows, columns @ self.reservoir_.output_weights
+
+    def _columns_of(
+        self, X: Any, y: Any, groups: ArrayLike | None, state: ReservoirState | Literal["end"] | None
+    ) -> tuple[Given, np.ndarray]:
+        check_is_fitted(self, "reservoir_")
+        rows = given(self, X, y, groups, reset=False)
+        starts = [self._start(label, state, len(rows.segments)) for label in rows.labels]
+        return rows, driven(self.reservoir_, rows, starts)[0]
+
+    def _start(
+        self, label: Hashable, state: ReservoirState | Literal["end"] | None, count: int
+    ) -> ReservoirState | None:
+        """The state before the first row of a sequence."""
+        if isinstance(state, str) and state == "end":
+            if label not in self.states_:
+                known = ", ".join(map(repr, list(self.states_)[:5]))
+                raise ValueError(
+                    f"Group {label!r} was not in training, which had {known}; it has no state to go on from."
+                )
+            return self.states_[label]
+        if state is None or isinstance(state, ReservoirState):
+            if state is not None and count > 1:
+                raise ValueError('One state is for one sequence; use state="end" or predict one sequence at a time.')
+            if state is not None:
+                self.reservoir_.check_state(state)
+            return state
+        raise ValueError(f'state must be a ReservoirState, "end" or None; got {state!r}.')
+
+    def stream(
+        self,
+        state: ReservoirState | Literal["end"] | None = "end",
+        *,
+        learning: Learning = "projection",
+        rate: float = 0.5,
+        forgetting: float = 0.999,
+    ) -> RecurrentStream:
+        """Return an object that takes one row at a time, and learns on line.
+
+        Parameters
+        ----------
+        state : ReservoirState, "end" or None, default="end"
+            The state before the next row; "end" is that at the end of training, None a cold start.
+        learning : {"projection", "rls"} or None, default="projection"
+            How targets change the output weights.
+        rate : float, default=0.5
+            The step of the projection algorithm.
+        forgetting : float, default=0.999
+            The weight that recursive least squares leaves to earlier rows with each new one.
+
+        Returns
+        -------
+        stream : RecurrentStream
+        """
+        check_is_fitted(self, "reservoir_")
+        start = self.state_ if isinstance(state, str) and state == "end" else self._start(0, state, 1)
+        return RecurrentStream(
+            self.reservoir_, self.reservoir_.cold_state() if start is None else start, learning, rate, forgetting
+        )
+
+    def forecast(
+        self, steps: int, X: Any = None, *, state: ReservoirState | None = None, group: Hashable = None
+    ) -> np.ndarray:
+        """Forecast the rows that follow: each prediction comes back as an input of the next row.
+
+        Parameters
+        ----------
+        steps : int
+            How many rows.
+        X : array-like of shape (steps, n_features), default=None
+            The inputs of these rows; None in models without inputs.
+        state : ReservoirState, default=None
+            Where to start; by default at the end of training.
+        group : default=None
+            The label of the sequence to continue, of a model with several.
+
+        Returns
+        -------
+        y : ndarray of shape (steps,) or (steps, n_outputs)
+        """
+        return self.reservoir_.shaped(self._free(steps, X, state, group))
+
+    def forecast_interval(
+        self,
+        steps: int,
+        X: Any = None,
+        *,
+        state: ReservoirState | None = None,
+        group: Hashable = None,
+        coverage: float = 0.9,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper limits of intervals that contain a share ``coverage`` of the targets to come.
+
+        Their width comes from free runs on the last part of time, and does not decrease with the horizon; beyond the
+        longest of these runs it stays as it is. The other parameters are those of :meth:`forecast`.
+        """
+        outputs = self._free(steps, X, state, group)
+        widths = np.maximum.accumulate(quantile(self._spread, coverage), axis=0)
+        widths = widths[np.minimum(np.arange(steps), len(widths) - 1)]
+        return self.reservoir_.shaped(outputs - widths), self.reservoir_.shaped(outputs + widths)
+
+    def _free(self, steps: Any, X: Any, state: ReservoirState | None, group: Hashable) -> np.ndarray:
+        """Scaled outputs (steps, m) of a free run."""
+        check_is_fitted(self, "reservoir_")
+        reservoir = self.reservoir_
+        if not reservoir.fed_back:
+            raise ValueError("forecast needs a model whose outputs come back as inputs; fit one with feedback=True.")
+        if not isinstance(steps, int | np.integer) or steps < 1:
+            raise ValueError(f"steps must be a whole number above 0; got {steps!r}.")
+        inputs = self._inputs_ahead(int(steps), X)
+        start = state if state is not None else self.state_ if group is None else self._start(group, "end", 1)
+        if not isinstance(start, ReservoirState):
+            raise ValueError(f"state must be a ReservoirState or None; got {start!r}.")
+        reservoir.check_state(start)
+        line = np.zeros((reservoir.length, reservoir.n_driving)) if start.line is None else start.line
+        # The place of the row to come, which is dropped, follows the earlier rows.
+        z = np.concatenate([line[::-1].ravel(), np.zeros(reservoir.n_driving)])[np.newaxis]
+        starts = Starts(z, start.nodes[np.newaxis], start.output[np.newaxis])
+        between, weights = (reservoir.low, reservoir.high), reservoir.output_weights[np.newaxis]
+        return free_run(reservoir.nodes, starts, weights, between, int(steps), inputs)[:, 0]
+
+    def _inputs_ahead(self, steps: int, X: Any) -> np.ndarray | None:
+        """Scaled inputs (1, steps, d) of the rows that follow, or None."""
+        if X is None:
+            if self.n_features_in_:
+                raise ValueError(
+                    f"The model has {self.n_features_in_} inputs; give their values in the {steps} rows that follow."
+                )
+            return None
+        rows = given(self, X, None, None, reset=False).X
+        if len(rows) != steps:
+            raise ValueError(f"X has {len(rows)} rows for steps={steps}.")
+        return self.reservoir_.inputs.transform(rows)[np.newaxis]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def driven(
+    reservoir: Reservoir, rows: Given, starts: list[ReservoirState | None]
+) -> tuple[np.ndarray, list[ReservoirState]]:
+    """[1, z, s] for all rows, and the state after each sequence, from the state before each of them."""
+    known = None if rows.y is None else (rows.y - reservoir.outputs.offset) / reservoir.outputs.scale
+    parts, after = [], []
+    for start, part in zip(starts, rows.segments, strict=True):
+        columns, state = reservoir.columns(rows.X[part], None if known is None else known[part], start)
+        parts.append(columns)
+        after.append(state)
+    return np.vstack(parts), after

@@ -1,0 +1,129 @@
+"""Training rows as a reservoir sees them: scaled, with the outputs that come back, and checked to be enough."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from skscn.factor import Factor
+from skscn.recurrent.choosing import BLOCKS, SHARE, limits
+from skscn.recurrent.inputs import Given
+from skscn.recurrent.nodes import RecurrentNodes
+from skscn.recurrent.reservoir import Reservoir, held
+from skscn.recurrent.sequences import Sequences
+from skscn.scaling import Scaling, scale_inputs
+
+# The washout if it is not given: this many rows, or a quarter of the shortest sequence.
+_WASHOUT = 100
+# Scored rows that a fit needs: for growth, and for the blocks of later rows that judge it.
+_FEWEST = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The rows of a fit.
+
+    Attributes
+    ----------
+    rows : Given
+        As they were given.
+    inputs, outputs : Scaling
+    sequences : Sequences
+        Scaled.
+    """
+
+    rows: Given
+    inputs: Scaling
+    outputs: Scaling
+    sequences: Sequences
+
+    @classmethod
+    def of(cls, rows: Given, *, feedback: bool, washout: int | Literal["auto"]) -> Prepared:
+        """Scale rows; ValueError if there are too few."""
+        assert rows.y is not None
+        shortest = min(segment.stop - segment.start for segment in rows.segments)
+        skipped = min(_WASHOUT, shortest // 4) if washout == "auto" else int(washout)
+        _check_each(rows, rows.y, skipped)
+        inputs, outputs = _input_scaling(rows.X), _output_scaling(rows.y)
+        u, targets = inputs.transform(rows.X), (rows.y - outputs.offset) / outputs.scale
+        if feedback:
+            u = np.hstack([u, np.vstack([_came_back(targets[segment]) for segment in rows.segments])])
+        sequences = Sequences(u, targets, rows.segments, skipped, bool(feedback))
+        _check_enough(sequences)
+        return cls(rows, inputs, outputs, sequences)
+
+    def reservoir(
+        self,
+        length: int,
+        nodes: RecurrentNodes,
+        output_weights: np.ndarray,
+        kept: np.ndarray,
+        factor: Factor,
+        alpha: float,
+    ) -> Reservoir:
+        """A trained reservoir for such rows."""
+        targets = self.sequences.targets
+        return Reservoir(
+            self.inputs,
+            self.outputs,
+            length,
+            self.sequences.fed_back,
+            bool(np.isnan(targets).any()),
+            nodes,
+            output_weights,
+            *limits(targets),
+            kept,
+            factor,
+            alpha,
+            self.rows.single_output,
+        )
+
+    def fingerprint(self) -> str:
+        """The same for the same rows."""
+        rows = self.rows
+        digest = hashlib.blake2b(repr((rows.labels, rows.segments, rows.X.shape)).encode(), digest_size=16)
+        for values in (rows.X, rows.y):
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.hexdigest()
+
+
+def _check_each(rows: Given, y: np.ndarray, washout: int) -> None:
+    for label, segment in zip(rows.labels, rows.segments, strict=True):
+        length = segment.stop - segment.start
+        if length <= washout:
+            raise ValueError(
+                f"Sequence {label!r} has {length} rows, not more than washout={washout}; use a smaller one."
+            )
+        if np.isnan(y[segment]).any(axis=1).all():
+            raise ValueError(f"Sequence {label!r} has no row with a known target.")
+
+
+def _check_enough(sequences: Sequences) -> None:
+    judged, grown = sequences.blocks(SHARE, BLOCKS), sequences.scored(0.0, SHARE)
+    if len(sequences.scored()) < _FEWEST or not judged or len(grown) < _FEWEST // 2:
+        raise ValueError(
+            f"n_samples={len(sequences.u)} with {len(sequences.scored())} known targets after the washout is too few; "
+            f"at least {_FEWEST} are needed, in the first and in the last part of time."
+        )
+
+
+def _input_scaling(X: np.ndarray) -> Scaling:
+    """To mean 0 and standard deviation 1."""
+    if not X.shape[1]:
+        return Scaling.centred(np.zeros(0), np.ones(0))
+    scaling = scale_inputs("standard", X)
+    assert isinstance(scaling, Scaling)
+    return scaling
+
+
+def _output_scaling(y: np.ndarray) -> Scaling:
+    deviation = np.nanstd(y, axis=0)
+    return Scaling.centred(np.nanmean(y, axis=0), np.where(deviation > 0.0, deviation, 1.0))
+
+
+def _came_back(targets: np.ndarray) -> np.ndarray:
+    """The target of the row before, or the last one known; 0, the mean, before the first."""
+    return held(np.vstack([np.zeros(targets.shape[1]), targets[:-1]]))

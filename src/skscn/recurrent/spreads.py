@@ -1,0 +1,52 @@
+"""How large errors are: on later rows, and in free runs from later rows, for intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.recurrent.choosing import free_origins, held_outputs, limits
+from skscn.recurrent.free_runs import Starts, free_run
+from skscn.recurrent.nodes import RecurrentNodes
+from skscn.recurrent.sequences import Sequences
+
+# Intervals are computed from at most this many residuals, and this many free runs.
+_RESIDUALS, _FREE_RUNS = 1000, 40
+
+
+def sorted_sizes(residuals: np.ndarray) -> np.ndarray:
+    """Absolute residuals (r, m) in order; of many, some that are evenly spread, with the first and the last."""
+    sizes = np.sort(np.abs(residuals), axis=0)
+    if len(sizes) <= _RESIDUALS:
+        return sizes
+    return np.asarray(sizes[np.linspace(0, len(sizes) - 1, _RESIDUALS).astype(int)])
+
+
+def free_spread(sequences: Sequences, nodes: RecurrentNodes, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Sorted absolute errors (h, m, r) of free runs by their horizon; unknown ones are NaN, and last.
+
+    ``columns`` are [1, z, s] of these nodes on all rows, ``weights`` (1 + p + L, m) come from the first part of time.
+    """
+    origins, steps = free_origins(sequences, _FREE_RUNS)
+    ahead = origins[:, np.newaxis] + np.arange(1, steps + 1)
+    n_inputs = sequences.u.shape[1] - sequences.targets.shape[1]
+    last = columns[origins]
+    starts = Starts(last[:, 1 : 1 + nodes.width], last[:, 1 + nodes.width :], held_outputs(sequences)[origins])
+    course = free_run(
+        nodes,
+        starts,
+        np.tile(weights, (len(origins), 1, 1)),
+        limits(sequences.targets),
+        steps,
+        sequences.u[ahead, :n_inputs] if n_inputs else None,
+    )
+    errors = np.abs(course - sequences.targets[ahead].transpose(1, 0, 2))
+    return np.sort(errors.transpose(0, 2, 1), axis=2)
+
+
+def quantile(errors: np.ndarray, coverage: float) -> np.ndarray:
+    """The error at the rank that split conformal intervals need, of sorted errors (…, r); unknown ones are last."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")
+    known = (~np.isnan(errors)).sum(axis=-1)
+    ranks = np.clip(np.ceil(coverage * (known + 1)).astype(int), 1, np.maximum(known, 1)) - 1
+    return np.take_along_axis(errors, ranks[..., np.newaxis], axis=-1)[..., 0]
