@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     )
     from skscn.network import Network
     from skscn.persistence import ModelFileError, describe_model, load_model, save_model
-    from skscn.recurrent import RecurrentSCNRegressor
+    from skscn.recurrent import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
     from skscn.rows import Chunks
 
 __version__ = "0.1.0"
@@ -28,6 +28,7 @@ __all__ = [
     "ModelFileError",
     "ModifiedQuickpropRegressor",
     "Network",
+    "RecurrentSCNEnsembleRegressor",
     "RecurrentSCNRegressor",
     "SCNClassifier",
     "SCNEnsembleClassifier",
@@ -48,6 +49,7 @@ _HOMES = {
     "ModelFileError": "skscn.persistence",
     "ModifiedQuickpropRegressor": "skscn.estimators",
     "Network": "skscn.network",
+    "RecurrentSCNEnsembleRegressor": "skscn.recurrent",
     "RecurrentSCNRegressor": "skscn.recurrent",
     "SCNClassifier": "skscn.estimators",
     "SCNEnsembleClassifier": "skscn.estimators",

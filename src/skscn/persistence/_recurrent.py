@@ -8,13 +8,21 @@ import numpy as np
 
 from skscn.factor import Factor
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, check_keys, shortened
-from skscn.persistence._composed import Optional, Record, Several
+from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Enumerated, Scalar, Triangle
 from skscn.persistence._network import GROWN
 from skscn.persistence._scalings import scaling
-from skscn.recurrent import RecurrentNodes, RecurrentSCNRegressor, RecurrentStream, Reservoir, ReservoirState
+from skscn.recurrent import (
+    RecurrentNodes,
+    RecurrentSCNEnsembleRegressor,
+    RecurrentSCNRegressor,
+    RecurrentStream,
+    Reservoir,
+    ReservoirState,
+)
 from skscn.recurrent.nodes import LARGEST_FEEDBACK
+from skscn.recurrent.predicting import ReservoirRegressor
 
 # Letters of shapes: d inputs, m outputs, p columns of the delay line, L nodes, q = 1 + p + L, k columns of the factor.
 _LABELS = (str, int, float, bool)
@@ -120,13 +128,21 @@ def _check_state(reservoir: Reservoir, state: ReservoirState) -> None:
         raise UnusableError("a state belongs to another reservoir")
 
 
-def _derived(estimator: RecurrentSCNRegressor, sizes: Sizes) -> dict[str, Any]:
+def _derived(estimator: ReservoirRegressor, sizes: Sizes) -> dict[str, Any]:
     reservoir = estimator.reservoir_
     for state in estimator.states_.values():
         _check_state(reservoir, state)
     if reservoir.fed_back and not estimator._spread.size:
         raise UnusableError("a model with feedback has no free runs")
     return {"n_nodes_": reservoir.n_nodes, "n_features_in_": reservoir.n_features}
+
+
+def _joined(estimator: RecurrentSCNEnsembleRegressor, sizes: Sizes) -> dict[str, Any]:
+    parts = [member.reservoir_ for member in estimator.estimators_]
+    shapes = {(part.n_features, part.n_outputs, part.fed_back) for part in [estimator.reservoir_, *parts]}
+    if not parts or len(shapes) > 1 or sum(part.n_nodes for part in parts) != estimator.reservoir_.n_nodes:
+        raise UnusableError("the members of an ensemble do not fit together")
+    return _derived(estimator, sizes)
 
 
 def _stream(**parts: Any) -> RecurrentStream:
@@ -140,18 +156,23 @@ def _stream(**parts: Any) -> RecurrentStream:
         raise UnusableError(str(error)) from error
 
 
+_RUNNING: dict[str, Field] = {
+    "reservoir_": _RESERVOIR,
+    "states_": _States(),
+    "n_rows_seen_": Added(Scalar(0, 2**53, whole=True), 0),
+    "_residuals": Array(np.float64, "rm", lowest=0.0),
+    "_spread": Array(np.float64, "hms", finite=False, lowest=0.0),
+}
+_SINGLE = FittedEstimator(
+    RecurrentSCNRegressor,
+    {**_RUNNING, "history_": GROWN["history_"], "stop_reason_": GROWN["stop_reason_"]},
+    _derived,
+)
+
 RECURRENT: dict[str, Field] = {
-    "RecurrentSCNRegressor": FittedEstimator(
-        RecurrentSCNRegressor,
-        {
-            "reservoir_": _RESERVOIR,
-            "states_": _States(),
-            "history_": GROWN["history_"],
-            "stop_reason_": GROWN["stop_reason_"],
-            "_residuals": Array(np.float64, "rm", lowest=0.0),
-            "_spread": Array(np.float64, "hms", finite=False, lowest=0.0),
-        },
-        _derived,
+    "RecurrentSCNRegressor": _SINGLE,
+    "RecurrentSCNEnsembleRegressor": FittedEstimator(
+        RecurrentSCNEnsembleRegressor, {**_RUNNING, "estimators_": Several(_SINGLE, apart=True)}, _joined
     ),
     "RecurrentStream": Record(
         _stream,

@@ -11,7 +11,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.estimators.callbacks import Callbacks
@@ -191,8 +190,7 @@ class RecurrentSCNRegressor(ReservoirRegressor):
             chosen = choose_styles(data.sequences, effort, journal, audience) if styles is None else styles
             fitted = fit_reservoir(data.sequences, chosen, effort, self.n_iter_no_change, journal, audience)
             journal.save()
-        learnt = _learnt(data, fitted)
-        for name, value in learnt.items():
+        for name, value in _learnt(data, fitted).items():
             setattr(self, name, value)
         self.history_, self.stop_reason_ = audience.history(), str(fitted.reason)
         audience.end(self.n_nodes_, self.stop_reason_)
@@ -221,7 +219,7 @@ class RecurrentSCNRegressor(ReservoirRegressor):
             return self
         rows, reservoir = given(self, X, y, groups, reset=False, supervised=True), self.reservoir_
         columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
-        self.reservoir_ = _with_rows(reservoir, rows, columns)
+        self.reservoir_ = with_rows(reservoir, rows, columns)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
         return self
@@ -229,10 +227,6 @@ class RecurrentSCNRegressor(ReservoirRegressor):
     def effort(self) -> Effort:
         """How networks are grown."""
         return Effort(self.max_nodes, self.max_candidates, self.nodes_per_step, CONTRACTIONS, self.tol)
-
-    def draw_seed(self) -> int:
-        """The seed of a fit."""
-        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
 
 # What callbacks are given of a fitted estimator.
@@ -278,7 +272,7 @@ def _so_far(data: Prepared, notice: Notice) -> dict[str, Any]:
     )
 
 
-def _with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray) -> Reservoir:
+def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray) -> Reservoir:
     """The reservoir with output weights from further rows as well; ``columns`` are [1, z, s] of these rows."""
     assert rows.y is not None
     known = ~np.isnan(rows.y).any(axis=1)

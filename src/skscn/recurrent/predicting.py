@@ -14,7 +14,7 @@ from sklearn.base import (
     RegressorMixin,
     TransformerMixin,
 )
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.estimators.callbacks import CallbackSupportMixin
@@ -38,6 +38,7 @@ class ReservoirRegressor(
     reservoir_: Reservoir
     states_: dict[Hashable, ReservoirState]
     n_nodes_: int
+    random_state: int | np.random.RandomState | None
     # Sorted absolute errors: on later rows (r, m), and of free runs by their horizon (h, m, r), empty without feedback.
     _residuals: np.ndarray
     _spread: np.ndarray
@@ -113,6 +114,10 @@ class ReservoirRegressor(
         """
         rows, columns = self._columns_of(X, None, groups, None)
         return rows.as_given(columns[:, columns.shape[1] - self.n_nodes_ :])
+
+    def draw_seed(self) -> int:
+        """The seed of a fit."""
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     @property
     def _n_features_out(self) -> int:

@@ -1,0 +1,251 @@
+"""An ensemble of recurrent networks, which runs as one reservoir."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Integral
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.parallel import delayed
+
+from skscn.estimators.checkpoint_file import opened_file
+from skscn.estimators.ensemble.processes import Processes
+from skscn.factor import Factor
+from skscn.progress import Listener, current_listener, listening
+from skscn.recurrent.drawing import Style
+from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
+from skscn.recurrent.fitting import FittedReservoir, choose_styles
+from skscn.recurrent.following import Audience
+from skscn.recurrent.inputs import given
+from skscn.recurrent.joining import factor_of, joined_nodes, joined_weights
+from skscn.recurrent.journal import Journal
+from skscn.recurrent.predicting import ReservoirRegressor, driven
+from skscn.recurrent.prepared import Prepared
+from skscn.recurrent.spreads import free_spread, sorted_sizes
+from skscn.threads import single_threaded
+
+# Parameters that are not those of the members.
+_OWN = {"n_estimators", "n_jobs", "checkpoint", "random_state", "verbose"}
+
+
+class GrownReservoir(NamedTuple):
+    """A member with its number, and what its fit has found."""
+
+    number: int
+    network: RecurrentSCNRegressor
+    fitted: FittedReservoir
+
+
+class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
+    """The mean of several recurrent stochastic configuration networks.
+
+    Pilot networks choose three styles once, for all members; members differ in their draws and, in turn, in their
+    style. The members run as one reservoir, ``reservoir_``: where outputs come back as inputs, it is their mean that
+    comes back to all of them.
+
+    Parameters
+    ----------
+    n_estimators : int, default=5
+        The number of members.
+    max_nodes : int, default=100
+        L_max, the largest number of nodes of a member.
+    feedback : bool, default=False
+        Whether the output of the row before is an input.
+    washout : int or "auto", default="auto"
+        The first rows of each sequence, which drive the state and are not scored.
+    max_candidates : int, default=1000
+        T_max, the candidates of a step.
+    nodes_per_step : int, default=10
+        Nodes to add in one step, from the same candidates.
+    tol : float, default=1e-10
+        ε: growth ends when the training RMSE of the standardised target is at most this.
+    n_iter_no_change : int, default=50
+        Nodes without improvement on later rows after which growth ends.
+    checkpoint : path or None, default=None
+        A file in which the choice of styles is saved; each member has another one beside it, whose name ends with its
+        seed. ``fit`` with the same path, rows and parameters continues from there.
+    n_jobs : int or None, default=None
+        Processes; None means 1, −1 all processors. The ensemble does not depend on it.
+    random_state : int, RandomState or None, default=None
+        Determines the draws.
+    verbose : int, default=0
+        1 shows how many members are finished.
+
+    Attributes
+    ----------
+    estimators_ : list of RecurrentSCNRegressor
+        The members.
+    reservoir_ : Reservoir
+        All of them as one.
+    states_ : dict
+        Its state at the end of training, by the label of the group; 0 if there was one sequence.
+    n_nodes_ : int
+        The number of nodes of all members.
+    n_rows_seen_ : int
+        Rows of ``fit`` and of all calls of ``partial_fit``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X was a table with such names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import RecurrentSCNEnsembleRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.uniform(-1, 1, size=(600, 1))
+    >>> y = np.sin(3 * np.convolve(x[:, 0], [0.0, 0.3, 0.7])[:600]) + 0.1 * rng.normal(size=600)
+    >>> model = RecurrentSCNEnsembleRegressor(3, max_nodes=20, max_candidates=100, random_state=0)
+    >>> model = model.fit(x[:400], y[:400])
+    >>> members = [member.predict(x[400:], state="end") for member in model.estimators_]
+    >>> bool(np.allclose(model.predict(x[400:], state="end"), np.mean(members, axis=0)))
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "n_estimators": [Interval(Integral, 1, None, closed="left")],
+        **RecurrentSCNRegressor._parameter_constraints,
+        "n_jobs": [None, Integral],
+    }
+
+    estimators_: list[RecurrentSCNRegressor]
+    n_rows_seen_: int
+
+    def __init__(
+        self,
+        n_estimators: int = 5,
+        *,
+        max_nodes: int = 100,
+        feedback: bool = False,
+        washout: int | Literal["auto"] = "auto",
+        max_candidates: int = 1000,
+        nodes_per_step: int = 10,
+        tol: float = 1e-10,
+        n_iter_no_change: int = 50,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        verbose: int = 0,
+    ):
+        self.n_estimators = n_estimators
+        self.max_nodes = max_nodes
+        self.feedback = feedback
+        self.washout = washout
+        self.max_candidates = max_candidates
+        self.nodes_per_step = nodes_per_step
+        self.tol = tol
+        self.n_iter_no_change = n_iter_no_change
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Grow the members on rows in order of time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or list of such arrays
+            A list has one table for each sequence. None with ``feedback=True`` for no inputs but earlier targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays
+            Targets. A row with a target that is NaN drives the state and is not scored.
+        groups : array-like of shape (n_samples,), default=None
+            The label of the sequence that each row belongs to; None for one sequence.
+
+        Returns
+        -------
+        self
+        """
+        rows = given(self, X, y, groups, reset=True, supervised=True)
+        data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
+        with single_threaded(), opened_file(self, data.fingerprint) as file:
+            members = self._grown(data, Journal(file, self.draw_seed))
+        self._learn(data, members)
+        return self
+
+    def _grown(self, data: Prepared, journal: Journal) -> list[GrownReservoir]:
+        template = RecurrentSCNRegressor(
+            **{name: value for name, value in self.get_params().items() if name not in _OWN}
+        )
+        audience = Audience(type(self).__name__, self.max_nodes, 0, None, lambda notice: {})
+        styles = choose_styles(data.sequences, template.effort(), journal, audience)
+        journal.save()
+        seeds = np.random.RandomState(journal.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)
+        listener = current_listener()
+        elsewhere = None if listener is None else listener.elsewhere()
+        tasks = (
+            delayed(_grow)(self._member(template, int(seed)), data, [styles[number % len(styles)]], number, elsewhere)
+            for number, seed in enumerate(seeds)
+        )
+        return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators)
+
+    def _member(self, template: RecurrentSCNRegressor, seed: int) -> RecurrentSCNRegressor:
+        # Each member has its own file.
+        file = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}-{seed}"
+        return RecurrentSCNRegressor(**{**template.get_params(), "random_state": seed, "checkpoint": file})
+
+    def _learn(self, data: Prepared, members: Sequence[GrownReservoir]) -> None:
+        self.estimators_ = [member.network for member in members]
+        parts = [member.reservoir_ for member in self.estimators_]
+        nodes, weights = (
+            joined_nodes([part.nodes for part in parts]),
+            self._mean([part.output_weights for part in parts]),
+        )
+        empty = Factor.empty(0, data.sequences.targets.shape[1])
+        alpha = max(part.alpha for part in parts)
+        reservoir = data.reservoir(max(part.length for part in parts), nodes, weights, np.zeros(0, int), empty, alpha)
+        columns, after = driven(reservoir, data.rows, [None] * len(data.rows.segments))
+        scored = data.sequences.scored()
+        kept, factor = factor_of(columns[scored], data.sequences.targets[scored])
+        self.reservoir_ = replace(reservoir, kept=kept, factor=factor)
+        self.states_ = dict(zip(data.rows.labels, after, strict=True))
+        self.n_nodes_, self.n_rows_seen_ = len(nodes), len(data.rows.X)
+        self._residuals = sorted_sizes(np.mean([member.fitted.residuals for member in members], axis=0))
+        self._spread = np.empty((0, reservoir.n_outputs, 0))
+        early = [member.fitted.early_weights for member in members if member.fitted.early_weights is not None]
+        if early:
+            self._spread = free_spread(data.sequences, nodes, columns, self._mean(early))
+
+    def _mean(self, weights: Sequence[np.ndarray]) -> np.ndarray:
+        """Output weights of the joined nodes, from those of each member."""
+        return joined_weights([member.reservoir_.nodes for member in self.estimators_], weights)
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Learn from rows that follow those seen so far, as :meth:`RecurrentSCNRegressor.partial_fit` of all members.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "reservoir_"):
+            self.fit(X, y, groups)
+            return self
+        rows = given(self, X, y, groups, reset=False, supervised=True)
+        columns, after = driven(self.reservoir_, rows, [self._start(label, "end", 1) for label in rows.labels])
+        for member in self.estimators_:
+            member.partial_fit(X, y, groups)
+        weights = self._mean([member.reservoir_.output_weights for member in self.estimators_])
+        self.reservoir_ = replace(with_rows(self.reservoir_, rows, columns), output_weights=weights)
+        self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
+        self.n_rows_seen_ += len(rows.X)
+        return self
+
+
+def _grow(
+    member: RecurrentSCNRegressor, data: Prepared, styles: Sequence[Style], number: int, elsewhere: Listener | None
+) -> GrownReservoir:
+    """Grow a member, in this process or in another one."""
+    with listening(current_listener() or elsewhere):
+        return GrownReservoir(number, member, member.grow(data, styles, None))
