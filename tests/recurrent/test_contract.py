@@ -1,0 +1,18 @@
+"""scikit-learn's checks of estimators."""
+
+import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from skscn import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
+
+TINY = {"max_nodes": 4, "max_candidates": 10, "nodes_per_step": 2}
+
+
+@pytest.fixture(autouse=True)
+def few_pilots(monkeypatch):
+    monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 2))
+
+
+@parametrize_with_checks([RecurrentSCNRegressor(**TINY), RecurrentSCNEnsembleRegressor(2, **TINY)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
