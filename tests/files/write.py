@@ -67,6 +67,7 @@ def models():
     yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
     recurrent = skscn.RecurrentSCNRegressor(**SMALL).fit(X, Y)
     yield "RecurrentSCNRegressor", recurrent
+    yield "RecurrentSCNEnsembleRegressor", skscn.RecurrentSCNEnsembleRegressor(2, **SMALL).fit(X, Y)
     yield "RecurrentStream", recurrent.stream(learning="rls")
     features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
     yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
