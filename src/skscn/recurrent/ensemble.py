@@ -45,9 +45,9 @@ class GrownReservoir(NamedTuple):
 class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     """The mean of several recurrent stochastic configuration networks.
 
-    Pilot networks choose three styles once, for all members; members differ in their draws and, in turn, in their
-    style. The members run as one reservoir, ``reservoir_``: where outputs come back as inputs, it is their mean that
-    comes back to all of them.
+    Pilot networks choose styles once, for all members. Each member has its own draws, compares a network of each style
+    on later rows, and keeps the best. The members run as one reservoir, ``reservoir_``: where outputs come back as
+    inputs, it is their mean that comes back to all of them.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         listener = current_listener()
         elsewhere = None if listener is None else listener.elsewhere()
         tasks = (
-            delayed(_grow)(self._member(template, int(seed)), data, [styles[number % len(styles)]], number, elsewhere)
+            delayed(_grow)(self._member(template, int(seed)), data, styles, number, elsewhere)
             for number, seed in enumerate(seeds)
         )
         return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators)
