@@ -59,7 +59,10 @@ class Report:
             return []
         first, *others = self.closeness
         against = " and ".join(f"{one.percent:.0f} % with {one.search}" for one in others)
-        return [MEASURE, f"{first.percent:.0f} % of the cells are close with {first.search}, {against}."]
+        sentences = [MEASURE, f"{first.percent:.0f} % of the cells are close with {first.search}, {against}."]
+        if len({one.trials for one in self.closeness}) > 1:
+            sentences.append("With fewer trials standard errors are larger, so that a cell is close more easily.")
+        return sentences
 
     def write_page(self, path: Path) -> None:
         """Write one HTML file that contains everything."""
