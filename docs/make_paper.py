@@ -28,9 +28,13 @@ RESULTS, IMAGES, PAGE = HERE / "reproduced", HERE / "images", HERE / "paper.md"
 
 
 def copy_results(folder: Path) -> None:
-    """Keep the numbers and pictures of a run."""
-    for source in [*folder.glob("*.csv"), *folder.glob("times*.json"), *folder.glob("*.svg")]:
-        shutil.copyfile(source, (IMAGES if source.suffix == ".svg" else RESULTS) / source.name)
+    """Keep the numbers of a run, and those of its pictures that the page shows."""
+    for source in [*folder.glob("*.csv"), *folder.glob("times*.json")]:
+        shutil.copyfile(source, RESULTS / source.name)
+    page = PAGE.read_text(encoding="utf-8")
+    for source in folder.glob("*.svg"):
+        if f"(images/{source.name})" in page:
+            shutil.copyfile(source, IMAGES / source.name)
 
 
 def read_reading(search: str) -> Reading:

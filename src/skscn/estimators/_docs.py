@@ -40,8 +40,8 @@ _PARAMETERS = {
         '{"polished", "pooled", "ladder", "renewal", "free", "quickprop"} or Configuration',
         'How nodes are searched for. "polished" selects the candidates of one pool that reduce the error most and\n'
         'improves them by Levenberg–Marquardt steps, and now and then all nodes; "pooled" is the same without these\n'
-        'steps; "ladder" is the search of the paper, in the order of its authors\' release, "renewal" the one of its pseudo\n'
-        'code; "free" accepts any random node and "quickprop" optimises one; both are unsupervised baselines.',
+        'steps; "ladder" is the search of the paper, in the order of its authors\' release, and "renewal" that of its\n'
+        'pseudo code; "free" accepts any random node and "quickprop" optimises one; both are unsupervised baselines.',
     ),
     "direct_link": (
         'bool or "auto"',

@@ -92,7 +92,9 @@ class Reproduction:
             return self._write_method(self.method)
         # The page shows what was requested, and what earlier runs in this folder have completed.
         shown = {search: [name for name in TARGETS if self._is_shown(name, search)] for search in SEARCHES}
-        parts = [_Part(self.out, self.store, self.trials, search, names) for search, names in shown.items() if names]
+        parts = [
+            _ReadingFiles(self.out, self.store, self.trials, search, names) for search, names in shown.items() if names
+        ]
         report = Report([part.reading() for part in parts], self.trials, self.seed)
         report.write_markdown(self.out / "index.md")
         report.write_page(self.out / "index.html")
@@ -121,8 +123,8 @@ class Reproduction:
         return [path]
 
 
-class _Part:
-    """What is written of one reading of the paper's search.
+class _ReadingFiles:
+    """The files of one reading of the paper's search.
 
     Parameters
     ----------
