@@ -1,12 +1,13 @@
 """Fill in the results on the page docs/paper.md.
 
     skscn reproduce all --trials 100 --out results
+    skscn reproduce all --trials 100 --out results --search renewal
     skscn reproduce sensitivity activations --trials 20 --out studies
     python docs/make_paper.py results studies
 
 copies tables and figures into docs/reproduced and docs/images, and writes the parts of the page that stand between the
-comments ``<!-- NAME -->`` and ``<!-- end NAME -->``. Without folders, the page is written from what is in
-docs/reproduced.
+comments ``<!-- NAME -->`` and ``<!-- end NAME -->``; what is said of one search is said of the one that
+comes closest to the paper. Without folders, the page is written from what is in docs/reproduced.
 """
 
 import json
@@ -16,24 +17,36 @@ import sys
 from pathlib import Path
 
 from skscn.experiments.page import Report
+from skscn.experiments.readings import Reading
+from skscn.experiments.reproduce import TABLES, file_name
 from skscn.experiments.studies import STUDIES, findings, read_study
 from skscn.experiments.tables import read_csv
+from skscn.experiments.trials import SEARCHES
 
 HERE = Path(__file__).parent
 RESULTS, IMAGES, PAGE = HERE / "reproduced", HERE / "images", HERE / "paper.md"
 
 
 def copy_results(folder: Path) -> None:
-    """Keep the numbers and pictures of a run."""
-    for source in [*folder.glob("*.csv"), *folder.glob("times.json"), *folder.glob("*.svg")]:
-        shutil.copyfile(source, (IMAGES if source.suffix == ".svg" else RESULTS) / source.name)
+    """Keep the numbers of a run, and those of its pictures that the page shows."""
+    for source in [*folder.glob("*.csv"), *folder.glob("times*.json")]:
+        shutil.copyfile(source, RESULTS / source.name)
+    page = PAGE.read_text(encoding="utf-8")
+    for source in folder.glob("*.svg"):
+        if f"(images/{source.name})" in page:
+            shutil.copyfile(source, IMAGES / source.name)
+
+
+def read_reading(search: str) -> Reading:
+    """The results of one reading of the paper's search."""
+    cells = {number: read_csv(RESULTS / f"{file_name(name, search)}.csv") for name, number in TABLES.items()}
+    seconds = json.loads((RESULTS / f"{file_name('times', search)}.json").read_text(encoding="utf-8"))
+    return Reading(search, cells, seconds)
 
 
 def blocks() -> dict[str, str]:
     """Name -> Markdown, for every part of the page that is computed."""
-    cells = {number: read_csv(RESULTS / f"table{number}.csv") for number in range(1, 6)}
-    seconds = json.loads((RESULTS / "times.json").read_text(encoding="utf-8"))
-    report = Report(cells, seconds, {}, [], trials=100, seed=0)
+    report = Report([read_reading(search) for search in SEARCHES], trials=100, seed=0)
     settings = [read_study(study, RESULTS / f"{study}.csv") for study in STUDIES]
     sentences = [sentence for group in settings for sentence in findings(group)]
     return {**report.blocks(), "studies": "\n".join(f"- {sentence}" for sentence in sentences)}

@@ -64,7 +64,7 @@ def _residuals(model, problem):
 @often
 @given(
     problem=problems,
-    configuration=st.sampled_from(["ladder", "pooled", "polished"]),
+    configuration=st.sampled_from(["ladder", "renewal", "pooled", "polished"]),
     algorithm=st.sampled_from(list(ALGORITHMS)),
     activation=st.sampled_from(list(ACTIVATIONS)),
 )

@@ -83,10 +83,12 @@ def grow(
     tol: float,
     pace: Pace,
     seed: int,
+    contraction: float = 0.0,
 ) -> Generator[Step, None, StopReason]:
     """Grow a network from the nodes that ``output_weights`` already has; return why growth ended.
 
-    Draws depend only on the seed and the number of nodes, so a network continues as if it had never been interrupted.
+    Draws depend only on the seed, the number of nodes and ``contraction``, the r with which the last of them was
+    accepted, so a network continues as if it had never been interrupted.
 
     Examples
     --------
@@ -107,6 +109,7 @@ def grow(
     >>> bool(np.all(np.diff(errors) < 0)), errors[-1] < 0.1
     (True, True)
     """
+    rows.contraction = contraction
     while True:
         if rows.rmse <= tol:
             return StopReason.TOL
@@ -116,6 +119,7 @@ def grow(
         step = _take_step(rows, configuration, output_weights, count, seed)
         if step is None:
             return StopReason.NO_CANDIDATE
+        rows.contraction = step.contraction
         yield step
 
 

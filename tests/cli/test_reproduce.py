@@ -82,9 +82,28 @@ def test_one_method_alone(tmp_path):
     assert all(",SC-III," in line for line in lines[1:])
 
 
+@pytest.mark.slow
+def test_the_page_shows_both_searches_once_both_have_been_run(tmp_path):
+    arguments = ("table1", "--trials", 1, "--jobs", 1, "--out", tmp_path)
+    for search in ("ladder", "renewal"):
+        done = run(*arguments, "--search", search)
+        assert done.returncode == 0, done.stderr
+    # What the first run has completed is shown again.
+    assert str(tmp_path / "table1.csv") in done.stdout
+    assert str(tmp_path / "table1_renewal.csv") in done.stdout
+    assert "Search: renewal" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    lines = [(tmp_path / f"table1{end}.csv").read_text(encoding="utf-8").splitlines() for end in ("", "_renewal")]
+    same = [one.split(",")[2] for one, other in zip(*lines, strict=True) if one == other]
+    assert set(same) == {"method", "MQ", "IRVFL"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
-    [(("tabel1",), "tabel1 is not one of"), (("table1", "--method", "SC"), "SC is not one of")],
+    [
+        (("tabel1",), "tabel1 is not one of"),
+        (("table1", "--method", "SC"), "SC is not one of"),
+        (("table1", "--search", "lader"), "lader is not one of ladder, renewal"),
+    ],
 )
 def test_typing_errors_are_usage_errors(tmp_path, arguments, sentence):
     done = run(*arguments, "--out", tmp_path)

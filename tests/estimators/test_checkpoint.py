@@ -59,6 +59,7 @@ def same(ours, theirs):
         {"algorithm": "SC-I"},
         {"algorithm": "SC-II", "window": 4},
         {"configuration": "ladder"},
+        {"configuration": "renewal"},
         {"early_stopping": True, "n_iter_no_change": 5},
         {"nodes_per_step": 3, "early_stopping": False},
     ],

@@ -53,6 +53,14 @@ def test_a_cell_agrees_within_two_standard_errors_of_the_difference(ours, verdic
     assert cell.ratio == pytest.approx(ours / 0.1)
 
 
+@pytest.mark.parametrize(
+    ("ours", "close"), [(0.1, True), (0.1078, True), (0.1079, False), (0.0922, True), (0.0921, False)]
+)
+def test_a_cell_is_close_within_the_noise_and_five_percent_on_either_side(ours, close):
+    """Both deviations are .01, both means of 100 trials: twice the standard error is .00284, five percent are .005."""
+    assert Cell(1, "DB1", "SC-I", "train", Reported(0.1, 0.01), Reported(ours, 0.01), 100, 100).is_close is close
+
+
 def test_few_trials_prove_little_and_a_single_one_less():
     paper = Reported(0.1, 0.01)
     verdicts = [Cell(1, "DB1", "SC-I", "train", paper, Reported(0.11, 0.01), n, n).verdict for n in (2, 4, 100)]

@@ -457,6 +457,13 @@ def reproduce(
             help="Run only this method (MQ, IRVFL, SC-I, SC-II or SC-III) and write its table cells to a CSV file."
         ),
     ] = None,
+    search: Annotated[
+        str,
+        typer.Option(
+            help="How the paper's search is read: ladder, as in its authors' program, or renewal, as in its pseudo "
+            "code. The page shows both if both have been run."
+        ),
+    ] = "ladder",
 ) -> None:
     """Reproduce the experiments of the paper and compare each number with the paper's.
 
@@ -466,12 +473,15 @@ def reproduce(
     """
     from skscn.experiments.paper import METHODS
     from skscn.experiments.reproduce import NAMES
+    from skscn.experiments.trials import SEARCHES
 
     unknown = [target for target in targets if target not in NAMES]
     if unknown:
         raise typer.BadParameter(f"{', '.join(unknown)} is not one of {', '.join(NAMES)}.", param_hint="TARGET")
     if method is not None and method not in METHODS:
         raise typer.BadParameter(f"{method} is not one of {', '.join(METHODS)}.", param_hint="--method")
+    if search not in SEARCHES:
+        raise typer.BadParameter(f"{search} is not one of {', '.join(SEARCHES)}.", param_hint="--search")
     from skscn.cli._reproduce import run_reproduce
 
-    run_reproduce(targets, trials, jobs, out, seed, method)
+    run_reproduce(targets, trials, jobs, out, seed, method, search)

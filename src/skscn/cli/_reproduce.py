@@ -9,9 +9,11 @@ from skscn.cli._progress import progress_bar
 from skscn.experiments.reproduce import Reproduction
 
 
-def run_reproduce(targets: list[str], trials: int, jobs: int, out: Path, seed: int, method: str | None) -> None:
+def run_reproduce(
+    targets: list[str], trials: int, jobs: int, out: Path, seed: int, method: str | None, search: str
+) -> None:
     """Run the trials that are missing, then write everything."""
-    reproduction = Reproduction(targets, out, trials, seed, method)
+    reproduction = Reproduction(targets, out, trials, seed, method, search)
     console = Console(stderr=True)
     try:
         _run_missing(reproduction, jobs)

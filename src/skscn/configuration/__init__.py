@@ -10,9 +10,11 @@ from skscn.configuration.ladder import Ladder
 from skscn.configuration.polished import Polished
 from skscn.configuration.pooled import Pooled
 from skscn.configuration.quickprop import Quickprop
+from skscn.configuration.renewal import Renewal
 
 CONFIGURATIONS: dict[str, type[Configuration]] = {
     "ladder": Ladder,
+    "renewal": Renewal,
     "pooled": Pooled,
     "polished": Polished,
     "free": Free,
@@ -43,5 +45,6 @@ __all__ = [
     "Pooled",
     "Proposal",
     "Quickprop",
+    "Renewal",
     "resolve_configuration",
 ]

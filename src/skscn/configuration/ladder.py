@@ -27,29 +27,52 @@ class Ladder(Configuration):
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """The admissible candidates of each scope and contraction, largest ξ first."""
-        for level, scope in enumerate(self.scopes, start=1):
-            pool, drawn = draw(rows, scope, self.max_candidates, rng), level * self.max_candidates
+        yield from self._climb(rows, node, rng, count, self.scopes, self.contractions)
+
+    def _climb(
+        self,
+        rows: Rows,
+        node: int,
+        rng: np.random.Generator,
+        count: int,
+        scopes: tuple[float, ...],
+        contractions: tuple[float, ...],
+        drawn: int = 0,
+    ) -> Generator[Proposal, int, int]:
+        """One pool for each scope, after ``drawn`` candidates; returns how many were accepted."""
+        accepted = 0
+        for scope in scopes:
+            pool, drawn = draw(rows, scope, self.max_candidates, rng), drawn + self.max_candidates
             # Single rows tell nothing where a column depends on the rows before.
             if rows.n_rows < _MANY_ROWS or rows.layer.carries:
-                yield from self._admitted(rows, pool, np.float64, node, count, drawn)
+                accepted += yield from _admitted(rows, pool, np.float64, node, count, contractions, drawn)
                 continue
             best = survivors(rows, pool, rng)
             precision = enough_precision(rows.layer)
-            accepted = yield from self._admitted(rows, pool.take(best), precision, node, count, drawn)
-            if not accepted and len(best) < len(pool):
-                yield from self._admitted(rows, pool, precision, node, count, drawn)
-
-    def _admitted(
-        self, rows: Rows, pool: Nodes, precision: type, node: int, count: int, drawn: int
-    ) -> Generator[Proposal, int, int]:
-        """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
-        sums, accepted = rows.sums(pool, precision=precision), 0
-        usable = alive(sums, rows.weight, rows.layer.bound)
-        # Several nodes of one step may need different contractions.
-        for contractions in [(r,) for r in self.contractions] if count == 1 else [self.contractions]:
-            slacks = slack(sums, rows.residual_squares, contractions[-1], node, together=rows.together)
-            best_first = ranked(slacks, usable)
-            for start in range(0, len(best_first), _SHORT_LIST * count):
-                short = best_first[start : start + _SHORT_LIST * count]
-                accepted += yield Proposal(pool.take(short), contractions, drawn)
+            found = yield from _admitted(rows, pool.take(best), precision, node, count, contractions, drawn)
+            if not found and len(best) < len(pool):
+                found = yield from _admitted(rows, pool, precision, node, count, contractions, drawn)
+            accepted += found
         return accepted
+
+
+def _admitted(
+    rows: Rows,
+    pool: Nodes,
+    precision: type,
+    node: int,
+    count: int,
+    contractions: tuple[float, ...],
+    drawn: int,
+) -> Generator[Proposal, int, int]:
+    """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
+    sums, accepted = rows.sums(pool, precision=precision), 0
+    usable = alive(sums, rows.weight, rows.layer.bound)
+    # Several nodes of one step may need different contractions.
+    for allowed in [(r,) for r in contractions] if count == 1 else [contractions]:
+        slacks = slack(sums, rows.residual_squares, allowed[-1], node, together=rows.together)
+        best_first = ranked(slacks, usable)
+        for start in range(0, len(best_first), _SHORT_LIST * count):
+            short = best_first[start : start + _SHORT_LIST * count]
+            accepted += yield Proposal(pool.take(short), allowed, drawn)
+    return accepted

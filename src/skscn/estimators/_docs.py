@@ -17,17 +17,18 @@ _PARAMETERS = {
     "tol": ("float", "ε: growth ends when the training RMSE of the scaled target is at most this."),
     "max_candidates": (
         "int",
-        'T_max, the number of candidates: for each scope with "ladder", otherwise in total.',
+        'T_max, the number of candidates: for each scope with "ladder" and "renewal", otherwise in total.',
     ),
     "scopes": (
         "sequence of float",
-        'Υ, the values of λ; weights are drawn from [−λ, λ]. "ladder" tries one scope after the other; "pooled" and\n'
-        '"polished" draw λ log-uniformly between the smallest and the largest.',
+        'Υ, the values of λ; weights are drawn from [−λ, λ]. "ladder" and "renewal" try one scope after the\n'
+        'other; "pooled" and "polished" draw λ log-uniformly between the smallest and the largest.',
     ),
     "scope": ("float", "λ: weights and biases are drawn uniformly from [−λ, λ]."),
     "contractions": (
         "sequence of float",
-        "r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.",
+        "r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.\n"
+        '"renewal" starts with the first and ends with the last; what is in between it draws.',
     ),
     "window": ("int", "K, the number of output weights that SC-II re-evaluates."),
     "nodes_per_step": (
@@ -36,11 +37,11 @@ _PARAMETERS = {
         "configuration: three where they can be polished together, otherwise one.",
     ),
     "configuration": (
-        '{"polished", "pooled", "ladder", "free", "quickprop"} or Configuration',
+        '{"polished", "pooled", "ladder", "renewal", "free", "quickprop"} or Configuration',
         'How nodes are searched for. "polished" selects the candidates of one pool that reduce the error most and\n'
         'improves them by Levenberg–Marquardt steps, and now and then all nodes; "pooled" is the same without these\n'
-        'steps; "ladder" is the search of the paper; "free" accepts any random node and "quickprop" optimises one;\n'
-        "both are unsupervised baselines.",
+        'steps; "ladder" is the search of the paper, in the order of its authors\' release, and "renewal" that of its\n'
+        'pseudo code; "free" accepts any random node and "quickprop" optimises one; both are unsupervised baselines.',
     ),
     "direct_link": (
         'bool or "auto"',

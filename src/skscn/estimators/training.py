@@ -281,7 +281,8 @@ class Training:
         while not (self._watch and self._watch.exhausted):
             try:
                 # Each step depends on the nodes so far only, and polishing all of them opens the rows again.
-                step = next(grow(self.rows, configuration, self.output_weights, **settings))
+                last = self._contraction
+                step = next(grow(self.rows, configuration, self.output_weights, contraction=last, **settings))
             except StopIteration as end:
                 reason: StopReason = end.value
                 return reason
@@ -341,6 +342,11 @@ class Training:
     @property
     def _own_history(self) -> np.ndarray:
         return np.array(self._history, dtype=HISTORY)
+
+    @property
+    def _contraction(self) -> float:
+        """r with which the last node was accepted; 0 if there is none."""
+        return float(self._own_history["contraction"][-1]) if self._history else 0.0
 
     def settled(self) -> Training:
         """The state of training after the nodes to keep."""

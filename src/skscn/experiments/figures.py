@@ -12,7 +12,7 @@ from skscn.estimators import IRVFLRegressor, SCNRegressor
 from skscn.estimators.regressor import NetworkRegressor
 from skscn.experiments.paper import METHODS
 from skscn.experiments.tables import NODES, Results, curve_unit
-from skscn.experiments.trials import SCOPES, Trial, Unit
+from skscn.experiments.trials import FIRST_SEARCH, Trial, Unit, scopes
 from skscn.files import replacing
 from skscn.plot import FitDisplay
 from skscn.plot.style import logarithmic_axis
@@ -30,15 +30,10 @@ CAPTIONS = {
     "figure3": "DB 1 approximated by IRVFL with λ = 1, 100 and 200, and by SC-I, SC-II and SC-III: target and network.",
     "figure4": "Mean RMSE against nodes of SC-I and IRVFL with five activations on DB 1: training and test.",
 }
-# Panels of Figure 3: title -> network.
-_PANELS: dict[str, tuple[type[NetworkRegressor], dict[str, Any]]] = {
-    **{f"IRVFL, λ = {scope}": (IRVFLRegressor, {"scope": scope}) for scope in (1, 100, 200)},
-    **{
-        title: (SCNRegressor, {"algorithm": algorithm, "configuration": "ladder", "scopes": SCOPES["DB1"]})
-        for title, algorithm in {"SC-I": "SC-I", "SC-II, K = 15": "SC-II", "SC-III": "SC-III"}.items()
-    },
-}
-PANELS = tuple(_PANELS)
+# Panels of Figure 3: title -> scope of IRVFL, or algorithm.
+_SCOPES_OF_IRVFL = {f"IRVFL, λ = {scope}": scope for scope in (1, 100, 200)}
+_ALGORITHMS = {"SC-I": "SC-I", "SC-II, K = 15": "SC-II", "SC-III": "SC-III"}
+PANELS = (*_SCOPES_OF_IRVFL, *_ALGORITHMS)
 
 
 def activation_unit(method: str, activation: str) -> Unit:
@@ -55,10 +50,10 @@ def figure_units(figure: int) -> list[Unit]:
     return []
 
 
-def draw_figure(figure: int, results: Results, db1: Bunch, seed: int) -> Figure:
-    """Draw a figure."""
+def draw_figure(figure: int, results: Results, db1: Bunch, seed: int, search: str) -> Figure:
+    """Draw a figure, of networks that were grown with this reading of the paper's search."""
     if figure == 3:
-        return draw_approximations({title: grow_panel(title, db1, seed) for title in PANELS}, db1)
+        return draw_approximations({title: grow_panel(title, db1, seed, search) for title in PANELS}, db1)
     if figure == 4:
         curves = {(f"{unit.method}, {dict(unit.parameters)['activation']}"): results(unit) for unit in figure_units(4)}
         styles = {
@@ -99,10 +94,15 @@ def mean_curve(trials: list[Trial], part: str, nodes: int) -> np.ndarray:
     return np.asarray(np.mean([[trial.at(part, L) for L in range(1, nodes + 1)] for trial in trials], axis=0))
 
 
-def grow_panel(title: str, db1: Bunch, seed: int) -> NetworkRegressor:
+def grow_panel(title: str, db1: Bunch, seed: int, search: str = FIRST_SEARCH) -> NetworkRegressor:
     """The network of one panel of Figure 3: 100 nodes, or fewer if growth ends earlier."""
-    estimator, parameters = _PANELS[title]
-    model: NetworkRegressor = estimator(max_nodes=100, random_state=seed, **parameters)
+    common: dict[str, Any] = {"max_nodes": 100, "random_state": seed}
+    model: NetworkRegressor
+    if title in _ALGORITHMS:
+        common |= {"configuration": search, "scopes": scopes(search, "DB1")}
+        model = SCNRegressor(algorithm=_ALGORITHMS[title], **common)
+    else:
+        model = IRVFLRegressor(scope=_SCOPES_OF_IRVFL[title], **common)
     model.fit(db1.data, db1.target)
     return model
 

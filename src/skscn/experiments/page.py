@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 from skscn import __version__
-from skscn.experiments.claims import Claim, claims
+from skscn.experiments.claims import Claim
 from skscn.experiments.paper import Reported
-from skscn.experiments.tables import VERDICTS, WORSE, Cell
-from skscn.experiments.trials import Unit
+from skscn.experiments.readings import MEASURE, Closeness, Reading, closeness
+from skscn.experiments.tables import Cell
+from skscn.experiments.trials import SCOPES, SEARCHES
 from skscn.files import replace_file
 
 CRITERION = (
@@ -26,61 +25,44 @@ CRITERION = (
 
 
 @dataclass(frozen=True)
-class PageFigure:
-    """A figure on the page."""
-
-    title: str
-    caption: str
-    svg: str
-    findings: list[str] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, path: Path, title: str, caption: str, findings: list[str] | None = None) -> PageFigure:
-        """A figure that was saved as SVG."""
-        return cls(title, caption, base64.b64encode(path.read_bytes()).decode(), findings or [])
-
-
-@dataclass(frozen=True)
 class Report:
-    """The results of a run, to be written as a page or as Markdown."""
+    """The results of a run with each reading of the paper's search, to be written as a page or as Markdown."""
 
-    cells: dict[int, list[Cell]]
-    seconds: list[dict[str, Any]]
-    pictures: dict[str, PageFigure]
-    units: list[Unit]
+    readings: Sequence[Reading]
     trials: int
     seed: int
 
     @property
-    def claims(self) -> list[Claim]:
-        """What the paper says about its results, and whether it holds for ours."""
-        return claims(self.cells)
+    def closeness(self) -> list[Closeness]:
+        """How close each reading comes, the closest first."""
+        return closeness(self.readings)
 
     @property
-    def supervised(self) -> list[Cell]:
-        """The cells of SC-I, SC-II and SC-III for which the paper has a number."""
-        return [cell for group in self.cells.values() for cell in group if cell.method.startswith("SC-") and cell.paper]
+    def closest(self) -> Reading:
+        """The reading that comes closest to the paper; the first one, if there are no cells to compare."""
+        best = [one.search for one in self.closeness][:1]
+        return next((reading for reading in self.readings if [reading.search] == best), self.readings[0])
 
     @property
-    def worse(self) -> list[Cell]:
-        """Those of them that are worse than the paper's, the largest ratio first."""
-        found = [cell for cell in self.supervised if cell.verdict == WORSE]
-        return sorted(found, key=lambda cell: cell.ratio or float("inf"), reverse=True)
+    def tables(self) -> dict[int, list[Reading]]:
+        """The readings with which each table was run."""
+        numbers = sorted({number for reading in self.readings for number in reading.cells})
+        return {number: [reading for reading in self.readings if number in reading.cells] for number in numbers}
 
-    def summary(self) -> list[str]:
-        """How ours compares with the paper, in sentences."""
-        if not self.supervised:
+    def rows(self, number: int) -> Iterator[tuple[Cell, ...]]:
+        """The rows of a table: one cell for each reading."""
+        return zip(*(reading.cells[number] for reading in self.tables[number]), strict=True)
+
+    def comparison(self) -> list[str]:
+        """Which reading comes closest, by how much, and what the measure is; nothing if there is only one."""
+        if len(self.closeness) < 2:
             return []
-        counts = [sum(cell.verdict == verdict for cell in self.supervised) for verdict in VERDICTS]
-        sentences = [
-            f"Of the {len(self.supervised)} cells of SC-I, SC-II and SC-III, {counts[0]} agree with the paper, "
-            f"{counts[1]} are better and {counts[2]} are worse."
-        ]
-        return sentences + [
-            _typical_ratio(name, [cell.ratio for cell in self.supervised if cell.ratio and start in cell.quantity])
-            for name, start in (("Training errors", "train"), ("Test errors", "test"), ("Nodes to ε", "nodes"))
-            if any(cell.ratio and start in cell.quantity for cell in self.supervised)
-        ]
+        first, *others = self.closeness
+        against = " and ".join(f"{one.percent:.0f} % with {one.search}" for one in others)
+        sentences = [MEASURE, f"{first.percent:.0f} % of the cells are close with {first.search}, {against}."]
+        if len({one.trials for one in self.closeness}) > 1:
+            sentences.append("With fewer trials standard errors are larger, so that a cell is close more easily.")
+        return sentences
 
     def write_page(self, path: Path) -> None:
         """Write one HTML file that contains everything."""
@@ -90,51 +72,74 @@ class Report:
         environment.filters["spread"] = _spread
         source = files("skscn.experiments").joinpath("page.html").read_text(encoding="utf-8")
         text = environment.from_string(source).render(
-            report=self, settings=_settings(self.units), version=__version__, criterion=CRITERION
+            report=self,
+            settings=_settings(self.readings),
+            scopes=SCOPES,
+            searches=SEARCHES,
+            version=__version__,
+            criterion=CRITERION,
         )
         replace_file(path, text.encode())
 
     def write_markdown(self, path: Path) -> None:
         """Write summary, claims, tables and times as Markdown."""
-        blocks = [f"{self.trials} trials, data seed {self.seed}.", *filter(None, self.blocks().values())]
-        replace_file(path, ("\n\n".join(blocks) + "\n").encode())
+        blocks = [f"{self.trials} trials, data seed {self.seed}.", CRITERION, self.blocks()["searches"]]
+        for reading in self.readings:
+            title = [f"## {reading.search}", SEARCHES[reading.search]] if len(self.readings) > 1 else []
+            blocks += [*title, *_reading_blocks(reading).values()]
+        blocks.append("\n".join(self._table_lines()))
+        replace_file(path, ("\n\n".join(filter(None, blocks)) + "\n").encode())
 
     def blocks(self) -> dict[str, str]:
-        """The parts of the Markdown, by name."""
+        """The parts of the Markdown, by name; those of one reading are of the closest."""
         return {
             "criterion": CRITERION,
-            "summary": "\n".join(f"- {sentence}" for sentence in self.summary()),
-            "claims": "\n".join(_claim_line(claim) for claim in self.claims),
-            "tables": "\n".join(_table_lines(self.cells)),
-            "seconds": "\n".join(_seconds_lines(self.seconds)) if self.seconds else "",
+            "searches": "\n\n".join([*self.comparison(), "\n".join(self._closeness_lines())]).strip(),
+            "tables": "\n".join(self._table_lines()),
+            **_reading_blocks(self.closest),
         }
 
+    def _closeness_lines(self) -> Iterator[str]:
+        if not self.comparison():
+            return
+        yield "| search | trials | median ratio to the paper's | close | lower than that | higher |"
+        yield "|---|---:|---:|---:|---:|---:|"
+        for one in self.closeness:
+            yield (
+                f"| {one.search} | {one.trials} | {one.ratio:.2f} | {one.close} of {one.cells} ({one.percent:.0f} %) | "
+                f"{one.below} | {one.above} |"
+            )
 
-def _typical_ratio(name: str, ratios: list[float]) -> str:
-    above = sum(ratio > 1.0 for ratio in ratios)
-    return (
-        f"{name}: the median ratio to the paper's is {median(ratios):.2f} (from {min(ratios):.2f} to "
-        f"{max(ratios):.2f}); {above} of {len(ratios)} are above the paper's."
-    )
+    def _table_lines(self) -> Iterator[str]:
+        for number, readings in self.tables.items():
+            ours = [reading.search for reading in readings] if len(self.readings) > 1 else ["ours"]
+            yield f"### Table {number}\n"
+            yield f"| data | method | quantity | paper |{''.join(f' {name} | ratio | |' for name in ours)}"
+            yield f"|---|---|---|---:|{'---:|---:|---|' * len(ours)}"
+            for row in self.rows(number):
+                cell = row[0]
+                results = "".join(_result(cell) for cell in row)
+                yield f"| {cell.data} | {cell.method} | {cell.quantity} | {_spread(cell.paper)} |{results}"
+            yield ""
+
+
+def _result(cell: Cell) -> str:
+    ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
+    there = "" if cell.reached == cell.trials else f" ({cell.reached} of {cell.trials})"
+    return f" {_spread(cell.ours)}{there} | {ratio} | {cell.verdict} |"
+
+
+def _reading_blocks(reading: Reading) -> dict[str, str]:
+    """What there is to say about one reading, in Markdown."""
+    return {
+        "summary": "\n".join(f"- {sentence}" for sentence in reading.summary()),
+        "claims": "\n".join(_claim_line(claim) for claim in reading.claims),
+        "seconds": "\n".join(_seconds_lines(reading.seconds)) if reading.seconds else "",
+    }
 
 
 def _claim_line(claim: Claim) -> str:
     return f"- {'holds' if claim.holds else '**does not hold**'}: {claim.text} ({claim.detail})"
-
-
-def _table_lines(cells: dict[int, list[Cell]]) -> Iterator[str]:
-    for number, group in cells.items():
-        yield f"### Table {number}\n"
-        yield "| data | method | quantity | paper | ours | ratio | |"
-        yield "|---|---|---|---:|---:|---:|---|"
-        for cell in group:
-            ratio = "" if cell.ratio is None else f"{cell.ratio:.2f}"
-            there = "" if cell.reached == cell.trials else f" ({cell.reached} of {cell.trials})"
-            yield (
-                f"| {cell.data} | {cell.method} | {cell.quantity} | {_spread(cell.paper)} | "
-                f"{_spread(cell.ours)}{there} | {ratio} | {cell.verdict} |"
-            )
-        yield ""
 
 
 def _seconds_lines(rows: list[dict[str, Any]]) -> Iterator[str]:
@@ -156,8 +161,8 @@ def _spread(reported: Reported | None) -> str:
     return f"{reported.mean:.{digits}f}{spread}"
 
 
-def _settings(units: list[Unit]) -> list[dict[str, str]]:
+def _settings(readings: Sequence[Reading]) -> list[dict[str, str]]:
     return [
         {"data": unit.data, "method": unit.method, "code": " ".join(repr(unit.estimator()).split())}
-        for unit in dict.fromkeys(units)
+        for unit in dict.fromkeys(unit for reading in readings for unit in reading.units)
     ]

@@ -32,6 +32,8 @@ NODES = {"DB1": 150, "DB2": 150, "DB3": 50, "DB4": 50}
 _UNTIL = 300
 # Means agree if they differ by at most this many standard errors of their difference.
 _STANDARD_ERRORS = 2.0
+# They are close if they differ by at most this share of the paper's mean in addition.
+_CLOSE = 0.05
 # The verdicts on cells: our mean compared with the paper's.
 AGREES, BETTER, WORSE = VERDICTS = ("agrees", "better", "worse")
 
@@ -76,9 +78,22 @@ class Cell:
         if self.ours is None:
             return WORSE
         difference = self.ours.mean - self.paper.mean
-        if abs(difference) <= _STANDARD_ERRORS * _error_of_difference(self.paper, self.ours, self.reached):
+        if abs(difference) <= _noise(self.paper, self.ours, self.reached):
             return AGREES
         return WORSE if difference > 0.0 else BETTER
+
+    @property
+    def is_close(self) -> bool:
+        """Whether ours differs from the paper's, in either direction, by at most the noise and 5 %."""
+        if self.paper is None or self.ours is None:
+            return self.verdict == AGREES
+        margin = _noise(self.paper, self.ours, self.reached) + _CLOSE * self.paper.mean
+        return abs(self.ours.mean - self.paper.mean) <= margin
+
+
+def _noise(paper: Reported, ours: Reported, trials: int) -> float:
+    """By how much two means may differ and still agree."""
+    return _STANDARD_ERRORS * _error_of_difference(paper, ours, trials)
 
 
 def _error_of_difference(paper: Reported, ours: Reported, trials: int) -> float:

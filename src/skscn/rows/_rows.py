@@ -83,6 +83,8 @@ class Rows:
         Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
     relevance : ndarray of shape (d,) or None
         How much the network so far depends on each feature, relative to the one it depends on most; if known.
+    contraction : float
+        r with which the last node was accepted; 0 if there is none.
     """
 
     def __init__(self, backend: Backend, layer: Layer):
@@ -93,6 +95,7 @@ class Rows:
         self.basis_size = 0
         self.together = False
         self.relevance: np.ndarray | None = None
+        self.contraction = 0.0
         self._open = ExitStack()
 
     def __enter__(self) -> Self:
