@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators.data import LARGEST_MEAN_COUNT, finalised
+from skscn.estimators._sample_weights import LARGEST_MEAN_COUNT
+from skscn.estimators.data import finalised
 
 
 @dataclass(frozen=True)
