@@ -17,8 +17,8 @@ from scipy.linalg import lapack, lstsq, qr, solve_triangular, svd
 _SMALLEST, _LARGEST, _COUNT = 1e-16, 1.0, 65
 # Columns that LAPACK updates together when rows join a triangle.
 _PANEL = 16
-# The reciprocal of the condition number below which columns depend on each other as far as float64 can tell.
-_DEPENDENT = 1e-15
+# The share of a column, next to those before it, below which it depends on them as far as float64 can tell.
+_DEPENDENT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,9 @@ class Factor:
 
     @property
     def _is_dependent(self) -> bool:
-        return bool(len(self.triangle) and lapack.dtrcon(self.triangle)[0] < _DEPENDENT)
+        """Whether some column is a combination of those before it, which leave almost nothing of it on the diagonal."""
+        squares = np.einsum("ij,ij->j", self.triangle, self.triangle)
+        return bool((self.triangle.diagonal() ** 2 <= _DEPENDENT**2 * squares).any())
 
     def output_weights(self, alpha: float = 0.0) -> np.ndarray:
         """β of shape (k, m)."""

@@ -20,11 +20,12 @@ import numpy as np
 from skscn.factor import Factor
 from skscn.losses import Loss, Penalised, name_of
 from skscn.network import Network
-from skscn.threads import single_threaded
 
 # The largest number of passes over further rows in which their loss is minimised, and the change of the outputs,
 # relative to their size, with which it ends.
-_PASSES, _CONVERGED = 25, 1e-6
+_PASSES, _CONVERGED = 25, 1e-5
+# The relative increase of the loss that may be rounding.
+_ROUNDING = 1e-12
 # The factor by which curvatures are increased if a step has increased the loss.
 _STIFFER = 4.0
 # The share by which the range of targets is extended for the bounds of predictions.
@@ -59,11 +60,10 @@ def with_rows(network: Network, X: Any, targets: np.ndarray, weights: np.ndarray
     if network.alpha > 0.0:
         factor = factor.regularised(network.alpha)
     rows = _FurtherRows(network, X, targets, None if weights is None else np.sqrt(weights))
-    with single_threaded():
-        if isinstance(network.loss, Penalised):
-            found, outputs = rows.likeliest(factor, network.loss)
-            return _bounded(_solved(network, found, None), outputs)
-        return _bounded(_solved(network, rows.joined(factor, _themselves)[0], network.shares), targets)
+    if isinstance(network.loss, Penalised):
+        found, outputs = rows.likeliest(factor, network.loss)
+        return _bounded(_solved(network, found, None), outputs)
+    return _bounded(_solved(network, rows.joined(factor, _themselves)[0], network.shares), targets)
 
 
 def no_rows(network: Network) -> Factor:
@@ -112,17 +112,19 @@ class _FurtherRows:
 
         Newton's method, with curvatures that are increased where a step would increase the loss.
         """
-        beta, stiffness, lowest, kept = before.solution(), 1.0, np.inf, None
+        beta = kept = before.solution()
+        stiffness, lowest = 1.0, np.inf
         for _ in range(_PASSES):
             found, outputs = self.joined(before, _stiff(loss, stiffness), beta)
             value = self._value(before, loss, beta, outputs)
-            if kept is not None and value > lowest:
+            if value > lowest + _ROUNDING * abs(lowest):
                 beta, stiffness = kept, _STIFFER * stiffness
                 continue
             lowest, kept, step = value, beta, found.solution() - beta
-            if self._is_small(found, step, beta):
-                break
             beta = beta + step
+            if self._is_small(found, step, kept):
+                kept = beta
+                break
         found, outputs = self.joined(before, _stiff(loss, 1.0), kept)
         weight = before.weight + (len(self.targets) if self.roots is None else float(self.roots @ self.roots))
         return replace(found, coefficients=found.triangle @ kept, weight=weight), outputs

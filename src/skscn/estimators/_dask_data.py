@@ -119,6 +119,12 @@ class DaskData(TrainingData):
         assert self.classes is not None
         return self.parts.total(_class_totals, len(self.classes))
 
+    def with_classes(self, classes: np.ndarray) -> DaskData:
+        """The rows as they are: y has all of these classes."""
+        if self.classes is None or not np.array_equal(classes, self.classes):
+            raise ValueError("With Dask collections the first call of partial_fit needs rows of every class.")
+        return self
+
     def with_class_factors(self, factors: np.ndarray) -> DaskData:
         """The rows with their weights multiplied by a factor for their class."""
         return self._with(self.parts.changed(_with_factors, factors))

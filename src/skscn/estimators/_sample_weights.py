@@ -30,9 +30,7 @@ class PositiveRows(NamedTuple):
     unit: float
 
 
-def positive_rows(
-    X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None
-) -> PositiveRows:
+def positive_rows(X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> PositiveRows:
     """The rows of positive weight.
 
     Integers that are small on average are counts of equal rows, in units of their greatest common divisor; other

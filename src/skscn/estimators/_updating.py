@@ -12,6 +12,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._sample_weights import LocalInputs
+from skscn.estimators.calibration import is_averaged
 from skscn.estimators.data import TrainingData
 from skscn.estimators.recipe import Recipe
 from skscn.network import Network
@@ -52,12 +53,14 @@ def check_can_learn_on(recipe: Recipe) -> None:
 
 def ensure_factor(estimator: GrowingNetwork, data: TrainingData) -> None:
     """Compute what further rows join, after growth by a rule that leaves some output weights as they are."""
-    network, n_rows = estimator.network_, data.shape[0]
+    network = estimator.network_
     if network.factor is not None:
         return
-    factor = no_rows(network)
-    for start in range(0, n_rows, _ROWS):
-        rows = data.take(np.arange(start, min(start + _ROWS, n_rows)))
+    # The held-out rows of a member of an ensemble stay unseen.
+    unseen = estimator.held_out_ if is_averaged() else np.zeros(0, dtype=int)
+    numbers, factor = np.flatnonzero(~np.isin(data.row_numbers(), unseen)), no_rows(network)
+    for start in range(0, len(numbers), _ROWS):
+        rows = data.take(numbers[start : start + _ROWS])
         factor = joined(factor, network, rows.X, rows.targets, rows.sample_weight)
     estimator.network_ = replace(network, factor=factor)
 
@@ -144,11 +147,12 @@ def _is_plain(estimator: GrowingNetwork, X: Any, y: Any) -> bool:
         type(X) is np.ndarray
         and type(y) is np.ndarray
         and X.dtype in (np.float64, np.float32)
-        and y.dtype == np.float64
+        and y.dtype.kind in "biuf"
         and X.ndim == 2
         and X.shape == (len(y), estimator.n_features_in_)
         and len(y) > 0
         and "feature_names_in_" not in vars(estimator)
+        and y.ndim <= 2
         and bool(np.isfinite(X).all() and np.isfinite(y).all())
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,6 +82,10 @@ class TrainingData(ABC):
         """The weight of the rows of each class."""
 
     @abstractmethod
+    def with_classes(self, classes: np.ndarray) -> TrainingData:
+        """The rows with indicators of these classes, some of which y may not have."""
+
+    @abstractmethod
     def with_class_factors(self, factors: np.ndarray) -> TrainingData:
         """The rows with their weights multiplied by a factor for their class."""
 
@@ -151,10 +155,8 @@ class ArrayData(TrainingData):
         return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32, n_given, unit=unit)
 
     @classmethod
-    def classification(
-        cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None, classes: np.ndarray | None = None
-    ) -> ArrayData:
-        """Rows with indicators of their classes as targets; ``classes`` may contain some that y does not have."""
+    def classification(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
+        """Rows with indicators of their classes as targets."""
         check_labels(y)
         check_classification_targets(y)
         X, y, weights, numbers, unit = positive_rows(X, y, sample_weight)
@@ -162,8 +164,8 @@ class ArrayData(TrainingData):
             check_indicators(y)
             targets, classes = y.astype(np.float64), np.arange(y.shape[1])
             return cls(X, targets, numbers, weights, y, classes, False, True, multilabel=True, unit=unit)
-        classes = np.unique(y) if classes is None else classes
-        targets = indicators(numbers_of(y, classes), len(classes))
+        classes, labels = np.unique(y, return_inverse=True)
+        targets = indicators(labels, len(classes))
         return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True, unit=unit)
 
     @property
@@ -194,6 +196,11 @@ class ArrayData(TrainingData):
         """The weight of the rows of each class."""
         assert self.classes is not None
         return np.bincount(labels_of(self.targets), self.sample_weight, len(self.classes)).astype(np.float64)
+
+    def with_classes(self, classes: np.ndarray) -> ArrayData:
+        """The rows with indicators of these classes, some of which y may not have."""
+        targets = indicators(numbers_of(self.y, classes), len(classes))
+        return replace(self, targets=targets, classes=classes, single_output=len(classes) == 2)
 
     def with_class_factors(self, factors: np.ndarray) -> ArrayData:
         """The rows with their weights multiplied by a factor for their class."""
@@ -325,6 +332,10 @@ def class_factors(class_weight: Mapping[Any, float] | str, classes: np.ndarray, 
         The weight of the rows of each class.
     """
     if isinstance(class_weight, str):
+        if not totals.all():
+            raise ValueError(
+                f'class_weight="balanced" needs rows of every class; there are none of {classes[totals == 0.0][0]}.'
+            )
         factors = 1.0 / totals
     else:
         unknown = [label for label in class_weight if label not in classes.tolist()]

@@ -72,7 +72,7 @@ class LogLoss(Penalised):
         softmax = self._has_softmax(f)
         p = self.smooth(np.zeros_like(f), f)[1]
         curvatures: np.ndarray = (p * (1.0 - p)).sum(axis=1) / (f.shape[1] - softmax)
-        return np.maximum(curvatures, _SMALLEST_CURVATURE)
+        return curvatures.clip(_SMALLEST_CURVATURE)
 
     def _has_softmax(self, f: np.ndarray) -> bool:
         return self.exclusive and f.shape[1] > 1

@@ -283,8 +283,10 @@ def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, pena
     shift = 1e-14 * (np.trace(gram) + 1e-300) * np.eye(size)
     above = cholesky(gram + shift) @ columns.triangle
     deviations = _deviations(columns, size)
-    below = np.sqrt(penalty) * np.eye(len(deviations), size, k=size - len(deviations)) * np.pad(
-        deviations, (size - len(deviations), 0)
+    below = (
+        np.sqrt(penalty)
+        * np.eye(len(deviations), size, k=size - len(deviations))
+        * np.pad(deviations, (size - len(deviations), 0))
     )
     (triangle,) = qr(np.vstack([above, below]), mode="r")
     triangle = np.ascontiguousarray(triangle[:size])
