@@ -23,11 +23,11 @@ from skscn.network import Network
 
 # The largest number of passes over further rows in which their loss is minimised, and the change of the outputs,
 # relative to their size, with which it ends.
-_PASSES, _CONVERGED = 25, 1e-5
+_PASSES, _CONVERGED = 50, 1e-4
 # The relative increase of the loss that may be rounding.
 _ROUNDING = 1e-12
-# The factor by which curvatures are increased if a step has increased the loss.
-_STIFFER = 4.0
+# The factors by which curvatures are increased if a step has increased the loss, and decreased if it has not.
+_STIFFER, _SOFTER = 4.0, 2.0
 # The share by which the range of targets is extended for the bounds of predictions.
 MARGIN = 0.05
 
@@ -110,31 +110,42 @@ class _FurtherRows:
     def likeliest(self, before: Factor, loss: Penalised) -> tuple[Factor, np.ndarray]:
         """The approximation of the penalised loss of all rows, and the outputs of these at its minimum.
 
-        Newton's method, with curvatures that are increased where a step would increase the loss.
+        Newton's method, with curvatures that are increased where a step would increase the loss. All outputs have the
+        triangle of their mean curvature; what an output has of it is its share of the sum of curvatures.
         """
         beta = kept = before.solution()
+        shares = before.residual_squares / before.residual_squares.mean()
         stiffness, lowest = 1.0, np.inf
         for _ in range(_PASSES):
-            found, outputs = self.joined(before, _stiff(loss, stiffness), beta)
-            value = self._value(before, loss, beta, outputs)
+            found, outputs = self.joined(before, _stiff(loss, stiffness, shares), beta)
+            value = self._value(before, loss, shares, beta, outputs)
             if value > lowest + _ROUNDING * abs(lowest):
                 beta, stiffness = kept, _STIFFER * stiffness
                 continue
             lowest, kept, step = value, beta, found.solution() - beta
             beta = beta + step
-            if self._is_small(found, step, kept):
+            if self._is_small(found, stiffness * step, kept):
                 kept = beta
                 break
-        found, outputs = self.joined(before, _stiff(loss, 1.0), kept)
-        weight = before.weight + (len(self.targets) if self.roots is None else float(self.roots @ self.roots))
-        return replace(found, coefficients=found.triangle @ kept, weight=weight), outputs
+            stiffness = max(1.0, stiffness / _SOFTER)
+        found, outputs = self.joined(before, _stiff(loss, 1.0, shares), kept)
+        weights = np.ones(len(outputs)) if self.roots is None else self.roots**2
+        return Factor(
+            found.triangle,
+            found.triangle @ kept,
+            before.residual_squares + weights @ loss.curvatures(outputs),
+            before.weight + float(weights.sum()),
+            before.linear,
+        ), outputs
 
-    def _value(self, before: Factor, loss: Penalised, beta: np.ndarray, outputs: np.ndarray) -> float:
+    def _value(
+        self, before: Factor, loss: Penalised, shares: np.ndarray, beta: np.ndarray, outputs: np.ndarray
+    ) -> float:
         """The approximated loss of the rows before and that of these rows."""
         left = self.network.outputs.scale * (before.coefficients - before.triangle @ beta)
         losses = loss.value(self.targets, outputs)
         own = losses.sum() if self.roots is None else self.roots**2 @ losses
-        return float(own + 0.5 * (left**2).sum())
+        return float(own + 0.5 * (left**2 @ shares).sum())
 
     @staticmethod
     def _is_small(factor: Factor, step: np.ndarray, beta: np.ndarray) -> bool:
@@ -148,12 +159,14 @@ def _themselves(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, None]:
     return y, None
 
 
-def _stiff(loss: Penalised, stiffness: float) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def _stiff(
+    loss: Penalised, stiffness: float, shares: np.ndarray
+) -> Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Working targets and weights of the quadratic that touches a loss, with larger curvatures."""
 
     def working(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        c = stiffness * loss.curvatures(f)
-        return f - loss.smooth(y, f)[1] / c[:, np.newaxis], c
+        c = stiffness * loss.curvatures(f).mean(axis=1)
+        return f - loss.smooth(y, f)[1] / np.multiply.outer(c, shares), c
 
     return working
 

@@ -51,7 +51,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     if out is not None:
         check_output(out, [model_path, data], ENDINGS)
     model = open_model(model_path)
-    _check_options(model, wanted)
+    check_options(model, wanted)
     file = open_data(data)
     encoder = model.columns(file, without=wanted.keep)
     kept = {file.find(name): arrow().string() for name in wanted.keep}
@@ -59,7 +59,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     outside, n_rows = encoder.looking_outside(), 0
     with table_writer(out, wanted.for_spreadsheet) as write:
         for X, table in encoded_batches(model, file, encoder, kept):
-            write(_predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
+            write(predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
             outside.add(X, table)
             n_rows += len(X)
         if not n_rows:
@@ -95,7 +95,8 @@ def _renamed(names: dict[str, str]) -> list[str]:
     ]
 
 
-def _check_options(model: Model, wanted: Wanted) -> None:
+def check_options(model: Model, wanted: Wanted) -> None:
+    """Reject what a model cannot provide."""
     if wanted.coverage is not None and not hasattr(model.estimator, "predict_interval"):
         raise ValueError(
             f"{model.path.name} provides no intervals; regression models fitted with --estimator ensemble do, and "
@@ -111,7 +112,7 @@ def _output_names(model: Model, wanted: Wanted) -> list[str]:
     return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
 
 
-def _predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
+def predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
     """A table of predictions, next to the columns to keep."""
     estimator = model.estimator
     columns = [estimator.predict(X)]

@@ -57,6 +57,19 @@ class RowSketch:
             "smallest": "".join(f"{value:016x}" for value in self._values.tolist()),
         }
 
+    @classmethod
+    def continued(cls, notes: Any) -> RowSketch | None:
+        """The sketch of which notes were kept, to add further rows to; None if there are none."""
+        if not _is_sketch(notes):
+            return None
+        sketch = cls()
+        sketch.rows, sketch.sum = int(notes["rows"]), int(notes["sum"], 16)
+        sketch._values = np.array(
+            [int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])], np.uint64
+        )
+        sketch._counts = np.ones(len(sketch._values), dtype=np.int64)
+        return sketch
+
     def share_in(self, notes: Any) -> float | None:
         """The share of these rows that are among those of which notes were kept; None where it cannot be told."""
         if not self.rows or not _is_sketch(notes):

@@ -48,7 +48,7 @@ class Penalised(Loss):
         """A typical second derivative."""
 
     def curvatures(self, f: np.ndarray) -> np.ndarray:
-        """The positive second derivative of the loss of each row, shape (n,), one for all outputs."""
+        """The positive second derivative of the loss of each row with respect to each output, shape (n, m)."""
         raise NotImplementedError(f"{type(self).__name__} has no quadratic approximation.")
 
     @abstractmethod

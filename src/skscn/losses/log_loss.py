@@ -68,10 +68,9 @@ class LogLoss(Penalised):
         return 0.25
 
     def curvatures(self, f: np.ndarray) -> np.ndarray:
-        """That of a logistic function; of several labels or classes the mean, over the directions that matter."""
-        softmax = self._has_softmax(f)
-        p = self.smooth(np.zeros_like(f), f)[1]
-        curvatures: np.ndarray = (p * (1.0 - p)).sum(axis=1) / (f.shape[1] - softmax)
+        """Those of logistic functions; a softmax of m outputs has the same sum in the m − 1 directions that matter."""
+        p, m = self.smooth(np.zeros_like(f), f)[1], f.shape[1]
+        curvatures: np.ndarray = p * (1.0 - p) * (m / (m - 1) if self._has_softmax(f) else 1.0)
         return curvatures.clip(_SMALLEST_CURVATURE)
 
     def _has_softmax(self, f: np.ndarray) -> bool:

@@ -87,7 +87,7 @@ class MeasureResidual(Operation[np.ndarray]):
 
 @dataclass(frozen=True)
 class MeasureCurvature(Operation[np.ndarray]):
-    """QᵀcQ, with the curvatures c of the loss at scaled outputs QA."""
+    """At scaled outputs QA: QᵀcQ, with the mean curvatures c of the outputs, and the sum of them for each output."""
 
     coefficients: np.ndarray
     outputs: Scaling
@@ -97,8 +97,8 @@ class MeasureCurvature(Operation[np.ndarray]):
         """For the rows of one stretch."""
         stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
         q = np.concatenate([np.zeros((0, len(stretch.y))), *stretch.basis])
-        gram: np.ndarray = (q * self.loss.curvatures(stretch.f)) @ q.T
-        return gram
+        curvatures = self.loss.curvatures(stretch.f)
+        return np.concatenate([((q * curvatures.mean(axis=1)) @ q.T).ravel(), stretch.weights @ curvatures])
 
 
 class Candidate(NamedTuple):
@@ -275,10 +275,13 @@ def solve_candidates(
 
 
 def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, penalty: float) -> Factor:
-    """A least-squares problem that approximates the penalised loss at a solution, which solves it; rows can join it."""
+    """A least-squares problem that approximates the penalised loss at a solution, which solves it; rows can join it.
+
+    Its ``residual_squares`` are the sums of the curvatures of each output.
+    """
     size, beta = len(columns.triangle), solution.output_weights
-    operation = MeasureCurvature(solution.coefficients, columns.outputs, loss)
-    gram = columns.rows.backend.total(operation)
+    sums = columns.rows.backend.total(MeasureCurvature(solution.coefficients, columns.outputs, loss))
+    gram, curvatures = sums[: size**2].reshape(size, size), sums[size**2 :]
     # Curvatures that are almost 0 wherever a column is not leave a matrix that is singular up to rounding.
     shift = 1e-14 * (np.trace(gram) + 1e-300) * np.eye(size)
     above = cholesky(gram + shift) @ columns.triangle
@@ -290,4 +293,4 @@ def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, pena
     )
     (triangle,) = qr(np.vstack([above, below]), mode="r")
     triangle = np.ascontiguousarray(triangle[:size])
-    return Factor(triangle, triangle @ beta, np.zeros(beta.shape[1]), columns.rows.weight, len(columns.linear))
+    return Factor(triangle, triangle @ beta, curvatures, columns.rows.weight, len(columns.linear))
