@@ -11,11 +11,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from skscn.cli._models import STANDARD_INPUT, Model, open_model
 from skscn.cli._outputs import check_output
-from skscn.cli._predict import Wanted, check_options, predicted
+from skscn.cli._predict import Wanted, check_options, output_names, predicted
 from skscn.cli._table_output import table_writer
 from skscn.cli._update import check_updatable, save_updated
 from skscn.cli._voice import Voice
@@ -40,9 +38,15 @@ def run_follow(model_path: Path, wanted: Wanted, learn: bool, voice: Voice) -> N
     rows = LinesOfText(sys.stdin.buffer)
     follower = Follower(model, rows.names, wanted, learn)
     with table_writer(None) as write, _ending():
-        for number, cells in enumerate(rows, start=1):
-            write(follower.answer(cells, number))
+        for number, line in enumerate(rows, start=1):
+            try:
+                write(follower.answer(rows.cells(line)))
+            except ValueError as error:
+                voice.note(f"Row {number} was neither predicted nor learnt: {error}")
+                write(follower.nothing())
     voice.note(f"Answered {count(follower.answered, 'row')}; learnt from {follower.learnt:,}.")
+    if learn and out is None:
+        voice.note("What was learnt is forgotten now; -o MODEL would have written it to a file.")
     if out is not None:
         notes = {**model.notes, "updated": datetime.now(UTC).isoformat(timespec="seconds")}
         save_updated(model, model.estimator, out, notes)
@@ -70,14 +74,15 @@ class LinesOfText:
         self._dialect: Dialect = find_dialect(STANDARD_INPUT, ".csv", header + self._first)
         self.names = self._dialect.names
 
-    def __iter__(self) -> Iterator[dict[str, str | None]]:
+    def __iter__(self) -> Iterator[bytes]:
         line = self._first
         while line:
             if line.strip():
-                yield self._cells(line)
+                yield line
             line = self._stream.readline()
 
-    def _cells(self, line: bytes) -> dict[str, str | None]:
+    def cells(self, line: bytes) -> dict[str, str | None]:
+        """The value of each column; None where it is missing."""
         text = line.decode(self._dialect.encoding)
         (cells,) = csv.reader(io.StringIO(text.rstrip("\r\n")), delimiter=self._dialect.delimiter)
         if len(cells) != len(self.names):
@@ -128,22 +133,21 @@ class Follower:
                 f"are {listed(names)}."
             )
 
-    def answer(self, cells: dict[str, str | None], number: int) -> Any:
-        """A table with the prediction of one row; it is learnt afterwards, if it has a target."""
+    def answer(self, cells: dict[str, str | None]) -> Any:
+        """A table with the prediction of one row, which is then learnt, if it has a target and is to be learnt."""
         assert self._encoder is not None
         pa = arrow()
         table = pa.table({name: pa.array([cell], pa.string()) for name, cell in cells.items()})
         X = self._encoder.transform(table)
         answer = predicted(self.model, X, table.select(list(self.wanted.keep)), self.wanted)
-        self.answered += 1
         if self.target is not None and cells[self.target.name] is not None:
             y, _ = self.target.values(table.column(self.target.name))
-            self._learn(X, y, number)
+            self.model.estimator.partial_fit(X, y)
+            self.learnt += 1
+        self.answered += 1
         return answer
 
-    def _learn(self, X: np.ndarray, y: np.ndarray, number: int) -> None:
-        try:
-            self.model.estimator.partial_fit(X, y)
-        except ValueError as error:
-            raise ValueError(f"Row {number} cannot be learnt: {error}") from error
-        self.learnt += 1
+    def nothing(self) -> Any:
+        """The line for a row that is wrong, so that lines of output keep corresponding to rows."""
+        names = [*self.wanted.keep, *output_names(self.model, self.wanted)]
+        return arrow().table({name: arrow().array([None], arrow().string()) for name in names})

@@ -76,7 +76,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
 
 def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:
     """The columns to copy and what they are called in the output, where predictions have the first right to a name."""
-    taken = set(_output_names(model, wanted))
+    taken = set(output_names(model, wanted))
     names = {}
     for name in dict.fromkeys(wanted.keep):
         new = name
@@ -106,7 +106,7 @@ def check_options(model: Model, wanted: Wanted) -> None:
         raise ValueError(f"{model.path.name} predicts numbers, not class probabilities; see --interval.")
 
 
-def _output_names(model: Model, wanted: Wanted) -> list[str]:
+def output_names(model: Model, wanted: Wanted) -> list[str]:
     """The columns of predictions, intervals and probabilities."""
     ends = ["lower", "upper"] if wanted.coverage is not None else []
     return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
@@ -120,7 +120,7 @@ def predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa
         columns += estimator.predict_interval(X, coverage=wanted.coverage)
     if wanted.proba:
         columns += list(estimator.predict_proba(X).T)
-    for name, values in zip(_output_names(model, wanted), columns, strict=True):
+    for name, values in zip(output_names(model, wanted), columns, strict=True):
         kept = kept.append_column(name, arrow().array(_plain(values)))
     return kept
 

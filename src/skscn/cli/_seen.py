@@ -64,9 +64,7 @@ class RowSketch:
             return None
         sketch = cls()
         sketch.rows, sketch.sum = int(notes["rows"]), int(notes["sum"], 16)
-        sketch._values = np.array(
-            [int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])], np.uint64
-        )
+        sketch._values = np.array(_smallest(notes), dtype=np.uint64)
         sketch._counts = np.ones(len(sketch._values), dtype=np.int64)
         return sketch
 
@@ -76,7 +74,7 @@ class RowSketch:
             return None
         if (notes["rows"], notes["sum"]) == (self.rows, f"{self.sum:016x}"):
             return 1.0
-        kept = {int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])}
+        kept = set(_smallest(notes))
         if notes["distinct"] < _LEAST_DISTINCT or not kept:
             return None
         # Below the largest one that was kept, all hashes of training are known.
@@ -87,6 +85,10 @@ class RowSketch:
 
     def _pairs(self) -> list[tuple[int, int]]:
         return list(zip(self._values.tolist(), self._counts.tolist(), strict=True))
+
+
+def _smallest(notes: dict[str, Any]) -> list[int]:
+    return [int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])]
 
 
 def _is_sketch(notes: Any) -> bool:

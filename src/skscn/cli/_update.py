@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class NewRows:
         """Consecutive rows, in their order."""
         number = min(_PARTS, max(1, len(self.y) // _FEWEST))
         ends = np.linspace(0, len(self.y), number + 1).round().astype(int).tolist()
-        return (slice(start, stop) for start, stop in zip(ends[:-1], ends[1:], strict=True))
+        return (slice(start, stop) for start, stop in pairwise(ends))
 
     def learn(self, estimator: Any, rows: slice = slice(None)) -> None:
         """Let a model learn from some of them."""
