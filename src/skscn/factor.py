@@ -11,10 +11,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy.linalg import qr, solve_triangular, svd
+from scipy.linalg import lapack, lstsq, qr, solve_triangular, svd
 
 # From no regularisation to weights of almost 0, relative to the largest squared singular value of R.
 _SMALLEST, _LARGEST, _COUNT = 1e-16, 1.0, 65
+# Columns that LAPACK updates together when rows join a triangle.
+_PANEL = 16
+# The share of a column, next to those before it, below which it depends on them as far as float64 can tell.
+_DEPENDENT = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +85,50 @@ class Factor:
             keep * self.weight + float(p @ p),
             self.linear,
         )
+
+    def joined(self, H: np.ndarray, T: np.ndarray, roots: np.ndarray | None = None) -> Factor:
+        """As :meth:`with_rows`, for rows that come in small parts: n rows take O(nk²) rather than O((n + k)k²).
+
+        Householder reflections of the triangle and the rows below it, so it is as accurate; last bits may differ.
+        """
+        if roots is not None:
+            H, T = roots[:, np.newaxis] * H, roots[:, np.newaxis] * T
+        weight = self.weight + (len(H) if roots is None else float(roots @ roots))
+        triangle, coefficients, left = self.triangle, self.coefficients, T
+        if len(triangle) and len(H):
+            triangle, reflections, blocks, _ = lapack.dtpqrt(0, min(_PANEL, len(triangle)), triangle, H)
+            coefficients, left, _ = lapack.dtpmqrt(0, reflections, blocks, coefficients, T, side="L", trans="T")
+            signs = _signs(triangle)
+            triangle, coefficients = signs * triangle, signs * coefficients
+        squares = self.residual_squares + np.einsum("ij,ij->j", left, left)
+        return Factor(triangle, coefficients, squares, weight, self.linear)
+
+    def solution(self, shares: np.ndarray | None = None) -> np.ndarray:
+        """β of shape (k, m), whatever the columns; those that depend on others get the weights of smallest norm.
+
+        With shares, each direction counts for its share, as in an average over numbers of nodes.
+        """
+        coefficients = self.coefficients if shares is None else shares[:, np.newaxis] * self.coefficients
+        if not len(self.triangle):
+            return coefficients
+        if self._is_dependent:
+            found: np.ndarray = lstsq(self.triangle, coefficients, cond=_DEPENDENT)[0]
+            return found
+        solved: np.ndarray = lapack.dtrtrs(self.triangle, coefficients)[0]
+        return solved
+
+    def directions(self) -> np.ndarray:
+        """R⁻¹ of shape (k, k): along its columns the output moves by C, one column of H after the other."""
+        if self._is_dependent:
+            raise ValueError("The columns depend on each other, so the network has no stages with fewer nodes.")
+        inverse: np.ndarray = solve_triangular(self.triangle, np.eye(len(self.triangle)))
+        return inverse
+
+    @property
+    def _is_dependent(self) -> bool:
+        """Whether some column is a combination of those before it, which leave almost nothing of it on the diagonal."""
+        squares = np.einsum("ij,ij->j", self.triangle, self.triangle)
+        return bool((self.triangle.diagonal() ** 2 <= _DEPENDENT**2 * squares).any())
 
     def output_weights(self, alpha: float = 0.0) -> np.ndarray:
         """β of shape (k, m)."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -127,18 +127,23 @@ class Network:
         What it was grown to minimise, which determines what is predicted for an output.
     bounds : tuple of two ndarrays of shape (m,), or None
         Limits between which scaled outputs are clipped.
-    directions : sparse array of shape (p + L, p + L)
+    directions : sparse array of shape (p + L, p + L), or None
         U, upper triangular: column j combines the columns, p linear ones and L hidden ones, into the direction along
-        which column j moved the output.
+        which column j moved the output. None once further rows have joined: they then follow from the factor.
     coefficients : ndarray of shape (p + L, m)
         C: how far. The linear part and the first k nodes alone predict [columns] U[:, :p + k] C[:p + k].
     factor : Factor or None
-        What further rows can join to evaluate all output weights again; None for rules that never do so, and for losses
-        whose output weights do not solve one least-squares problem.
+        What further rows can join to evaluate all output weights again, of all rows so far; None for rules that never
+        do so, and for losses whose output weights do not solve one least-squares problem. Under log loss it is a
+        quadratic approximation of the penalised loss.
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
     single_precision : bool
         Whether the training target fits in float32, so that float32 rows may have float32 predictions.
+    alpha : float
+        The ridge of the output weights that the factor does not contain yet.
+    shares : ndarray of shape (p + L,) or None
+        The share of each direction in an average over numbers of nodes; None without one.
 
     Examples
     --------
@@ -163,11 +168,13 @@ class Network:
     outputs: Scaling
     loss: Loss
     bounds: tuple[np.ndarray, np.ndarray] | None
-    directions: sparse.csc_array
+    directions: sparse.csc_array | None
     coefficients: np.ndarray
     factor: Factor | None
     single_output: bool
     single_precision: bool
+    alpha: float = 0.0
+    shares: np.ndarray | None = None
 
     @property
     def nodes(self) -> Nodes:
@@ -287,18 +294,33 @@ class Network:
                 f"loss={name_of(self.loss)!r} evaluates the output weights of the finished network only, so there are "
                 'no staged predictions; use loss="squared".'
             )
-        X = self._checked(X)
+        X, directions = self._checked(X), self.present_directions()
         moves = np.empty((X.shape[0], len(self.coefficients)))
-        for rows, x, values in self._blocks(X):
-            hidden = [block.nodes.layer.outer * h for block, h in zip(self.layers, values, strict=True)]
-            columns = [x[:, :-1] @ self.linear.weights + self.linear.biases, *hidden]
-            moves[rows] = np.hstack(columns) @ self.directions
+        for rows, columns in self.columns(X):
+            moves[rows] = columns @ directions
         start = self.linear.size
         output = moves[:, :start] @ self.coefficients[:start]
         for move, coefficients in zip(moves.T[start:], self.coefficients[start:], strict=True):
             output += np.multiply.outer(move, coefficients)
             prediction = self.loss.mean(self._unscaled(output))
             yield self._shaped(prediction.astype(self._type(X), copy=False))
+
+    def columns(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """For each block of rows: its slice, and the columns that output weights multiply, linear ones first."""
+        for rows, x, values in self._blocks(X):
+            hidden = [block.nodes.layer.outer * h for block, h in zip(self.layers, values, strict=True)]
+            yield rows, np.hstack([x[:, :-1] @ self.linear.weights + self.linear.biases, *hidden])
+
+    def present_directions(self) -> sparse.csc_array:
+        """U; after further rows have joined, the inverse of their triangle."""
+        if self.directions is not None:
+            return self.directions
+        assert self.factor is not None
+        return sparse.csc_array(self.factor.directions())
+
+    def without_factor(self) -> Network:
+        """The same network, which further rows cannot join."""
+        return replace(self, directions=self.present_directions(), factor=None, alpha=0.0, shares=None)
 
     def _unscaled(self, outputs: np.ndarray) -> np.ndarray:
         """Scaled outputs, kept within their bounds and mapped back."""

@@ -289,15 +289,33 @@ def _read_lags(text: str | None) -> str | tuple[int, ...] | None:
 @app.command()
 def predict(
     model: ModelArgument,
-    data: DataArgument,
+    data: Annotated[
+        Path | None,
+        typer.Argument(metavar="DATA", help="A table, as for fit, or - for standard input; nothing with --follow."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
-            help="The .csv, .tsv or .parquet file to write. By default CSV is written to standard output.",
+            help="The .csv, .tsv or .parquet file to write. By default CSV is written to standard output. With "
+            "--follow --learn: the model file to write in the end.",
         ),
     ] = None,
+    follow: Annotated[
+        bool,
+        typer.Option(
+            "--follow",
+            help="Read rows from standard input as they come, one line each after a line of column names, and answer "
+            "each at once.",
+        ),
+    ] = False,
+    learn: Annotated[
+        bool,
+        typer.Option(
+            "--learn", help="With --follow: learn from each row that has a value of the target, after predicting it."
+        ),
+    ] = False,
     interval: Annotated[
         float | None,
         typer.Option(
@@ -331,10 +349,58 @@ def predict(
         raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--interval")
     if as_json and out is None:
         raise typer.BadParameter("needs --out: predictions themselves go to standard output.", param_hint="--json")
+    _check_following(data, out, follow, learn)
     from skscn.cli._predict import Wanted, run_predict
     from skscn.cli._voice import Voice
 
-    run_predict(model, data, Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet, as_json))
+    wanted, voice = Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet, as_json)
+    if data is not None and not follow:
+        run_predict(model, data, wanted, voice)
+        return
+    from skscn.cli._following_rows import run_follow
+
+    run_follow(model, wanted, learn, voice)
+
+
+def _check_following(data: Path | None, out: Path | None, follow: bool, learn: bool) -> None:
+    if follow and data is not None and str(data) != "-":
+        raise typer.BadParameter("reads standard input; leave DATA out.", param_hint="--follow")
+    if learn and not follow:
+        raise typer.BadParameter("needs --follow; to learn from a table use skscn update.", param_hint="--learn")
+    if follow and out is not None and not learn:
+        raise typer.BadParameter(
+            "with --follow is the model that --learn has changed; add --learn.", param_hint="--out"
+        )
+    if data is None and not follow:
+        raise typer.BadParameter("a table is needed, or --follow.", param_hint="DATA")
+
+
+@app.command()
+def update(
+    model: ModelArgument,
+    data: DataArgument,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="The model file to write. By default MODEL is replaced.")
+    ] = None,
+    target: TargetName = None,
+    weight: Annotated[str | None, typer.Option(help="The column with the sample weights, in the unit of fit.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace MODEL even if the updated model is worse.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Let a model learn from new rows, without the rows that it was trained on.
+
+    The output weights become those of all rows; nodes are not added. The error on the new rows is shown before and
+    after they were learnt. They are learnt in up to ten parts, and if the error on later parts, before learning them,
+    is more than 1 % larger than that of the unchanged model, the updated model is worse: it does not replace MODEL
+    unless --force is given.
+
+    Example: skscn update houses.scn sold.csv -o houses2.scn
+    """
+    from skscn.cli._update import UpdateOptions, run_update
+    from skscn.cli._voice import Voice
+
+    run_update(UpdateOptions(model, data, out, target, weight, force), Voice(quiet, as_json))
 
 
 @app.command()

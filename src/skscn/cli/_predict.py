@@ -51,7 +51,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     if out is not None:
         check_output(out, [model_path, data], ENDINGS)
     model = open_model(model_path)
-    _check_options(model, wanted)
+    check_options(model, wanted)
     file = open_data(data)
     encoder = model.columns(file, without=wanted.keep)
     kept = {file.find(name): arrow().string() for name in wanted.keep}
@@ -59,7 +59,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     outside, n_rows = encoder.looking_outside(), 0
     with table_writer(out, wanted.for_spreadsheet) as write:
         for X, table in encoded_batches(model, file, encoder, kept):
-            write(_predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
+            write(predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
             outside.add(X, table)
             n_rows += len(X)
         if not n_rows:
@@ -76,7 +76,7 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
 
 def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:
     """The columns to copy and what they are called in the output, where predictions have the first right to a name."""
-    taken = set(_output_names(model, wanted))
+    taken = set(output_names(model, wanted))
     names = {}
     for name in dict.fromkeys(wanted.keep):
         new = name
@@ -95,7 +95,8 @@ def _renamed(names: dict[str, str]) -> list[str]:
     ]
 
 
-def _check_options(model: Model, wanted: Wanted) -> None:
+def check_options(model: Model, wanted: Wanted) -> None:
+    """Reject what a model cannot provide."""
     if wanted.coverage is not None and not hasattr(model.estimator, "predict_interval"):
         raise ValueError(
             f"{model.path.name} provides no intervals; regression models fitted with --estimator ensemble do, and "
@@ -105,13 +106,13 @@ def _check_options(model: Model, wanted: Wanted) -> None:
         raise ValueError(f"{model.path.name} predicts numbers, not class probabilities; see --interval.")
 
 
-def _output_names(model: Model, wanted: Wanted) -> list[str]:
+def output_names(model: Model, wanted: Wanted) -> list[str]:
     """The columns of predictions, intervals and probabilities."""
     ends = ["lower", "upper"] if wanted.coverage is not None else []
     return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
 
 
-def _predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
+def predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
     """A table of predictions, next to the columns to keep."""
     estimator = model.estimator
     columns = [estimator.predict(X)]
@@ -119,7 +120,7 @@ def _predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> p
         columns += estimator.predict_interval(X, coverage=wanted.coverage)
     if wanted.proba:
         columns += list(estimator.predict_proba(X).T)
-    for name, values in zip(_output_names(model, wanted), columns, strict=True):
+    for name, values in zip(output_names(model, wanted), columns, strict=True):
         kept = kept.append_column(name, arrow().array(_plain(values)))
     return kept
 

@@ -57,13 +57,24 @@ class RowSketch:
             "smallest": "".join(f"{value:016x}" for value in self._values.tolist()),
         }
 
+    @classmethod
+    def continued(cls, notes: Any) -> RowSketch | None:
+        """The sketch of which notes were kept, to add further rows to; None if there are none."""
+        if not _is_sketch(notes):
+            return None
+        sketch = cls()
+        sketch.rows, sketch.sum = int(notes["rows"]), int(notes["sum"], 16)
+        sketch._values = np.array(_smallest(notes), dtype=np.uint64)
+        sketch._counts = np.ones(len(sketch._values), dtype=np.int64)
+        return sketch
+
     def share_in(self, notes: Any) -> float | None:
         """The share of these rows that are among those of which notes were kept; None where it cannot be told."""
         if not self.rows or not _is_sketch(notes):
             return None
         if (notes["rows"], notes["sum"]) == (self.rows, f"{self.sum:016x}"):
             return 1.0
-        kept = {int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])}
+        kept = set(_smallest(notes))
         if notes["distinct"] < _LEAST_DISTINCT or not kept:
             return None
         # Below the largest one that was kept, all hashes of training are known.
@@ -74,6 +85,10 @@ class RowSketch:
 
     def _pairs(self) -> list[tuple[int, int]]:
         return list(zip(self._values.tolist(), self._counts.tolist(), strict=True))
+
+
+def _smallest(notes: dict[str, Any]) -> list[int]:
+    return [int(value, 16) for value in re.findall("[0-9a-f]{16}", notes["smallest"])]
 
 
 def _is_sketch(notes: Any) -> bool:

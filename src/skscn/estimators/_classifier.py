@@ -6,13 +6,13 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
-from sklearn.utils import Tags
+from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
 from skscn.configuration import Configuration
 from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
-from skscn.estimators._labels import check_labels
+from skscn.estimators._labels import check_labels, numbers_of
 from skscn.estimators._lazily import lazily
 from skscn.estimators._opening import training_data
 from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
@@ -28,11 +28,13 @@ from skscn.estimators._typing import (
     TrainingRows,
     fit_context,
 )
+from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.estimators.calibration import ENOUGH_ROWS, Calibration, calibrate
-from skscn.estimators.data import TrainingData, class_factors, labels_of
+from skscn.estimators.data import TrainingData, check_indicators, class_factors, indicators, labels_of
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.recipe import Recipe
 from skscn.estimators.training import Training
+from skscn.words import listed
 
 
 @document(
@@ -67,6 +69,8 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     }
     classes_: np.ndarray
     calibration_: Calibration | None
+    # What the weights of each class's rows are multiplied by; None without class_weight.
+    _class_factors: np.ndarray | None = None
 
     def __init__(
         self,
@@ -150,29 +154,104 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         self
         """
         check_labels(y)
-        recipe = Recipe.of(self)
-        with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
-            self._check_classes(data.classes)
-            weighted = self._weighted(data)
-            fit_network(self, recipe.for_labels(data.multilabel), weighted)
-            self._learn_importances(weighted)
+        return self._grown(Recipe.of(self), X, y, sample_weight)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(
+        self,
+        X: TrainingRows,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Grow a network on the first rows; let further rows join it.
+
+        The first call is a :meth:`fit`. Further calls add no nodes. Under the default loss, the log loss of the further
+        rows is minimised together with a quadratic approximation of the penalised log loss of all rows before: close
+        to what all rows at once would give for these nodes, but not the same. With ``loss="squared"`` the output
+        weights are those of least squares over all rows seen, whatever the order of the rows and the size of the parts;
+        the calibration stays that of the first call. Weights of classes are those of the first call as well.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Chunks
+            Files and chunks are read block by block. The first call accepts Dask collections as well.
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+            As in :meth:`fit`.
+        classes : array-like of shape (n_classes,), default=None
+            All classes that will occur, in the first call; at least two of them must occur there. By default those of
+            y. With several labels it is not needed.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the same unit in all calls; None is 1 for each row.
+
+        Returns
+        -------
+        self
+        """
+        check_labels(y)
+        known = None if classes is None else np.unique(np.asarray(classes))
+        if not hasattr(self, "network_"):
+            recipe = Recipe.of(self)
+            check_can_learn_on(recipe)
+            return self._grown(recipe, X, y, sample_weight, known, updatable=True)
+        if known is not None and not np.array_equal(known, self.classes_):
+            raise ValueError(
+                f"The classes of the first call were {listed(map(str, self.classes_))}, and classes is now "
+                f"{listed(map(str, known))}; leave it out, or fit again."
+            )
+        learn_on(self, X, y, sample_weight, self._indicated, multi_output=True)
         return self
 
-    def _weighted(self, data: TrainingData) -> TrainingData:
-        """The rows with the weights of their classes."""
+    def _grown(
+        self,
+        recipe: Recipe,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        classes: np.ndarray | None = None,
+        *,
+        updatable: bool = False,
+    ) -> Self:
+        with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
+            data = data if classes is None or data.multilabel else data.with_classes(classes)
+            self._check_classes(data)
+            factors = self._factors(data)
+            weighted = data if factors is None else data.with_class_factors(factors)
+            fit_network(self, recipe.for_labels(data.multilabel), weighted)
+            self._class_factors = factors
+            self._learn_importances(weighted)
+            if updatable:
+                ensure_factor(self, weighted)
+        return self
+
+    def _indicated(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets of further rows, and the factors of their weights."""
+        if is_multilabel(self):
+            y = y.reshape(len(y), -1)
+            check_indicators(y)
+            return y.astype(np.float64), None
+        labels = numbers_of(y if y.ndim == 1 else column_or_1d(y, warn=True), self.classes_)
+        factors = None if self._class_factors is None else self._class_factors[labels]
+        return indicators(labels, len(self.classes_)), factors
+
+    def _factors(self, data: TrainingData) -> np.ndarray | None:
+        """What the weights of each class's rows are multiplied by; None if they stay as they are."""
         if self.class_weight is None:
-            return data
+            return None
         if data.multilabel:
             raise ValueError(
                 "class_weight is for classes that exclude each other; use sample_weight with several labels."
             )
         assert data.classes is not None
-        return data.with_class_factors(class_factors(self.class_weight, data.classes, data.class_totals()))
+        return class_factors(self.class_weight, data.classes, data.class_totals())
 
-    def _check_classes(self, classes: np.ndarray | None) -> None:
+    def _check_classes(self, data: TrainingData) -> None:
+        classes = data.classes
         assert classes is not None
-        if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
+        if not data.multilabel:
+            present = classes[data.class_totals() > 0.0]
+            if len(present) < 2:
+                raise ValueError(f"A classifier needs at least two classes; y has only one class: {present[0]}.")
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 

@@ -11,16 +11,15 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skscn.estimators._dask_statistics import PartStatistics, total_weight, weights_of
 from skscn.estimators._labels import check_labels
+from skscn.estimators._sample_weights import WeightCount, largest_weight
 from skscn.estimators.data import (
     ArrayData,
     TrainingData,
-    WeightCount,
     check_indicators,
     described,
     fingerprint,
     indicators,
     labels_of,
-    largest_weight,
     product,
     stretch_sums,
     stretchwise,
@@ -54,8 +53,9 @@ class DaskData(TrainingData):
         single_precision: bool,
         n_given: int = 0,
         multilabel: bool = False,
+        unit: float = 1.0,
     ):
-        self.n_given, self.multilabel = n_given, multilabel
+        self.n_given, self.multilabel, self.unit = n_given, multilabel, unit
         self.parts, self._shape, self._n_outputs = parts, shape, n_outputs
         self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
         self.X = self.y = parts
@@ -66,10 +66,10 @@ class DaskData(TrainingData):
         """Rows with numbers as targets."""
         blocks = collections.blocks
         shapes, types = zip(*blocks.map(_target_kind), strict=True)
-        parts = _prepared(collections, _numbers)
+        parts, unit = _prepared(collections, _numbers)
         n_outputs = 1 if len(shapes[0]) == 0 else shapes[0][0]
         shape, single_precision = (parts.n_rows, collections.n_features), all(t == np.float32 for t in types)
-        return cls(parts, shape, n_outputs, None, len(shapes[0]) == 0, single_precision, blocks.n_rows)
+        return cls(parts, shape, n_outputs, None, len(shapes[0]) == 0, single_precision, blocks.n_rows, unit=unit)
 
     @classmethod
     def classification(cls, collections: Collections) -> DaskData:
@@ -77,17 +77,18 @@ class DaskData(TrainingData):
         largest = _largest_weight(collections.blocks)
         n_labels = max(collections.blocks.map(_n_labels))
         if n_labels > 1:
-            parts = _prepared(collections, _indicator_table)
+            parts, unit = _prepared(collections, _indicator_table)
             shape = (parts.n_rows, collections.n_features)
-            return cls(parts, shape, n_labels, np.arange(n_labels), False, True, multilabel=True)
+            return cls(parts, shape, n_labels, np.arange(n_labels), False, True, multilabel=True, unit=unit)
         found = np.concatenate(collections.blocks.map(_classes_in, largest))
         check_labels(found)
         classes = np.unique(found)
         # As if there were several rows per class, so that scikit-learn does not warn that they may not be classes.
         check_classification_targets(np.tile(classes, 3))
-        parts = _prepared(collections, partial(_indicated, classes=classes))
+        parts, unit = _prepared(collections, partial(_indicated, classes=classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
-        return cls(parts, (parts.n_rows, collections.n_features), n_outputs, classes, len(classes) == 2, True)
+        shape = (parts.n_rows, collections.n_features)
+        return cls(parts, shape, n_outputs, classes, len(classes) == 2, True, unit=unit)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -118,6 +119,12 @@ class DaskData(TrainingData):
         assert self.classes is not None
         return self.parts.total(_class_totals, len(self.classes))
 
+    def with_classes(self, classes: np.ndarray) -> DaskData:
+        """The rows as they are: y has all of these classes."""
+        if self.classes is None or not np.array_equal(classes, self.classes):
+            raise ValueError("With Dask collections the first call of partial_fit needs rows of every class.")
+        return self
+
     def with_class_factors(self, factors: np.ndarray) -> DaskData:
         """The rows with their weights multiplied by a factor for their class."""
         return self._with(self.parts.changed(_with_factors, factors))
@@ -134,6 +141,7 @@ class DaskData(TrainingData):
             self.single_precision,
             self.n_given,
             self.multilabel,
+            self.unit,
         )
 
     def _check_few(self) -> None:
@@ -218,8 +226,8 @@ class DaskData(TrainingData):
 # ---- what happens on a worker
 
 
-def _prepared(collections: Collections, make_targets: MakeTargets) -> Partitions[Part]:
-    """Parts with targets and effective weights, without the rows of weight 0."""
+def _prepared(collections: Collections, make_targets: MakeTargets) -> tuple[Partitions[Part], float]:
+    """Parts with targets and effective weights, without the rows of weight 0, and the unit of the weights."""
     blocks = collections.blocks
     types, weighted = zip(*blocks.map(_kind), strict=True)
     dtype = np.result_type(*types)
@@ -228,7 +236,7 @@ def _prepared(collections: Collections, make_targets: MakeTargets) -> Partitions
     parts = blocks.changed_with_starts(_part, make_targets, dtype, largest, counted)
     # The parts contain all that is needed from them.
     blocks.values.clear()
-    return parts
+    return parts, 1.0 if counted is None else counted.unit(largest)
 
 
 def _largest_weight(blocks: Partitions[Block]) -> float:

@@ -73,6 +73,7 @@ class Start:
 def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> None:
     """Grow a network on the rows, and set the fitted attributes."""
     plan = recipe.plan(data)
+    fingerprint = _fingerprint(estimator, recipe, data)
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         metadata = {"sample_weight": data.sample_weight}
@@ -83,6 +84,7 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
             fitted["row_weights_"] = _row_weights(data, fitted["network_"])
         callbacks.end(lambda: fitted)
     estimator.__dict__.pop("row_weights_", None)
+    fitted |= {"n_rows_seen_": data.shape[0], "_weight_unit": data.unit, "_fingerprint": fingerprint}
     for name, value in fitted.items():
         setattr(estimator, name, value)
     useless = not estimator.n_iter_ and not estimator.network_.linear.direct_weights.any()
@@ -95,11 +97,28 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
         )
 
 
+def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> str | None:
+    """That of the rows, with which a network that is continued must have been grown.
+
+    Members of an ensemble are not continued, and rows on a cluster are read once more only where it is needed.
+    """
+    if is_averaged() or not (isinstance(data, ArrayData) or estimator.warm_start):
+        return None
+    found = data.fingerprint()
+    if estimator.is_continued():
+        recipe.check_continues(estimator.network_, data.n_outputs)
+        if estimator.network_.directions is None or estimator._fingerprint not in (None, found):
+            raise ValueError(
+                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
+                "from further rows with partial_fit, or use warm_start=False to start again."
+            )
+    return found
+
+
 def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkpoint: Checkpoint | None) -> Start:
     """From the network that is continued, from the checkpoint, or from nothing."""
     if estimator.is_continued():
         network = estimator.network_
-        recipe.check_continues(network, data.n_outputs)
         # Further rounds continue with the weights that follow from the network itself.
         nodes, model = network.layers[-1].nodes, network if recipe.loss.rounds > 1 else None
         return Start(estimator._seed, nodes, estimator.history_, model)

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.estimators.data import LocalInputs, TrainingData
+from skscn.estimators._sample_weights import LocalInputs
+from skscn.estimators.data import TrainingData
 from skscn.kernels import scaled
 from skscn.network import Network
 from skscn.scaling import InputScaling

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from skscn.rows import is_dask
+from skscn.words import listed
 
 
 def check_labels(y: Any) -> None:
@@ -30,6 +31,22 @@ def check_labels(y: Any) -> None:
             f"y holds whole numbers that arrays of numbers cannot tell apart, such as {max(labels, key=abs)}; make "
             "them strings, for example with [str(label) for label in y]."
         )
+
+
+def numbers_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The number of each label among the classes, which are in increasing order; ValueError for another label."""
+    try:
+        numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = classes[numbers] == y
+    except TypeError:
+        known = np.zeros(len(y), dtype=bool)
+    if not np.all(known):
+        others = sorted({str(label) for label in np.asarray(y)[~np.asarray(known)].tolist()})
+        raise ValueError(
+            f"y has labels that are not among the classes of the model: {listed(others)}; it knows "
+            f"{listed(map(str, classes.tolist()))}."
+        )
+    return np.asarray(numbers)
 
 
 def _are_exact(labels: list[Any]) -> bool:

@@ -26,6 +26,7 @@ from skscn.settling import (
     Reweighting,
     blend,
     prefix_shares,
+    quadratic_factor,
     shrunk,
     solve_candidates,
     solve_path,
@@ -129,17 +130,25 @@ class Settlement:
             factor = loss.factor_if_averaged if self.averaged else 1.0
             if data is self.data:
                 again = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
-                return self._blended(columns, loss, again, shares)
+                return self._blended(columns, loss, again, shares, factor)
         with self._columns(data, columns.linear, columns.blocks) as columns:
-            return self._blended(columns, loss, solve_candidates(columns, loss, chosen, factor), shares)
+            again = solve_candidates(columns, loss, chosen, factor)
+            return self._blended(columns, loss, again, shares, factor)
 
-    def _blended(self, columns: Columns, loss: Loss, candidates: list[Candidate], shares: list[float]) -> Network:
+    def _blended(
+        self, columns: Columns, loss: Penalised, candidates: list[Candidate], shares: list[float], factor: float
+    ) -> Network:
         """The average of some candidates; nodes that none of them has are left out."""
-        pairs = zip(candidates, shares, strict=True)
+        pairs = list(zip(candidates, shares, strict=True))
         coefficients = np.sum([share * candidate.coefficients for candidate, share in pairs], axis=0)
         size = max(candidate.size for candidate in candidates)
         used = columns.first(size)
-        return self._network(used, loss, used.solution(coefficients[:size]), None)
+        solution = used.solution(coefficients[:size])
+        if not loss.quadratic:
+            return self._network(used, loss, solution, None)
+        penalties = factor * loss.penalties(columns.rows.weight)
+        penalty = float(sum(share * penalties[candidate.penalty] for candidate, share in pairs))
+        return self._network(used, loss, solution, quadratic_factor(used, loss, solution, penalty))
 
     def _network(self, columns: Columns, loss: Loss, solution: Solution, factor: Factor | None) -> Network:
         return assembled(self.frame, loss, columns.linear, columns.blocks, solution, factor)

@@ -5,27 +5,21 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators._labels import check_labels
-from skscn.kernels import Matrix
+from skscn.estimators._labels import check_labels, numbers_of
+from skscn.estimators._sample_weights import LocalInputs, positive_rows
 from skscn.layers import Layer
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
-from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
-from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
+from skscn.rows import Rows, open_rows, stretch_length
+from skscn.scaling import ArrayStatistics, InputScaling, Scaling, scale_inputs, scale_targets
 from skscn.threads import single_threaded
 
-# Inputs on this machine.
-LocalInputs: TypeAlias = Matrix | ScratchInputs
-
-# Integer weights with a larger mean than this are treated as weights rather than counts of rows.
-LARGEST_MEAN_COUNT = 10
 # Number of rows that are fingerprinted at a time.
 _BLOCK = 65536
 
@@ -46,6 +40,8 @@ class TrainingData(ABC):
         Whether targets fit in float32.
     n_given : int
         How many rows the user has given, including those of weight 0.
+    unit : float
+        The given weight that counts as 1.
     """
 
     X: Any
@@ -56,6 +52,7 @@ class TrainingData(ABC):
     single_output: bool
     single_precision: bool
     n_given: int
+    unit: float
 
     @property
     @abstractmethod
@@ -83,6 +80,10 @@ class TrainingData(ABC):
     @abstractmethod
     def class_totals(self) -> np.ndarray:
         """The weight of the rows of each class."""
+
+    @abstractmethod
+    def with_classes(self, classes: np.ndarray) -> TrainingData:
+        """The rows with indicators of these classes, some of which y may not have."""
 
     @abstractmethod
     def with_class_factors(self, factors: np.ndarray) -> TrainingData:
@@ -143,28 +144,29 @@ class ArrayData(TrainingData):
     single_precision: bool = False
     n_given: int = 0
     multilabel: bool = False
+    unit: float = 1.0
 
     @classmethod
     def regression(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
         """Rows with numbers as targets."""
         n_given = len(y)
-        X, y, weights, numbers = positive_rows(X, y, sample_weight)
+        X, y, weights, numbers, unit = positive_rows(X, y, sample_weight)
         targets = np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-        return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32, n_given)
+        return cls(X, targets, numbers, weights, y, None, y.ndim == 1, y.dtype == np.float32, n_given, unit=unit)
 
     @classmethod
     def classification(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:
         """Rows with indicators of their classes as targets."""
         check_labels(y)
         check_classification_targets(y)
-        X, y, weights, numbers = positive_rows(X, y, sample_weight)
+        X, y, weights, numbers, unit = positive_rows(X, y, sample_weight)
         if y.ndim == 2:
             check_indicators(y)
             targets, classes = y.astype(np.float64), np.arange(y.shape[1])
-            return cls(X, targets, numbers, weights, y, classes, False, True, multilabel=True)
+            return cls(X, targets, numbers, weights, y, classes, False, True, multilabel=True, unit=unit)
         classes, labels = np.unique(y, return_inverse=True)
         targets = indicators(labels, len(classes))
-        return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True)
+        return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True, unit=unit)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -194,6 +196,11 @@ class ArrayData(TrainingData):
         """The weight of the rows of each class."""
         assert self.classes is not None
         return np.bincount(labels_of(self.targets), self.sample_weight, len(self.classes)).astype(np.float64)
+
+    def with_classes(self, classes: np.ndarray) -> ArrayData:
+        """The rows with indicators of these classes, some of which y may not have."""
+        targets = indicators(numbers_of(self.y, classes), len(classes))
+        return replace(self, targets=targets, classes=classes, single_output=len(classes) == 2)
 
     def with_class_factors(self, factors: np.ndarray) -> ArrayData:
         """The rows with their weights multiplied by a factor for their class."""
@@ -325,6 +332,10 @@ def class_factors(class_weight: Mapping[Any, float] | str, classes: np.ndarray, 
         The weight of the rows of each class.
     """
     if isinstance(class_weight, str):
+        if not totals.all():
+            raise ValueError(
+                f'class_weight="balanced" needs rows of every class; there are none of {classes[totals == 0.0][0]}.'
+            )
         factors = 1.0 / totals
     else:
         unknown = [label for label in class_weight if label not in classes.tolist()]
@@ -342,80 +353,6 @@ def class_factors(class_weight: Mapping[Any, float] | str, classes: np.ndarray, 
 def labels_of(targets: np.ndarray) -> np.ndarray:
     """The number of each row's class, from its indicators."""
     return targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
-
-
-def positive_rows(
-    X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None
-) -> tuple[LocalInputs, np.ndarray, np.ndarray | None, np.ndarray]:
-    """X, y, the weights and the numbers of the rows of positive weight.
-
-    Integers that are small on average are counts of equal rows, in units of their greatest common divisor; other
-    weights are scaled to a mean of about 1. So the unit of the weights does not matter.
-    """
-    numbers = np.arange(X.shape[0])
-    if sample_weight is None:
-        return X, y, None, numbers
-    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    largest = largest_weight([(weights.min(), weights.max())])
-    counted = WeightCount.of(weights, largest)
-    if counted.rows < X.shape[0]:
-        numbers = np.flatnonzero(weights / largest)
-        X, y, weights = X[numbers], y[numbers], weights[numbers]
-    return X, y, counted.scaled(weights, largest), numbers
-
-
-def largest_weight(ranges: list[tuple[float, float]]) -> float:
-    """The largest weight, from the smallest and the largest of parts of the rows."""
-    smallest, largest = min(low for low, _ in ranges), max(high for _, high in ranges)
-    if smallest < 0 or largest <= 0:
-        raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
-    return float(largest)
-
-
-@dataclass(frozen=True)
-class WeightCount:
-    """How sample weights are interpreted; the values of parts of the rows can be added.
-
-    Attributes
-    ----------
-    rows : int
-        Rows of positive weight.
-    relative : float
-        The sum of their weights relative to the largest, so that it cannot overflow.
-    whole : float
-        The sum of the weights, if they are integers; else infinity.
-    divisor : int
-        Their greatest common divisor, if they are integers.
-    """
-
-    rows: int
-    relative: float
-    whole: float
-    divisor: int
-
-    @classmethod
-    def of(cls, weights: np.ndarray, largest: float) -> WeightCount:
-        """For some weights; those that are 0 relative to the largest are ignored."""
-        relative = weights / largest
-        weights, relative = weights[relative > 0.0], relative[relative > 0.0]
-        if largest >= 2**53 or (weights != np.rint(weights)).any():
-            return cls(len(weights), float(relative.sum()), np.inf, 0)
-        divisor = int(np.gcd.reduce(weights.astype(np.int64)))
-        return cls(len(weights), float(relative.sum()), float(weights.sum()), divisor)
-
-    def __add__(self, other: WeightCount) -> WeightCount:
-        """For two sets of rows together."""
-        divisor = int(np.gcd(self.divisor, other.divisor))
-        return WeightCount(self.rows + other.rows, self.relative + other.relative, self.whole + other.whole, divisor)
-
-    def scaled(self, weights: np.ndarray, largest: float) -> np.ndarray:
-        """Counts of equal rows, or weights with a mean of about 1."""
-        if self.whole < 2**53 and self.whole <= LARGEST_MEAN_COUNT * self.divisor * self.rows:
-            counts: np.ndarray = weights / self.divisor
-            return counts
-        # Rounded, so that the mean does not depend on the order of summation.
-        scaled: np.ndarray = weights / largest / rounded(self.relative / self.rows)
-        return scaled
 
 
 def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None, start: int) -> np.ndarray:

@@ -64,7 +64,12 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     n_nodes_: int
     n_iter_: int
     stop_reason_: str
+    n_rows_seen_: int
     _seed: int
+    # The given weight that counts as 1, of the first rows and of all that follow.
+    _weight_unit: float = 1.0
+    # Of the rows that it was grown on, if it is known.
+    _fingerprint: str | None = None
     # None if they cannot be computed, or were not.
     _feature_importances: np.ndarray | None = None
 

@@ -28,6 +28,7 @@ from skscn.estimators._typing import (
     TrainingRows,
     fit_context,
 )
+from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.recipe import Recipe
 
@@ -54,10 +55,43 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         self
         """
-        recipe = Recipe.of(self)
+        return self._grown(Recipe.of(self), X, y, sample_weight)
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow a network on the first rows; let further rows join it.
+
+        The first call is a :meth:`fit`. Further calls add no nodes: the output weights become those of least squares
+        over all rows seen, with the ridge of the first call. An average over numbers of nodes stays one, with the
+        shares that it had. Neither the order of the rows nor the size of the parts matters.
+        Also after :meth:`fit`, unless with algorithms that leave older output weights as they are.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features), path or Chunks
+            Files and chunks are read block by block. The first call accepts Dask collections as well.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            As in :meth:`fit`.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the same unit in all calls; None is 1 for each row.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "network_"):
+            recipe = Recipe.of(self)
+            check_can_learn_on(recipe)
+            return self._grown(recipe, X, y, sample_weight, updatable=True)
+        learn_on(self, X, y, sample_weight, _numbers, multi_output=True, y_numeric=True)
+        return self
+
+    def _grown(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, *, updatable: bool = False) -> Self:
         with training_data(self, "regression", X, y, sample_weight, multi_output=True, y_numeric=True) as data:
             fit_network(self, recipe, data)
             self._learn_importances(data)
+            if updatable:
+                ensure_factor(self, data)
         return self
 
     @lazily
@@ -92,6 +126,11 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         """
         rows = self._validated(X)
         yield from self.network_.staged_predict(rows)
+
+
+def _numbers(y: np.ndarray) -> tuple[np.ndarray, None]:
+    """Targets of shape (n, m)."""
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1), None
 
 
 @document(

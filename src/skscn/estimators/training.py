@@ -365,12 +365,22 @@ class Training:
         if self._averages:
             return self._averaged()
         if not self.best_is_present:
-            return self.settled().network()
-        nodes, linear = self.best, self._linear
-        solution = self.output_weights.solution(self.rows, self.nodes)
-        factor = self.output_weights.final_factor(self.rows, self.nodes)
+            return self._of_all_rows(self.settled().network())
+        nodes, linear, rule = self.best, self._linear, self.output_weights
+        solution, factor = rule.solution(self.rows, self.nodes), rule.final_factor(self.rows, self.nodes)
         network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)
+        if factor is not None and isinstance(rule, LeastSquares):
+            network = replace(network, alpha=rule.chosen(factor))
+        network = self._of_all_rows(network)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
+
+    def _of_all_rows(self, network: Network) -> Network:
+        """With the held-out rows in its factor, unless they are to stay unseen; its output weights are as they were."""
+        watch = self._watch
+        if network.factor is None or not self._everything or not isinstance(watch, Validation):
+            return network
+        watch = watch if self.best_is_present else watch.watching(self._linear, self.best)
+        return replace(network, factor=watch.joined(network.factor))
 
     def _averaged(self) -> Network:
         """The average over plausible numbers of nodes, on all rows unless the held-out ones are to stay unseen."""
@@ -388,8 +398,10 @@ class Training:
         factor = watch.joined(factor) if self._everything else factor
         # A node has the shares of all networks that are larger than those before it.
         weights = [sum(share for number, share in shares.items() if number > node) for node in range(most)]
-        solution = shrunk(rule.solved(factor), np.append(np.ones(factor.linear), weights))
+        directions = np.append(np.ones(factor.linear), weights)
+        solution = shrunk(rule.solved(factor), directions)
         network = assembled(self.frame, self.frame.loss, self._linear, [nodes.take(slice(most))], solution, factor)
+        network = replace(network, alpha=rule.chosen(factor), shares=directions)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
 
 

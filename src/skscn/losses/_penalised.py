@@ -26,6 +26,8 @@ class Penalised(Loss):
     tries_sizes: ClassVar[bool] = False
     # Whether it is smoothed, as far as the residuals allow.
     smoothed: ClassVar[bool] = False
+    # Whether it has :meth:`curvatures`, so that further rows can join a fitted network.
+    quadratic: ClassVar[bool] = False
     # The factor of the penalty of networks that will be averaged, which reduces their variance as well.
     factor_if_averaged: ClassVar[float] = 1.0
 
@@ -44,6 +46,10 @@ class Penalised(Loss):
     @abstractmethod
     def curvature(self) -> float:
         """A typical second derivative."""
+
+    def curvatures(self, f: np.ndarray) -> np.ndarray:
+        """The positive second derivative of the loss of each row with respect to each output, shape (n, m)."""
+        raise NotImplementedError(f"{type(self).__name__} has no quadratic approximation.")
 
     @abstractmethod
     def smooth(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

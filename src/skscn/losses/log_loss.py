@@ -13,6 +13,8 @@ from skscn.losses._base import StatisticsOf
 from skscn.losses._penalised import Penalised
 
 # λ: no output weight to speak of, to hardly any penalty, whatever the number of rows.
+# Curvatures are at least this, so that the working targets of rows that are certain stay finite.
+_SMALLEST_CURVATURE = 1e-6
 _PENALTIES = 10.0 ** np.array([2.5, 1.5, 0.5, -0.5, -1.5])
 
 
@@ -33,6 +35,7 @@ class LogLoss(Penalised):
     regresses: ClassVar[bool] = False
     together: ClassVar[bool] = True
     tries_sizes: ClassVar[bool] = True
+    quadratic: ClassVar[bool] = True
     factor_if_averaged: ClassVar[float] = 10.0**-0.5
     share_held_out: ClassVar[float] = 0.2
     patience: ClassVar[float] = 2.0
@@ -63,6 +66,12 @@ class LogLoss(Penalised):
     def curvature(self) -> float:
         """The largest of a logistic function; a softmax has at most twice as much."""
         return 0.25
+
+    def curvatures(self, f: np.ndarray) -> np.ndarray:
+        """Those of logistic functions; a softmax of m outputs has the same sum in the m − 1 directions that matter."""
+        p, m = self.smooth(np.zeros_like(f), f)[1], f.shape[1]
+        curvatures: np.ndarray = p * (1.0 - p) * (m / (m - 1) if self._has_softmax(f) else 1.0)
+        return curvatures.clip(_SMALLEST_CURVATURE)
 
     def _has_softmax(self, f: np.ndarray) -> bool:
         return self.exclusive and f.shape[1] > 1

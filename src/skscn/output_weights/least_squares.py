@@ -30,20 +30,21 @@ class LeastSquares(OutputWeights):
     def solution(self, rows: Rows, nodes: int) -> Solution:
         """The output weights of the first nodes, regularised; with the same α, those of every smaller network too."""
         factor = self.final_factor(rows, nodes)
-        alpha = self._chosen(factor)
+        alpha = self.chosen(factor)
         return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
 
     def solved(self, factor: Factor) -> Solution:
         """The output weights that follow from a factor of these columns, perhaps of more rows."""
-        return solved(factor, self._chosen(factor))
+        return solved(factor, self.chosen(factor))
 
-    def _chosen(self, factor: Factor) -> float:
+    def chosen(self, factor: Factor) -> float:
+        """α for a factor."""
         return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
         """With the same regularisation as the output weights."""
         factor = self.final_factor(rows, self.nodes)
-        alpha = self._chosen(factor)
+        alpha = self.chosen(factor)
         if alpha == 0.0:
             return super().leave_one_out(rows, numbers)
         return rows.leave_one_out(numbers, factor.smoother(alpha), factor.coefficients)

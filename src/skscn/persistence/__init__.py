@@ -37,7 +37,11 @@ _KIND = Kind("model", 2, ModelFileError, "give a file made by skscn fit or save_
 
 
 def save_model(
-    model: BaseEstimator | RecurrentStream, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None
+    model: BaseEstimator | RecurrentStream,
+    path: str | os.PathLike[str],
+    notes: Mapping[str, Any] | None = None,
+    *,
+    updatable: bool = True,
 ) -> None:
     """Write a fitted estimator, a stream with its state, or a Pipeline of supported parts, to a file.
 
@@ -45,7 +49,8 @@ def save_model(
     ``StandardScaler``, ``MinMaxScaler``, ``MaxAbsScaler``, ``RobustScaler``, ``SimpleImputer``, ``OneHotEncoder``,
     ``ColumnTransformer`` and ``Pipeline``.
 
-    The loaded model makes the same predictions, bit for bit, and can be fitted further with ``warm_start``. Callbacks,
+    The loaded model makes the same predictions, bit for bit, and can be fitted further with ``warm_start`` and updated
+    with ``partial_fit``. Callbacks,
     metadata requests and ``set_output`` are not saved. The file is replaced atomically: a reader sees the old one or
     the new one.
 
@@ -56,6 +61,8 @@ def save_model(
         By convention its name ends with ``.scn``.
     notes : mapping, default=None
         Additional information to save in the header as JSON, for instance where the data came from.
+    updatable : bool, default=True
+        Whether the file contains what ``partial_fit`` needs, which grows with the square of the number of nodes.
 
     Raises
     ------
@@ -77,7 +84,7 @@ def save_model(
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    shelf = Shelf()
+    shelf = Shelf(updatable=updatable)
     try:
         about = _as_json({"versions": _versions(), "notes": dict(notes or {}), "model": write_model(model, shelf)})
         # Make sure that what is written can be read.

@@ -29,10 +29,13 @@ class Shelf:
         A reader removes those that it uses, so that arrays nothing refers to are left over.
     activations : mapping of str to function
         The user's custom activations.
+    updatable : bool
+        Whether what further rows can join is written.
     """
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     activations: Mapping[str, Activation | Function] = field(default_factory=dict)
+    updatable: bool = True
 
     def take(self, place: str) -> np.ndarray:
         """The array of a place."""

@@ -24,6 +24,9 @@ def _members(networks: dict[str, Field]) -> dict[str, Field]:
         "weights_": Array(np.float64, "k", lowest=0.0, highest=1.0 + 1e-9),
         "out_of_bag_": Array(np.bool_, "kn"),
         "oob_score_": Scalar(nan=True),
+        # Version 0.1 did not count them.
+        "n_rows_seen_": Added(Scalar(0, 2**53, whole=True), 0),
+        "_weight_unit": Added(Scalar(np.finfo(float).tiny), 1.0),
     }
 
 

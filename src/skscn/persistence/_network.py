@@ -20,6 +20,7 @@ from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._fields import Array, Enumerated, Scalar, Sparse, Triangle
 from skscn.persistence._registered import Registered
 from skscn.persistence._scalings import INPUT_SCALING, scaling
+from skscn.persistence._values import Text
 
 # Letters of shapes: d inputs, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows,
 # s knots of a scaling, t steps, r rows out of bag.
@@ -39,6 +40,8 @@ def _check_network(network: Network) -> None:
         raise UnusableError("a network does not have exactly two bounds")
     if network.factor is not None and network.factor.linear != network.linear.size:
         raise UnusableError("a network and its factor have different linear columns")
+    if network.directions is None and network.factor is None:
+        raise UnusableError("a network has neither directions nor a factor that they follow from")
 
 
 def _block(
@@ -71,7 +74,6 @@ _COMMON: dict[str, Field] = {
     "inputs": INPUT_SCALING,
     "outputs": scaling("m"),
     "bounds": Optional(Several(Array(np.float64, "m"), as_tuple=True)),
-    "directions": Sparse("q"),
     "coefficients": Array(np.float64, "qm"),
     "single_output": Enumerated(False, True),
     "single_precision": Enumerated(False, True),
@@ -86,6 +88,9 @@ _PRESENT = Record(
     ),
     loss=Registered("losses", LOSSES),
     factor=Optional(_FACTOR),
+    directions=Optional(Sparse("q")),
+    alpha=Added(Scalar(0.0), 0.0),
+    shares=Added(Optional(Array(np.float64, "q", lowest=0.0, highest=1.0 + 1e-9)), None),
     **_COMMON,
 )
 # Version 0.1 had one dense layer under squared error, and kept no factor.
@@ -101,6 +106,7 @@ _FORMER = Record(
         output_weights=Array(np.float64, "pm"),
     ),
     activation=Activations(),
+    directions=Sparse("q"),
     **_COMMON,
 )
 
@@ -109,7 +115,7 @@ class _Networks:
     """A network, as this version or version 0.1 writes it."""
 
     def write(self, value: Network, place: str, shelf: Shelf) -> dict[str, Any]:
-        return _PRESENT.write(value, place, shelf)
+        return _PRESENT.write(value if shelf.updatable else value.without_factor(), place, shelf)
 
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Network:
         if not isinstance(stored, dict) or "layers" in stored:
@@ -166,6 +172,10 @@ GROWN: dict[str, Field] = {
     "stop_reason_": Enumerated(*map(str, StopReason)),
     "held_out_": Array(np.int64, "h", lowest=0),
     "_seed": Scalar(0, 2**31, whole=True),
+    # Version 0.1 did not count them.
+    "n_rows_seen_": Added(Scalar(0, 2**53, whole=True), 0),
+    "_weight_unit": Added(Scalar(np.finfo(float).tiny), 1.0),
+    "_fingerprint": Added(Optional(Text()), None),
     # Version 0.1 had none.
     "_feature_importances": Added(Optional(Array(np.float64, "d", lowest=0.0, highest=1.0 + 1e-9)), None),
 }

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.networks import is_multilabel
 from skscn.persistence._base import Field, Sizes, UnusableError
-from skscn.persistence._composed import Optional, Record
+from skscn.persistence._composed import Added, Optional, Record
 from skscn.persistence._estimator import FittedEstimator
-from skscn.persistence._fields import Scalar
+from skscn.persistence._fields import Array, Scalar
 from skscn.persistence._network import GROWN
 from skscn.persistence._values import Labels
 
@@ -42,6 +44,13 @@ REGRESSORS: dict[str, Field] = {
 }
 CLASSIFIERS: dict[str, Field] = {
     "SCNClassifier": FittedEstimator(
-        SCNClassifier, {**GROWN, "classes_": Labels(), "calibration_": Optional(_CALIBRATION)}, _derived_of_classifier
+        SCNClassifier,
+        {
+            **GROWN,
+            "classes_": Labels(),
+            "calibration_": Optional(_CALIBRATION),
+            "_class_factors": Added(Optional(Array(np.float64, "c", lowest=0.0)), None),
+        },
+        _derived_of_classifier,
     )
 }

@@ -115,6 +115,18 @@ class Names:
         return np.array(stored, dtype=object)
 
 
+class Text:
+    """A string."""
+
+    def write(self, value: str, place: str, shelf: Shelf) -> str:
+        return value
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> str:
+        if not isinstance(stored, str) or len(stored) > _MOST_CHARACTERS:
+            raise UnusableError(f"{place} is {shortened(stored)}")
+        return stored
+
+
 def _plain_label(label: Any, place: str) -> Any:
     if type(label) not in (str, bool, int, float):
         raise UnusableError(f"{place} holds {shortened(label)}; numbers, booleans and strings can be kept in files")

@@ -7,7 +7,7 @@ Since Q is orthonormal, these sums are well conditioned, however close to each o
 
 from skscn.settling.columns import Columns
 from skscn.settling.held_out import HeldOut, plausible, prefix_shares, shrunk
-from skscn.settling.penalised import Candidate, blend, solve_candidates, solve_path
+from skscn.settling.penalised import Candidate, blend, quadratic_factor, solve_candidates, solve_path
 from skscn.settling.reweighted import Reweighting
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "blend",
     "plausible",
     "prefix_shares",
+    "quadratic_factor",
     "shrunk",
     "solve_candidates",
     "solve_path",

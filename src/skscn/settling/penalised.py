@@ -15,9 +15,12 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cholesky, qr
 from scipy.optimize import minimize
 
+from skscn.factor import Factor
 from skscn.losses import Penalised
+from skscn.output_weights import Solution
 from skscn.rows import Operation, Shard
 from skscn.scaling import Scaling
 from skscn.settling.columns import Columns, Stretch
@@ -82,6 +85,22 @@ class MeasureResidual(Operation[np.ndarray]):
         return np.concatenate([[p @ self.loss.value(stretch.y, stretch.f)], p @ e, p @ np.abs(e - self.centre)])
 
 
+@dataclass(frozen=True)
+class MeasureCurvature(Operation[np.ndarray]):
+    """At scaled outputs QA: QᵀcQ, with the mean curvatures c of the outputs, and the sum of them for each output."""
+
+    coefficients: np.ndarray
+    outputs: Scaling
+    loss: Penalised
+
+    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
+        """For the rows of one stretch."""
+        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        q = np.concatenate([np.zeros((0, len(stretch.y))), *stretch.basis])
+        curvatures = self.loss.curvatures(stretch.f)
+        return np.concatenate([((q * curvatures.mean(axis=1)) @ q.T).ravel(), stretch.weights @ curvatures])
+
+
 class Candidate(NamedTuple):
     """A solution.
 
@@ -104,13 +123,20 @@ class Candidate(NamedTuple):
     score: float
 
 
+def _deviations(columns: Columns, size: int) -> np.ndarray:
+    """The standard deviations of the first columns, without the intercept if there is one."""
+    start = min(len(columns.linear), 1)
+    deviations: np.ndarray = np.sqrt((columns.triangle[start:size, start:size] ** 2).sum(axis=0) / columns.rows.weight)
+    return deviations
+
+
 class _Spectrum:
     """Coordinates in which the penalty is a sum of squares, for the first columns."""
 
     def __init__(self, columns: Columns, size: int):
         self.start, self.size, self.columns = min(len(columns.linear), 1), size, columns
         inner = columns.triangle[self.start : size, self.start : size]
-        deviations = np.sqrt((inner**2).sum(axis=0) / columns.rows.weight)
+        deviations = _deviations(columns, size)
         # Not SciPy's, which refuses an empty matrix before version 1.14.
         self.rotation, self.singular, _ = np.linalg.svd(inner / np.where(deviations > 0.0, deviations, 1.0))
         self.scale = columns.outputs.scale
@@ -246,3 +272,25 @@ def solve_candidates(
             paths[key] = _Path(columns, variants[candidate.variant], min(candidate.size, len(columns.triangle)), factor)
         solved.append(candidate._replace(coefficients=paths[key].solve(candidate.penalty)))
     return solved
+
+
+def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, penalty: float) -> Factor:
+    """A least-squares problem that approximates the penalised loss at a solution, which solves it; rows can join it.
+
+    Its ``residual_squares`` are the sums of the curvatures of each output.
+    """
+    size, beta = len(columns.triangle), solution.output_weights
+    sums = columns.rows.backend.total(MeasureCurvature(solution.coefficients, columns.outputs, loss))
+    gram, curvatures = sums[: size**2].reshape(size, size), sums[size**2 :]
+    # Curvatures that are almost 0 wherever a column is not leave a matrix that is singular up to rounding.
+    shift = 1e-14 * (np.trace(gram) + 1e-300) * np.eye(size)
+    above = cholesky(gram + shift) @ columns.triangle
+    deviations = _deviations(columns, size)
+    below = (
+        np.sqrt(penalty)
+        * np.eye(len(deviations), size, k=size - len(deviations))
+        * np.pad(deviations, (size - len(deviations), 0))
+    )
+    (triangle,) = qr(np.vstack([above, below]), mode="r")
+    triangle = np.ascontiguousarray(triangle[:size])
+    return Factor(triangle, triangle @ beta, curvatures, columns.rows.weight, len(columns.linear))

@@ -11,6 +11,7 @@ time, and only later rows are out of bag.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Literal
@@ -21,7 +22,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from skscn.estimators._early_stopping import HELD_OUT
 from skscn.estimators._inputs import naming_encoder
@@ -61,6 +62,9 @@ class BaseEnsemble(BaseEstimator, ABC):
     features_: list[np.ndarray]
     weights_: np.ndarray
     out_of_bag_: np.ndarray
+    n_rows_seen_: int
+    # The given weight that counts as 1.
+    _weight_unit: float = 1.0
 
     def __init__(
         self,
@@ -102,8 +106,11 @@ class BaseEnsemble(BaseEstimator, ABC):
     def _default_estimator(self) -> GrowingNetwork:
         """The default member."""
 
-    def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray) -> OutOfBag:
-        """Grow and weight the members, and set the common attributes; targets and strata are of the distinct rows."""
+    def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray, method: str) -> OutOfBag:
+        """Grow and weight the members, and set the common attributes; targets and strata are of the distinct rows.
+
+        Members are grown by this method, ``fit`` or ``partial_fit``.
+        """
         estimator = self._template()
         rng = check_random_state(self.random_state)
         seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
@@ -111,7 +118,7 @@ class BaseEnsemble(BaseEstimator, ABC):
         listener = current_listener()
         elsewhere = None if listener is None else listener.elsewhere()
         tasks = (
-            delayed(grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response, elsewhere)
+            delayed(grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response, method, elsewhere)
             for plan in plans
         )
         grown = self._processes.grow(tasks, self.n_members)
@@ -126,6 +133,7 @@ class BaseEnsemble(BaseEstimator, ABC):
         self.features_ = [plans[member.number].features for member in grown]
         self.weights_ = self._combination_weights(self._ordinary(out_of_bag, data))
         self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
+        self.n_rows_seen_ = int(np.count_nonzero(data.sample_weight[data.inverse]))
         return out_of_bag
 
     def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
@@ -178,13 +186,26 @@ class BaseEnsemble(BaseEstimator, ABC):
 
     def _validated_training(
         self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool
-    ) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Training rows as an array or a sparse matrix, targets and weights."""
+    ) -> tuple[Any, np.ndarray, np.ndarray, float]:
+        """Training rows as an array or a sparse matrix, targets, weights and their unit."""
         _refuse_chunks(X)
         refuse_masked(X=X, y=y, sample_weight=sample_weight)
         with naming_encoder():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
-        return X, np.asarray(y), checked_weights(sample_weight, X)
+        return X, np.asarray(y), *checked_weights(sample_weight, X)
+
+    def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool) -> None:
+        """Let further rows join every member; if they are refused, nothing changes."""
+        _refuse_chunks(X)
+        refuse_masked(X=X, y=y, sample_weight=sample_weight)
+        with naming_encoder():
+            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=False, **checks)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64) / self._weight_unit
+        members = [copy(member) for member in self.members_]
+        for member, features in zip(members, self.features_, strict=True):
+            member.partial_fit(select_columns(X, features), y, sample_weight=weights)
+        self.members_ = members
+        self.n_rows_seen_ += int(np.count_nonzero(weights))
 
     def _validated_rows(self, X: MatrixLike) -> Any:
         """The rows to predict, as an array or a sparse matrix."""

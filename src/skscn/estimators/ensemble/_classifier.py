@@ -79,6 +79,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         Probabilities by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
         Accuracy of the out-of-bag predictions; NaN without any.
+    n_rows_seen_ : int
+        Number of rows of positive weight that `fit` and `partial_fit` were given.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
@@ -130,13 +132,57 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         -------
         self
         """
+        return self._grown("fit", X, y, sample_weight)
+
+    # Members check their own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        classes: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
+        """Grow the members on the first rows; let further rows join all of them.
+
+        The first call is a :meth:`fit`, and needs rows of every class. Further calls add neither members nor nodes: the
+        output weights of each member are updated by :meth:`SCNClassifier.partial_fit`, to those of the rows that it was
+        grown on and all further rows. The weights of the members and `oob_score_` stay those of the first call.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_labels)
+        classes : array-like of shape (n_classes,), default=None
+            The classes; they must be those of y in the first call.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the same unit in all calls; None is 1 for each row.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "members_")
+        known = np.asarray([] if y is None else y) if first else self.classes_
+        if classes is not None and known.ndim == 1 and not np.array_equal(np.unique(classes), np.unique(known)):
+            raise ValueError(
+                "classes must be those of y in the first call of partial_fit; SCNClassifier can begin without rows of "
+                "some of them."
+            )
+        if first:
+            return self._grown("partial_fit", X, y, sample_weight)
         check_labels(y)
-        rows, labels, weights = self._validated_training(X, y, sample_weight, multi_output=True)
+        self._learn_on(X, y, sample_weight, multi_output=True)
+        return self
+
+    def _grown(self, method: str, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+        check_labels(y)
+        rows, labels, weights, unit = self._validated_training(X, y, sample_weight, multi_output=True)
         check_classification_targets(labels)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = column_or_1d(labels, warn=True)
         if labels.ndim == 2:
-            return self._fit_labels(rows, labels, weights)
+            return self._fit_labels(rows, labels, weights, method, unit)
         # A class with only rows of weight 0 is ignored.
         classes = np.unique(labels[weights > 0])
         if len(classes) < 2:
@@ -144,19 +190,20 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         _, numbers = np.unique(labels, return_inverse=True)
         data = self._rows(rows, labels, numbers, weights)
         indicators = data.y[:, np.newaxis] == classes
-        out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1))
+        out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1), method=method)
         self.classes_ = classes
-        return self._scored(data, out_of_bag)
+        return self._scored(data, out_of_bag, unit)
 
-    def _fit_labels(self, X: Any, y: np.ndarray, sample_weight: np.ndarray) -> Self:
+    def _fit_labels(self, X: Any, y: np.ndarray, sample_weight: np.ndarray, method: str, unit: float) -> Self:
         """Grow the members on an indicator for each of several labels."""
         check_indicators(y)
         data = self._rows(X, y, y, sample_weight)
-        out_of_bag = self._grow(data, data.y.astype(np.float64), strata=np.zeros(len(data.y), dtype=int))
+        out_of_bag = self._grow(data, data.y.astype(np.float64), strata=np.zeros(len(data.y), dtype=int), method=method)
         self.classes_ = np.arange(y.shape[1])
-        return self._scored(data, out_of_bag)
+        return self._scored(data, out_of_bag, unit)
 
-    def _scored(self, data: DistinctRows, out_of_bag: OutOfBag) -> Self:
+    def _scored(self, data: DistinctRows, out_of_bag: OutOfBag, unit: float) -> Self:
+        self._weight_unit = unit
         combined = self._combined(out_of_bag.predictions, out_of_bag.coefficients(self.weights_)[:, :, np.newaxis])
         combined[~out_of_bag.unseen.any(axis=0)] = np.nan
         self.oob_decision_function_ = combined[data.inverse]

@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators.data import LARGEST_MEAN_COUNT, finalised
+from skscn.estimators._sample_weights import LARGEST_MEAN_COUNT
+from skscn.estimators.data import finalised
 
 
 @dataclass(frozen=True)
@@ -23,14 +24,15 @@ class DistinctRows:
     inverse: np.ndarray
 
 
-def checked_weights(sample_weight: ArrayLike | None, X: Any) -> np.ndarray:
-    """Weights of all rows; 1 if none were given."""
+def checked_weights(sample_weight: ArrayLike | None, X: Any) -> tuple[np.ndarray, float]:
+    """Weights of all rows, 1 if none were given, and their unit."""
     weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64)
     largest = weights.max()
     if (weights < 0).any() or largest == 0:
         raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
     # Counts stay unchanged; weights too large for counts could overflow when summed.
-    return weights / largest if largest > 2**53 else weights
+    unit = float(largest) if largest > 2**53 else 1.0
+    return weights / unit, unit
 
 
 def distinct_rows(X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:

@@ -55,16 +55,21 @@ def grow_member(
     sample_weight: np.ndarray,
     plan: MemberPlan,
     response: str,
+    method: str,
     elsewhere: Listener | None,
 ) -> GrownMember:
-    """Grow a member and let its method ``response`` predict all rows."""
+    """Grow a member, by its ``fit`` or ``partial_fit``, and let its method ``response`` predict all rows."""
     weights = sample_weight if plan.counts is None else sample_weight * plan.counts
     member = _member(estimator, plan, int(np.count_nonzero(weights)))
     X = select_columns(X, plan.features)
     # Sums in BLAS depend on the number of threads, which may be larger in a worker process than here.
     with single_threaded(), listening(current_listener() or elsewhere), averaged():
-        member.fit(X, y, sample_weight=weights if np.ptp(weights) else None)
+        different = bool(np.ptp(weights))
+        getattr(member, method)(X, y, sample_weight=weights if different else None)
         predictions = getattr(member, response)(X)
+    if not different:
+        # What a row without a weight of its own counted for.
+        member._weight_unit = float(weights[0])
     return GrownMember(plan.number, member, predictions, _unseen(member, weights))
 
 

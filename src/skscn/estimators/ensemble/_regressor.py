@@ -81,6 +81,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         If the members have a loss that weighs rows: what each row counts for, on average over the members; 1 for an
         ordinary row, near 0 for an outlier. Outliers then set neither the weights of the members nor the intervals,
         which then hold the given share of *ordinary* rows; `oob_score_` counts all rows.
+    n_rows_seen_ : int
+        Number of rows of positive weight that `fit` and `partial_fit` were given.
     n_features_in_ : int
         Number of inputs.
     feature_names_in_ : ndarray of str
@@ -128,10 +130,42 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         -------
         self
         """
-        rows, outputs, weights = self._validated_training(X, y, sample_weight, multi_output=True, y_numeric=True)
+        return self._grown("fit", X, y, sample_weight)
+
+    # Members check their own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def partial_fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the members on the first rows; let further rows join all of them.
+
+        The first call is a :meth:`fit`. Further calls add neither members nor nodes: the output weights of each member
+        become those of least squares over the rows that it was grown on and all further rows, without the rows that it
+        has not seen of the first ones; with bootstrap=True further rows are not drawn, each counts once. What was
+        learnt from out-of-bag rows stays that of the first call: the weights of the members, `oob_score_`, and the
+        widths of intervals, which are then too wide if the error has decreased, and too narrow if the data have
+        changed.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows, in the same unit in all calls; None is 1 for each row.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "members_"):
+            return self._grown("partial_fit", X, y, sample_weight)
+        self._learn_on(X, y, sample_weight, multi_output=True, y_numeric=True)
+        return self
+
+    def _grown(self, method: str, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+        rows, outputs, weights, unit = self._validated_training(X, y, sample_weight, multi_output=True, y_numeric=True)
         data = self._rows(rows, outputs, outputs, weights)
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
-        out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int))
+        out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int), method=method)
+        self._weight_unit = unit
         combined = out_of_bag.combined(self.weights_)
         self.oob_prediction_ = combined[data.inverse].reshape(outputs.shape)
         self.oob_score_ = _r2(out_of_bag, combined)

@@ -1,0 +1,224 @@
+"""``skscn update``: a model learns from new rows, if it is not worse for it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from copy import deepcopy
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.pipeline import Pipeline
+
+from skscn.cli._models import Model, data_name, encoded_batches, open_data, open_model
+from skscn.cli._outputs import check_output
+from skscn.cli._scores import TITLES, classification_scores, regression_scores, true_class_shares
+from skscn.cli._seen import RowSketch
+from skscn.cli._training_rows import row_weights
+from skscn.cli._voice import Voice, short
+from skscn.persistence import save_model
+from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
+from skscn.words import count, quoted, shortened
+
+# New rows are learnt in this number of parts at most, each of at least this number of rows, to see whether that helps.
+_PARTS, _FEWEST = 10, 20
+# An error that is larger by this share is called worse; less may be chance.
+_WORSE = 0.01
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """What to update, with what, and where to write it."""
+
+    model: Path
+    data: Path
+    out: Path | None = None
+    target: str | None = None
+    weight: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Encoded rows that have a target."""
+
+    X: np.ndarray
+    y: np.ndarray
+    sample_weight: np.ndarray | None
+
+    def parts(self) -> Iterator[slice]:
+        """Consecutive rows, in their order."""
+        number = min(_PARTS, max(1, len(self.y) // _FEWEST))
+        ends = np.linspace(0, len(self.y), number + 1).round().astype(int).tolist()
+        return (slice(start, stop) for start, stop in pairwise(ends))
+
+    def learn(self, estimator: Any, rows: slice = slice(None)) -> None:
+        """Let a model learn from some of them."""
+        weights = None if self.sample_weight is None else self.sample_weight[rows]
+        estimator.partial_fit(self.X[rows], self.y[rows], sample_weight=weights)
+
+
+def run_update(options: UpdateOptions, voice: Voice) -> None:
+    """Predict the new rows, learn from them, and write the model unless it is worse."""
+    out = options.out or options.model
+    check_output(out, [options.data])
+    model, file = open_model(options.model), open_data(options.data)
+    check_updatable(model)
+    target = model.find_target(options.target, file)
+    notes: list[str] = []
+    rows, last_day = _read(model, file, target, options.weight, notes)
+    before, after, learning, estimator = _learnt(model, rows)
+    worse = _is_worse(learning)
+    notes = [*model.remarks, *notes, *_about_learning(learning)]
+    written = not worse or options.force or out != options.model
+    if written:
+        _save(model, estimator, target, out, options.data, rows, last_day)
+    voice.notes(notes)
+    voice.result(
+        {
+            **{"model": str(options.model), "data": str(options.data), "target": target.name, "rows": len(rows.y)},
+            **{"before": before, "after": after, "while_learning": learning, "worse": worse},
+            **{"rows_seen": estimator.n_rows_seen_, "out": str(out) if written else None, "notes": notes},
+        },
+        [("Rows", f"{len(rows.y):,}"), *_lines(before, after), ("Written to", str(out) if written else "nothing")],
+    )
+    if not written:
+        raise ValueError(
+            f"{options.model.name} was left as it is, because learning from these rows makes it worse; check them, or "
+            "write the updated model to another file with -o, or replace this one with --force."
+        )
+
+
+def check_updatable(model: Model) -> None:
+    """Reject a model of a kind that cannot learn from further rows; others say so themselves."""
+    if not hasattr(model.estimator, "partial_fit"):
+        raise ValueError(
+            f"{model.path.name} is a {type(model.estimator).__name__}, which cannot be updated; networks and ensembles "
+            "that skscn fit has written can."
+        )
+
+
+def _read(
+    model: Model, file: TableFile, target: Target, weight: str | None, notes: list[str]
+) -> tuple[NewRows, float | None]:
+    """The rows that have a target, and the time of the last one in days, if rows have times."""
+    encoder = model.columns(file, without=(target.name,))
+    weights = {} if weight is None else {file.find(weight): None}
+    outside, last_day, missing = encoder.looking_outside(), None, 0
+    parts: list[tuple[np.ndarray, ...]] = []
+    for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type, **weights}):
+        y, present = target.values(table.column(target.name))
+        present = np.asarray(present)
+        missing += len(present) - len(y)
+        outside.add(X[present], table.filter(present))
+        given = np.ones(len(table)) if weight is None else row_weights(weight, table)
+        parts.append((X[present], y, given[present]))
+        if model.lags is not None and isinstance(encoder, TableEncoder) and encoder.time_ is not None and len(table):
+            last_day = encoder.row_times(table)[-1].astype("datetime64[us]").astype(np.int64) / 86400e6
+    if not parts or not sum(len(y) for _, y, _ in parts):
+        raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to learn from.")
+    if missing:
+        notes.append(f"Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
+    notes += outside_sentences(outside.found())
+    X, y, given = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return NewRows(X, y, None if weight is None else given), last_day
+
+
+def _learnt(model: Model, rows: NewRows) -> tuple[dict[str, float], dict[str, float], dict[str, Any], Any]:
+    """Scores on the new rows before and after learning them, and while learning; and the estimator that has."""
+    unchanged, estimator = model.estimator, deepcopy(model.estimator)
+    answers, unlearnt = _answers(unchanged, rows.X), []
+    for number, part in enumerate(rows.parts()):
+        if number:
+            unlearnt.append((part, _answers(estimator, rows.X[part])))
+        rows.learn(estimator, part)
+    learning: dict[str, Any] = {"rows": 0, "updated": None, "unchanged": None}
+    if unlearnt:
+        later = slice(unlearnt[0][0].start, len(rows.y))
+        joined = tuple(np.concatenate(some) for some in zip(*(found for _, found in unlearnt), strict=True))
+        learning = {
+            "rows": len(rows.y) - later.start,
+            "updated": _scores(estimator, rows.y[later], joined),
+            "unchanged": _scores(unchanged, rows.y[later], tuple(some[later] for some in answers)),
+        }
+    after = _scores(estimator, rows.y, _answers(estimator, rows.X))
+    return _scores(unchanged, rows.y, answers), after, learning, estimator
+
+
+def _answers(estimator: Any, X: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Predictions, and probabilities of classes."""
+    if hasattr(estimator, "predict_proba"):
+        probabilities = estimator.predict_proba(X)
+        return estimator.classes_[probabilities.argmax(axis=1)], probabilities
+    return (estimator.predict(X),)
+
+
+def _scores(estimator: Any, y: np.ndarray, answers: tuple[np.ndarray, ...]) -> dict[str, float]:
+    if len(answers) == 2:
+        return classification_scores(y, answers[0], true_class_shares(y, estimator.classes_, answers[1]))
+    return regression_scores(y, answers[0])
+
+
+def _error(scores: dict[str, float]) -> str:
+    return "log_loss" if "log_loss" in scores else "rmse"
+
+
+def _is_worse(learning: dict[str, Any]) -> bool:
+    """Whether a model that learns part by part had a larger error on later parts than one that does not learn."""
+    if not learning["rows"]:
+        return False
+    name = _error(learning["updated"])
+    return bool(learning["updated"][name] > (1.0 + _WORSE) * learning["unchanged"][name])
+
+
+def _about_learning(learning: dict[str, Any]) -> list[str]:
+    if not learning["rows"]:
+        return [f"Fewer than {2 * _FEWEST} rows do not show whether learning from them makes the model better."]
+    name = _error(learning["updated"])
+    updated, unchanged = short(learning["updated"][name]), short(learning["unchanged"][name])
+    return [
+        f"Learning part by part, {TITLES[name]} {updated} on the {count(learning['rows'], 'row')} of later parts, "
+        f"before learning them; the unchanged model has {unchanged} there."
+    ]
+
+
+def _lines(before: dict[str, float], after: dict[str, float]) -> list[tuple[str, str]]:
+    return [
+        (TITLES[name], f"{short(before[name])} before learning these rows, {short(after[name])} after")
+        for name in before
+        if not np.isnan(before[name])
+    ]
+
+
+def _save(
+    model: Model, estimator: Any, target: Target, out: Path, data: Path, rows: NewRows, last_day: float | None
+) -> None:
+    clock = model.notes.get("clock")
+    notes = {
+        **model.notes,
+        "target": target.to_json(),
+        "updated": datetime.now(UTC).isoformat(timespec="seconds"),
+        "updated_with": [*model.notes.get("updated_with", []), {"data": data_name(data), "rows": len(rows.y)}],
+    }
+    sketch = RowSketch.continued(model.notes.get("sketch")) if model.lags is None else None
+    if sketch is not None:
+        notes["sketch"] = sketch.add(rows.X, rows.y).to_json()
+    if isinstance(clock, dict) and last_day is not None:
+        notes["clock"] = {**clock, "last_day": float(last_day)}
+    save_updated(model, estimator, out, notes)
+
+
+def save_updated(model: Model, estimator: Any, out: Path, notes: dict[str, Any]) -> None:
+    """Write a model with another estimator; the file is replaced at once, or stays what it was."""
+    lags = [] if model.lags is None else [("lags", model.lags)]
+    if isinstance(model.encoder, TableEncoder):
+        save_model(Pipeline([("table", model.encoder), *lags, ("model", estimator)]), out, notes=notes)
+        return
+    if model.encoder is not None:
+        # Columns are found by name here; the model itself gets arrays, and its names are put back.
+        first = model.lags or estimator
+        first.feature_names_in_ = model.encoder.get_feature_names_out()
+    save_model(Pipeline([*lags, ("model", estimator)]) if lags else estimator, out, notes=notes)
