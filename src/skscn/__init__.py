@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SCNRegressor,
     )
     from skscn.network import Network
+    from skscn.online import OnlineSCNClassifier, OnlineSCNRegressor
     from skscn.persistence import ModelFileError, describe_model, load_model, save_model
     from skscn.recurrent import RecurrentSCNRegressor
     from skscn.rows import Chunks
@@ -28,6 +29,8 @@ __all__ = [
     "ModelFileError",
     "ModifiedQuickpropRegressor",
     "Network",
+    "OnlineSCNClassifier",
+    "OnlineSCNRegressor",
     "RecurrentSCNRegressor",
     "SCNClassifier",
     "SCNEnsembleClassifier",
@@ -48,6 +51,8 @@ _HOMES = {
     "ModelFileError": "skscn.persistence",
     "ModifiedQuickpropRegressor": "skscn.estimators",
     "Network": "skscn.network",
+    "OnlineSCNClassifier": "skscn.online",
+    "OnlineSCNRegressor": "skscn.online",
     "RecurrentSCNRegressor": "skscn.recurrent",
     "SCNClassifier": "skscn.estimators",
     "SCNEnsembleClassifier": "skscn.estimators",
@@ -67,6 +72,7 @@ _MODULES = (
     "growth",
     "kernels",
     "network",
+    "online",
     "onnx",
     "output_weights",
     "persistence",
