@@ -23,7 +23,7 @@ LAYERS = [
     {"growth", "settling"},
     {"progress"},
     {"estimators"},
-    {"recurrent"},
+    {"online", "recurrent"},
     {"fitted_loss"},
     {"plot"},
     {"report"},

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         SCNRegressor,
     )
     from skscn.network import Network
+    from skscn.online import OnlineSCNClassifier, OnlineSCNRegressor
     from skscn.persistence import ModelFileError, describe_model, load_model, save_model
     from skscn.recurrent import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
     from skscn.rows import Chunks
@@ -29,6 +30,8 @@ __all__ = [
     "ModifiedQuickpropRegressor",
     "Network",
     "RecurrentSCNEnsembleRegressor",
+    "OnlineSCNClassifier",
+    "OnlineSCNRegressor",
     "RecurrentSCNRegressor",
     "SCNClassifier",
     "SCNEnsembleClassifier",
@@ -50,6 +53,8 @@ _HOMES = {
     "ModifiedQuickpropRegressor": "skscn.estimators",
     "Network": "skscn.network",
     "RecurrentSCNEnsembleRegressor": "skscn.recurrent",
+    "OnlineSCNClassifier": "skscn.online",
+    "OnlineSCNRegressor": "skscn.online",
     "RecurrentSCNRegressor": "skscn.recurrent",
     "SCNClassifier": "skscn.estimators",
     "SCNEnsembleClassifier": "skscn.estimators",
@@ -69,6 +74,7 @@ _MODULES = (
     "growth",
     "kernels",
     "network",
+    "online",
     "onnx",
     "output_weights",
     "persistence",
