@@ -24,7 +24,7 @@ LAYERS = [
     {"progress"},
     {"estimators"},
     {"recurrent"},
-    {"fitted_loss"},
+    {"fitted_loss", "following"},
     {"plot"},
     {"report"},
 ]

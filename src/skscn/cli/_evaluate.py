@@ -33,18 +33,18 @@ class Compared:
         self.sketch, self.missing = RowSketch(), 0
         truths, predictions, shares = [], [], []
         outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
-        for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
-            y, present = target.values(table.column(target.name))
+        for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+            y, present = target.values(batch.table.column(target.name))
             self.missing += len(present) - len(y)
             if not len(y):
                 continue
-            X = X[present]
-            outside.add(X, table.filter(present))
+            X = batch.X[present]
+            outside.add(X, batch.table.filter(present))
             self.sketch.add(X, y)
             truths.append(y)
-            predictions.append(model.estimator.predict(X))
+            predictions.append(batch.predict(present))
             if model.is_classifier:
-                shares.append(true_class_shares(y, model.estimator.classes_, model.estimator.predict_proba(X)))
+                shares.append(true_class_shares(y, model.estimator.classes_, batch.predict_proba(present)))
         if not truths:
             raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
         self.outside: list[OutsideColumn] = outside.found()
@@ -54,6 +54,15 @@ class Compared:
             if model.is_classifier
             else regression_scores(self.y, predicted, self.loss)
         )
+        self.persistence = _persistence(model, self.y)
+
+
+def _persistence(model: Model, y: np.ndarray) -> dict[str, float] | None:
+    """How good it is to predict the last known target, for a model that is told; None for other models."""
+    if not getattr(model.estimator, "feedback", False) or len(y) < 3:
+        return None
+    # Nothing is known before the first row.
+    return regression_scores(y[1:], y[:-1])
 
 
 def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: Voice) -> None:
@@ -73,6 +82,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         **{"model": str(model_path), "data": str(data), "target": target.name, "rows": len(found.y)},
         **found.scores,
         "baseline": known,
+        **({} if found.persistence is None else {"persistence": found.persistence}),
         "better_than_baseline": better,
         "verdict": verdict,
         "share_trained_on": share,
@@ -86,6 +96,8 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         for name, value in found.scores.items()
         if not np.isnan(value)
     ]
+    if found.persistence is not None:
+        lines.append(("Persistence", f"RMSE {short(found.persistence['rmse'])} of predicting the last known value"))
     voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
 
 

@@ -12,8 +12,10 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._batches import Batch, Following
 from skscn.cli._continuing import Continuing
 from skscn.persistence import ModelFileError, describe_model, load_model
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.series import Lags
 from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
 from skscn.tables.columns import Number
@@ -186,15 +188,23 @@ def data_name(path: Path) -> str:
 
 def encoded_batches(
     model: Model, file: TableFile, encoder: TableEncoder | NumericColumns, extra: dict[str, Any]
-) -> Iterator[tuple[np.ndarray, Any]]:
+) -> Iterator[Batch]:
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
-    continuing = None
-    if model.lags is not None:
-        continuing = Continuing(model.lags, encoder, model.notes.get("clock"), model.target, file, model.remarks)
-        extra = {**extra, **continuing.types}
+    about = encoder, model.notes.get("clock"), model.target, file, model.remarks
+    continuing = None if model.lags is None else Continuing(model.lags, *about)
+    following = Following(model.estimator, *about) if isinstance(model.estimator, RecurrentSCNRegressor) else None
+    extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
+    rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
     for table in file.batches({**extra, **encoder.read_types}):
-        rows = max(1, _ENCODED_AT_A_TIME // max(1, model.estimator.n_features_in_))
         for start in range(0, len(table), rows):
             part = table.slice(start, rows)
             X = encoder.transform(part)
-            yield (X if continuing is None else continuing.extended(X, part)), part
+            X = X if continuing is None else continuing.extended(X, part)
+            yield Batch(model.estimator, X, part) if following is None else following.batch(X, part)
+
+
+def _width(estimator: Any) -> int:
+    """How many numbers a row becomes: its inputs, or the columns of a reservoir."""
+    if isinstance(estimator, RecurrentSCNRegressor):
+        return len(estimator.reservoir_.output_weights)
+    return int(estimator.n_features_in_)
