@@ -21,6 +21,7 @@ from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, short
 from skscn.fitted_loss import loss_of
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened
 
@@ -31,6 +32,7 @@ class Compared:
     def __init__(self, model: Model, file: TableFile, target: Target):
         encoder = model.columns(file, without=(target.name,))
         self.sketch, self.missing = RowSketch(), 0
+        self.uses_past = model.lags is not None or isinstance(model.estimator, RecurrentSCNRegressor)
         truths, predictions, shares = [], [], []
         outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
         for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):
@@ -104,5 +106,6 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
 def _notes(found: Compared, share: float | None, target: Target, label: str) -> list[str]:
     """What is good to know about the rows."""
     seen: list[Any] = [seen_sentence(share, label)]
-    left_out = f"Left out: {count(found.missing, 'row')} without a value of {shortened(target.name)}."
+    without = f"{count(found.missing, 'row')} without a value of {shortened(target.name)}"
+    left_out = f"Used as earlier rows only: {without}." if found.uses_past else f"Left out: {without}."
     return [*([left_out] if found.missing else []), *filter(None, seen), *outside_sentences(found.outside)]

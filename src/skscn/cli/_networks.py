@@ -28,7 +28,8 @@ def describe_networks(estimator: Any) -> str:
         return f"a recurrent network with {count(counts[0], 'node')}{_memory(estimator)}"
     if len(counts) == 1:
         return f"a network with {count(counts[0], 'node')}"
-    return f"{len(counts)} networks with {min(counts)} to {max(counts)} nodes each"
+    nodes = f"{min(counts)} to {max(counts)} nodes" if min(counts) < max(counts) else count(counts[0], "node")
+    return f"{len(counts)} networks with {nodes} each"
 
 
 def _memory(estimator: RecurrentSCNRegressor) -> str:

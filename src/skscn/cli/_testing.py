@@ -73,7 +73,7 @@ def cross_validate(
         return None
     spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
     words = Baseline.of(rows.y, folds.task, loss=loss_of(estimator)).words
-    return Validated(parts, folds.count, words, folds.ordered, spread)
+    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses=not preparation.recurrent)
 
 
 def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:

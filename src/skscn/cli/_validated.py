@@ -73,6 +73,8 @@ class Validated:
         Whether each part was predicted from rows before it.
     early_variance : float
         The variance of the target in the first half of the rows, for regression.
+    has_losses : bool
+        Whether the kind of model can be fitted with a loss that gives outliers little weight.
     """
 
     parts: list[HeldOutPart]
@@ -80,6 +82,7 @@ class Validated:
     words: str
     ordered: bool = False
     early_variance: float = np.nan
+    has_losses: bool = True
 
     @property
     def is_regression(self) -> bool:
@@ -323,11 +326,14 @@ class Validated:
             return None
         # Within a part, so that one that is off as a whole does not count.
         distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])
-        return describe_outliers(distances, np.concatenate([part.numbers for part in self.parts]))
+        return describe_outliers(distances, np.concatenate([part.numbers for part in self.parts]), self.has_losses)
 
 
-def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
-    """What to say where a few residuals are far outside the others; numbers are those of the rows."""
+def describe_outliers(residuals: np.ndarray, numbers: np.ndarray, has_losses: bool = True) -> str | None:
+    """What to say where a few residuals are far outside the others; numbers are those of the rows.
+
+    ``has_losses`` says whether the kind of model can be fitted with a loss that gives them little weight.
+    """
     distances = np.abs(residuals - np.median(residuals))
     scale, most = 1.4826 * np.median(distances), _LARGEST_SHARE_OF_OUTLIERS * len(residuals)
     found = ((limit, np.flatnonzero(distances > limit * scale)) for limit in _FAR)
@@ -344,5 +350,5 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         check = "Check them; if their targets are wrong, correct or remove them"
     return (
         f"{have} far outside the range of the others (more than {limit:g} robust standard deviations): {which} {rows}, "
-        f"not counting the header. {check} and fit again; --loss welsch gives such rows little weight."
+        f"not counting the header. {check} and fit again{'; --loss welsch gives such rows little weight' * has_losses}."
     )

@@ -58,7 +58,7 @@ class ConvergenceDisplay:
         """Draw the growth of a fitted network or ensemble."""
         if hasattr(estimator, "reservoir_"):
             compared = _compared(estimator.history_)
-            kept = [int(history["nodes"][-1]) for history in compared]
+            kept = [int(history["nodes"].max(initial=0)) for history in compared]
             return cls(histories=compared, kept=kept, what="networks compared").plot(ax)
         growths = [growth_of(network) for network in grown_networks(estimator)]
         display = cls(histories=[growth.steps for growth in growths], kept=[growth.kept for growth in growths])
@@ -119,4 +119,4 @@ class ConvergenceDisplay:
 def _compared(history: np.ndarray) -> list[np.ndarray]:
     """The steps of each network that was compared with others on later rows."""
     judged = history[np.isfinite(history["validation_rmse"])]
-    return [judged[judged["round"] == number] for number in np.unique(judged["round"])]
+    return [judged[judged["round"] == number] for number in np.unique(judged["round"])] or [history]

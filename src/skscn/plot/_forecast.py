@@ -119,14 +119,9 @@ class ForecastDisplay:
         ahead = self.times[n:]
         self.bands_ = [
             ax.fill_between(
-                ahead,
-                *self.intervals[coverage],
-                color=BLUE,
-                alpha=0.18,
-                linewidth=0.0,
-                label=f"{coverage:.0%} interval",
+                ahead, *limits, color=BLUE, alpha=0.15 + 0.1 * place, linewidth=0.0, label=f"{coverage:.0%} interval"
             )
-            for coverage in sorted(self.intervals, reverse=True)
+            for place, (coverage, limits) in enumerate(sorted(self.intervals.items(), reverse=True))
         ]
         few: dict[str, Any] = {"marker": "o", "markersize": 2.5} if np.isnan(self.y_true).any() else {}
         (self.true_line_,) = ax.plot(self.times, self.y_true, color=GREY, label="true", **few)

@@ -54,8 +54,9 @@ def _held_out_error(subject: Subject) -> float | None:
     """The validation error of a network of one output when it was as large as it is, in units of the target."""
     network, *others = subject.networks
     if subject.followed is not None:
-        error = np.nanmin(network.history_["validation_rmse"]) * network.reservoir_.outputs.scale[0]
-        return float(error) if len(subject.outputs) == 1 else None
+        errors = network.history_["validation_rmse"] * network.reservoir_.outputs.scale[0]
+        errors = errors[np.isfinite(errors)]
+        return float(errors.min()) if len(subject.outputs) == 1 and len(errors) else None
     if subject.classifies or others or len(subject.outputs) > 1:
         return None
     kept = network.history_[network.history_["nodes"] == network.n_nodes_]
