@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,11 @@ from skscn.recurrent import RecurrentSCNRegressor, ReservoirState
 
 # Where to begin: a state, that at the end of training, or a cold one.
 Begin: TypeAlias = ReservoirState | Literal["end"] | None
+
+
+def is_recurrent(estimator: Any) -> bool:
+    """Whether a fitted estimator is a recurrent network, whose predictions depend on the rows before."""
+    return hasattr(estimator, "reservoir_")
 
 
 def predict_rows(

@@ -189,6 +189,20 @@ def test_models_from_python(skscn, fitted, tmp_path):
     np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, rtol=1e-9)
 
 
+def test_models_that_the_program_cannot_follow(skscn, fitted, tmp_path):
+    folder, _, _ = fitted
+    model = load_model(folder / "model.scn")[-1]
+    save_model(model.stream(), tmp_path / "stream.scn")
+    done = skscn("predict", tmp_path / "stream.scn", folder / "later.csv", code=1)
+    assert "stream.scn contains a stream, which takes one row at a time" in done.stderr
+    known = pd.read_csv(folder / "known.csv")
+    model = RecurrentSCNRegressor(max_nodes=2, max_candidates=20, random_state=0)
+    model.fit(known[["flow", "heat"]], known["purity"], groups=["a", "b", "c"] * 100)
+    save_model(model, tmp_path / "groups.scn")
+    done = skscn("predict", tmp_path / "groups.scn", folder / "later.csv", code=1)
+    assert "fitted in Python on 3 sequences, and the program follows one" in done.stderr
+
+
 def test_ctrl_c_keeps_what_has_grown(skscn, fitted, tmp_path, monkeypatch):
     """The first interrupt comes with the first step; the model file that is there stays."""
     folder, _, _ = fitted

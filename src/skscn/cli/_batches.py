@@ -54,6 +54,15 @@ class FollowingBatch(Batch):
         return lower[rows], upper[rows]
 
 
+def check_one_sequence(estimator: RecurrentSCNRegressor) -> None:
+    """Raise ValueError for a model of several sequences, which the program cannot tell apart."""
+    if len(estimator.states_) > 1:
+        raise ValueError(
+            f"The model was fitted in Python on {len(estimator.states_)} sequences, and the program follows one; use "
+            "it in Python with skscn.load_model."
+        )
+
+
 class Following:
     """Gives the rows of a recurrent network their state: that at the end of training if they follow it, or a cold one.
 
@@ -79,6 +88,7 @@ class Following:
         file: TableFile,
         remarks: list[str],
     ):
+        check_one_sequence(estimator)
         lost = "the network starts from a cold state, and its first predictions are worse"
         self._arriving = ArrivingRows(encoder, clock, file, remarks, "a recurrent network", lost)
         self._estimator = estimator

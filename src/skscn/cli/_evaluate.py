@@ -21,7 +21,7 @@ from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, short
 from skscn.fitted_loss import loss_of
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.following import is_recurrent
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened
 
@@ -32,7 +32,7 @@ class Compared:
     def __init__(self, model: Model, file: TableFile, target: Target):
         encoder = model.columns(file, without=(target.name,))
         self.sketch, self.missing = RowSketch(), 0
-        self.uses_past = model.lags is not None or isinstance(model.estimator, RecurrentSCNRegressor)
+        self.uses_past = model.lags is not None or is_recurrent(model.estimator)
         truths, predictions, shares = [], [], []
         outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
         for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):

@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 
 from skscn.cli._arriving import ArrivingRows
+from skscn.cli._batches import check_one_sequence
 from skscn.cli._clock import TrainingClock, written
 from skscn.cli._models import Model, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._table_output import ENDINGS, table_writer
 from skscn.cli._voice import Voice
+from skscn.following import is_recurrent
 from skscn.readers.arrow import arrow
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder, TableFile, outside_sentences
@@ -60,11 +62,12 @@ def _forecast(estimator: RecurrentSCNRegressor, X: np.ndarray, coverage: float |
 
 def _check_feedback(model: Model) -> None:
     """Raise ValueError for a model that cannot forecast."""
-    if not isinstance(model.estimator, RecurrentSCNRegressor) or not model.estimator.feedback:
+    if not is_recurrent(model.estimator) or not model.estimator.feedback:
         raise ValueError(
             f"{model.path.name} predicts rows from their inputs and cannot run ahead of them; to forecast, fit a model "
             "with --estimator recurrent --feedback, or use skscn predict with the inputs of later rows."
         )
+    check_one_sequence(model.estimator)
     if model.encoder is None and model.estimator.n_features_in_:
         raise ValueError(f"{model.path.name} does not name its inputs; use its method forecast in Python.")
 

@@ -15,9 +15,9 @@ from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
 from skscn.estimators.networks import grown_networks, growth_of
+from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.persistence import describe_model
-from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
 from skscn.words import count, listed
 
@@ -50,7 +50,7 @@ def _columns(model: Model) -> dict[str, str] | None:
 
 def _kept_scopes(network: BaseEstimator) -> np.ndarray:
     """λ of the nodes of a recurrent network, or of the steps whose nodes early stopping has kept."""
-    if isinstance(network, RecurrentSCNRegressor):
+    if is_recurrent(network):
         scopes: np.ndarray = network.reservoir_.nodes.scopes
         # Products have none.
         return scopes[scopes > 0.0]
@@ -68,7 +68,7 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
         *estimates(model.estimator),
         ("Growth ended by", listed(sorted(reasons))),
     ]
-    if isinstance(model.estimator, RecurrentSCNRegressor):
+    if is_recurrent(model.estimator):
         bound = model.estimator.reservoir_.echo_state_bound
         own = f"at most {bound:.3g}" if bound else "none"
         lines.append(("Echo state", f"the initial state is forgotten; feedback of a node to itself: {own}"))

@@ -14,8 +14,9 @@ from sklearn.pipeline import Pipeline
 
 from skscn.cli._batches import Batch, Following
 from skscn.cli._continuing import Continuing
+from skscn.following import is_recurrent
 from skscn.persistence import ModelFileError, describe_model, load_model
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
 from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
 from skscn.tables.columns import Number
@@ -169,7 +170,11 @@ def open_model(path: Path) -> Model:
 
 
 def _check_steps(path: Path, steps: list[Any]) -> None:
-    """Lags come before the steps that see one row at a time."""
+    """Raise ValueError for models that are for Python only: lags come before the steps that see one row at a time."""
+    if isinstance(steps[-1], RecurrentStream):
+        raise ValueError(
+            f"{path.name} contains a stream, which takes one row at a time; use it in Python with skscn.load_model."
+        )
     if any(isinstance(step, Lags) for step in steps):
         raise ValueError(
             f"{path.name} was saved from Python with Lags after another step; use it in Python with skscn.load_model."
@@ -192,7 +197,7 @@ def encoded_batches(
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
     about = encoder, model.notes.get("clock"), model.target, file, model.remarks
     continuing = None if model.lags is None else Continuing(model.lags, *about)
-    following = Following(model.estimator, *about) if isinstance(model.estimator, RecurrentSCNRegressor) else None
+    following = Following(model.estimator, *about) if is_recurrent(model.estimator) else None
     extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
     rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
     for table in file.batches({**extra, **encoder.read_types}):
@@ -205,6 +210,6 @@ def encoded_batches(
 
 def _width(estimator: Any) -> int:
     """How many numbers a row becomes: its inputs, or the columns of a reservoir."""
-    if isinstance(estimator, RecurrentSCNRegressor):
+    if is_recurrent(estimator):
         return len(estimator.reservoir_.output_weights)
     return int(estimator.n_features_in_)

@@ -6,6 +6,7 @@ from typing import Any
 
 from skscn.estimators.networks import grown_networks
 from skscn.fitted_loss import estimated, loss_of
+from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.losses import LogLoss, Squared, name_of
 from skscn.recurrent import RecurrentSCNRegressor
@@ -14,7 +15,7 @@ from skscn.words import count
 
 def are_whole(estimator: Any) -> bool:
     """Whether every network has grown to its end; asked after an interrupt, which recurrent ones do not note."""
-    if isinstance(estimator, RecurrentSCNRegressor):
+    if is_recurrent(estimator):
         return False
     networks = grown_networks(estimator)
     complete = len(networks) == getattr(estimator, "n_members", 1)
@@ -24,7 +25,7 @@ def are_whole(estimator: Any) -> bool:
 def describe_networks(estimator: Any) -> str:
     """How many networks and nodes a model has, in words."""
     counts = [network.n_nodes_ for network in grown_networks(estimator)]
-    if isinstance(estimator, RecurrentSCNRegressor):
+    if is_recurrent(estimator):
         return f"a recurrent network with {count(counts[0], 'node')}{_memory(estimator)}"
     if len(counts) == 1:
         return f"a network with {count(counts[0], 'node')}"

@@ -12,8 +12,7 @@ from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data,
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._voice import Voice, write_text
-from skscn.following import Begin
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.following import Begin, is_recurrent
 from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import quoted
 
@@ -70,7 +69,7 @@ class _Rows:
 
     def __init__(self, model: Model, target: Target, timed: TableEncoder | None):
         self._target, self._timed = target, timed
-        self._whole = isinstance(model.estimator, RecurrentSCNRegressor)
+        self._whole = is_recurrent(model.estimator)
         self.inputs: list[np.ndarray] = []
         self.targets: list[np.ndarray] = []
         self.moments: list[np.ndarray] = []

@@ -15,7 +15,7 @@ from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks
 from skscn.fitted_loss import loss_of, row_weights
-from skscn.following import Begin
+from skscn.following import Begin, is_recurrent
 from skscn.losses import OUTLIER, Loss, Quantile
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.report._followed import FollowedRows
@@ -201,7 +201,7 @@ def open_subject(
     columns = _column_names(estimator, X, feature_names)
     outputs = _output_names(y, target_name)
     followed = None
-    if isinstance(nameless, RecurrentSCNRegressor):
+    if is_recurrent(nameless):
         followed = _followed(nameless, X, y, state, times)
         known = followed.known
         rows, y, predictions = followed.X[known], followed.y[known], followed.predict()[known]
