@@ -10,7 +10,7 @@ import pytest
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance, median_absolute_error
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
-from skscn.cli._app import LossName
+from skscn.cli._fit_command import LossName
 from skscn.cli._scores import Baseline, main_error, regression_scores
 from skscn.cli._verdict import compared, unconfirmed
 from skscn.losses import LOSSES

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,7 +9,8 @@ import typer
 from typer.core import TyperGroup
 
 from skscn import __version__
-from skscn.cli._interrupts import later
+from skscn.cli._arguments import DataArgument, Interval, Json, ModelArgument, OutTable, Quiet, TargetName
+from skscn.cli._fit_command import fit
 from skscn.words import printable
 
 
@@ -37,44 +37,6 @@ class _Commands(TyperGroup):
             raise typer.Exit(1) from None
 
 
-class Dates(StrEnum):
-    """What comes first in dates that can be read in two ways."""
-
-    AUTO = "auto"
-    DAY_FIRST = "day-first"
-    MONTH_FIRST = "month-first"
-
-
-class Task(StrEnum):
-    """What a target is."""
-
-    AUTO = "auto"
-    REGRESSION = "regression"
-    CLASSIFICATION = "classification"
-
-
-class EstimatorKind(StrEnum):
-    """What is grown."""
-
-    AUTO = "auto"
-    NETWORK = "network"
-    ENSEMBLE = "ensemble"
-
-
-class LossName(StrEnum):
-    """What a fit minimises; the names of skscn.losses.LOSSES, which are not imported for the sake of a quick start."""
-
-    SQUARED = "squared"
-    HUBER = "huber"
-    WELSCH = "welsch"
-    BISQUARE = "bisquare"
-    KDE = "kde"
-    ABSOLUTE = "absolute"
-    QUANTILE = "quantile"
-    POISSON = "poisson"
-    LOG_LOSS = "log_loss"
-
-
 app = typer.Typer(
     name="skscn",
     cls=_Commands,
@@ -82,25 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-# As in skscn.series, which is not imported for the sake of a quick start.
-_LONGEST_LAG = 100_000
 _TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
-
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
-DataArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="DATA",
-        help="A table: a .csv, .tsv, .txt (each also as .gz), .parquet, .arrow, .feather or .dat file, a folder of "
-        "such files, or - for standard input.",
-    ),
-]
-TargetName = Annotated[
-    str | None,
-    typer.Option("--target", "-t", help="The target column, needed only if the model file does not name it."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Hide notes and progress.")]
 
 
 def _version(asked: bool) -> None:
@@ -121,169 +65,7 @@ def main(
     """
 
 
-@app.command()
-def fit(
-    data: DataArgument,
-    target: Annotated[str, typer.Option("--target", "-t", help="The column to predict.")],
-    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write, for example houses.scn.")],
-    task: Annotated[
-        Task,
-        typer.Option(
-            help="Whether the target is a number or a class. auto: text, booleans, and whole numbers with up to 10 "
-            "different values are classes."
-        ),
-    ] = Task.AUTO,
-    estimator: Annotated[
-        EstimatorKind,
-        typer.Option(
-            help="The kind of model. ensemble: more accurate, and provides prediction intervals; network: faster; "
-            "auto: chosen by the size of the data."
-        ),
-    ] = EstimatorKind.AUTO,
-    loss: Annotated[
-        LossName | None,
-        typer.Option(
-            help="What is minimised. For numbers: squared, the default, estimates the mean; huber, welsch, bisquare "
-            "and kde give outliers little weight; absolute estimates the median, quantile a quantile (--quantile), and "
-            "poisson the mean of counts. For classes: log_loss, the default, or squared.",
-        ),
-    ] = None,
-    quantile: Annotated[
-        float | None,
-        typer.Option(metavar="Q", help="The quantile that --loss quantile estimates, for example 0.9; 0.5 by default."),
-    ] = None,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Set a parameter of the model, for example max_nodes=200; can be repeated.",
-        ),
-    ] = None,
-    cv: Annotated[
-        int | None,
-        typer.Option(
-            min=0,
-            help="Number of cross-validation folds; 0 skips the tests. By default 5; for large tables, only one of the "
-            "5 folds is tested.",
-        ),
-    ] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column to ignore; can be repeated.")] = None,
-    weight: Annotated[str | None, typer.Option(help="The column with the sample weights.")] = None,
-    time: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN",
-            help="The column with the time of each row. Rows are sorted by it, and the model is tested on later rows "
-            "than those it was trained on. By default, a column of dates that increase with the rows, if there is one.",
-        ),
-    ] = None,
-    lags: Annotated[
-        str | None,
-        typer.Option(
-            metavar="auto|1,2,5",
-            help="Use values of the inputs some rows ago as inputs: auto searches for a few that help, 1,2,5 uses "
-            "those. Lags count rows; --set max_lag=60 searches further back than 30 rows.",
-        ),
-    ] = None,
-    delay: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="ROWS",
-            help="With --lags: the target of a row is known this number of rows later, so targets that are at least as "
-            "old are inputs too.",
-        ),
-    ] = None,
-    shuffle: Annotated[
-        bool,
-        typer.Option("--shuffle", help="Ignore the order of the rows, and use dates as inputs like other columns."),
-    ] = False,
-    dates: Annotated[
-        Dates,
-        typer.Option(help="How to read dates such as 03/04/2024 if the other dates of the column do not settle it."),
-    ] = Dates.AUTO,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed.")] = 0,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", "-j", help="Number of processors to use; -1 means all. The model does not depend on it."
-        ),
-    ] = -1,
-    memory_limit: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            metavar="MB",
-            help="Memory that training may use; files that are too large for it are read from disk in chunks. By "
-            "default, a quarter of all memory.",
-        ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Train a model that predicts one column of a table from the others, and write it to a file.
-
-    Columns can contain numbers, text, dates, booleans and missing values; the notes say how they are encoded.
-
-    If the dates in a column increase with the rows, the rows are treated as a time series (see --time).
-
-    Ctrl-C saves what has been trained so far (next to MODEL if that file already exists) and exits with code 130.
-
-    Example: skscn fit houses.csv --target price --model houses.scn
-    """
-    if cv == 1:
-        raise typer.BadParameter("must be 0 or at least 2.", param_hint="--cv")
-    if shuffle and time is not None:
-        raise typer.BadParameter("cannot be combined with --time; use one of them.", param_hint="--shuffle")
-    if shuffle and lags is not None:
-        raise typer.BadParameter("cannot be combined with --lags; use one of them.", param_hint="--shuffle")
-    if delay is not None and lags is None:
-        raise typer.BadParameter("needs --lags.", param_hint="--delay")
-    if quantile is not None and loss is not LossName.QUANTILE:
-        raise typer.BadParameter("needs --loss quantile.", param_hint="--quantile")
-    if quantile is not None and not 0.0 < quantile < 1.0:
-        raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--quantile")
-    with later():
-        from skscn.cli._fit import run_fit
-        from skscn.cli._fit_options import FitOptions
-        from skscn.cli._voice import Voice
-
-    options = FitOptions(
-        data=data,
-        target=target,
-        model=model,
-        task=task.value,
-        estimator=estimator.value,
-        settings=settings or [],
-        cv=cv,
-        seed=seed,
-        jobs=jobs,
-        drop=drop or [],
-        weight=weight,
-        time=time,
-        shuffle=shuffle,
-        memory_limit=None if memory_limit is None else memory_limit * 2**20,
-        dates=dates.value,
-        loss=None if loss is None else loss.value,
-        quantile=quantile,
-        lags=_read_lags(lags),
-        delay=delay,
-    )
-    run_fit(options, Voice(quiet, as_json))
-
-
-def _read_lags(text: str | None) -> str | tuple[int, ...] | None:
-    """The lags in an option: auto, or numbers of rows separated by commas."""
-    if text is None or text == "auto":
-        return text
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isdecimal() and 1 <= int(part) <= _LONGEST_LAG for part in parts):
-        raise typer.BadParameter(
-            f"must be auto, or numbers of rows from 1 to {_LONGEST_LAG:,} such as 1,2,5; got {text!r}.",
-            param_hint="--lags",
-        )
-    return tuple(sorted({int(part) for part in parts}))
+app.command()(fit)
 
 
 @app.command()
@@ -316,12 +98,7 @@ def predict(
             "--learn", help="With --follow: learn from each row that has a value of the target, after predicting it."
         ),
     ] = False,
-    interval: Annotated[
-        float | None,
-        typer.Option(
-            metavar="COVERAGE", help="Add a prediction interval that covers this share of the targets, for example 0.9."
-        ),
-    ] = None,
+    interval: Interval = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[
         list[str] | None, typer.Option(help="A column of DATA to copy to the output; can be repeated.")
@@ -345,10 +122,8 @@ def predict(
 
     Example: skscn predict houses.scn new.csv -o predicted.csv --interval 0.9
     """
-    if interval is not None and not 0.0 < interval < 1.0:
-        raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--interval")
-    if as_json and out is None:
-        raise typer.BadParameter("needs --out: predictions themselves go to standard output.", param_hint="--json")
+    _check_interval(interval)
+    _check_json(as_json, out)
     _check_following(data, out, follow, learn)
     from skscn.cli._predict import Wanted, run_predict
     from skscn.cli._voice import Voice
@@ -401,6 +176,53 @@ def update(
     from skscn.cli._voice import Voice
 
     run_update(UpdateOptions(model, data, out, target, weight, force), Voice(quiet, as_json))
+
+
+@app.command()
+def forecast(
+    model: ModelArgument,
+    steps: Annotated[
+        int | None, typer.Option("--steps", "-n", help="How many rows to forecast. By default, those of --inputs.")
+    ] = None,
+    inputs: Annotated[
+        Path | None,
+        typer.Option(
+            "--inputs",
+            "-i",
+            metavar="TABLE",
+            help="The table with the inputs of the rows to forecast and their times, for models that have inputs.",
+        ),
+    ] = None,
+    out: OutTable = None,
+    interval: Interval = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --out: print what was done as JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Forecast the rows that follow the training rows, with a model fitted with --estimator recurrent --feedback.
+
+    Each prediction takes the place of the unknown target in the next row. Times go on in the steps of the training
+    rows.
+
+    Example: skscn forecast load.scn --steps 96 -o forecast.csv --interval 0.9
+    """
+    if steps is not None and steps < 1:
+        raise typer.BadParameter("must be at least 1, the number of rows to forecast.", param_hint="--steps")
+    _check_interval(interval)
+    _check_json(as_json, out)
+    from skscn.cli._forecast import run_forecast
+    from skscn.cli._voice import Voice
+
+    run_forecast(model, steps, inputs, out, interval, Voice(quiet, as_json))
+
+
+def _check_interval(coverage: float | None) -> None:
+    if coverage is not None and not 0.0 < coverage < 1.0:
+        raise typer.BadParameter("must lie between 0 and 1, for example 0.9.", param_hint="--interval")
+
+
+def _check_json(as_json: bool, out: Path | None) -> None:
+    if as_json and out is None:
+        raise typer.BadParameter("needs --out: predictions themselves go to standard output.", param_hint="--json")
 
 
 @app.command()

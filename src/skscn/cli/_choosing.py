@@ -9,6 +9,7 @@ from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._series import Series
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.losses import LOSSES
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import Target
 from skscn.words import listed, quoted
 
@@ -35,20 +36,35 @@ def check_loss(settings: FitSettings, target: Target) -> None:
     )
 
 
-def choose(asked: str, numbers: int) -> tuple[bool, str]:
-    """Whether to grow an ensemble, and why."""
+def check_task(options: FitOptions, target: Target) -> None:
+    """Raise ValueError if the kind of model is not for targets of this kind."""
+    if not options.recurrent or target.task == "regression":
+        return
+    numbers = ", or add --task regression if they are numbers" if target.kind == "whole" else ""
+    raise ValueError(
+        f"--estimator recurrent predicts numbers, and the target {quoted(target.name)} has classes; use --lags auto "
+        f"instead, which works with classes{numbers}."
+    )
+
+
+def choose(asked: str, numbers: int) -> tuple[str, str]:
+    """Which kind of model to grow, and why."""
     if asked != "auto":
-        return asked == "ensemble", "as requested"
+        return asked, "as requested"
     if numbers <= _ENSEMBLE_NUMBERS:
-        return True, "more accurate; --estimator network is faster"
-    return False, "faster on a table of this size; --estimator ensemble is more accurate"
+        return "ensemble", "more accurate; --estimator network is faster"
+    return "network", "faster on a table of this size; --estimator ensemble is more accurate"
 
 
-def build_estimator(task: str, ensemble: bool, settings: FitSettings, series: Series, options: FitOptions) -> Any:
+def build_estimator(task: str, kind: str, settings: FitSettings, series: Series, options: FitOptions) -> Any:
     """The estimator with the parameters that the user set; early stopping holds out the last rows of a series."""
+    if kind == "recurrent":
+        return RecurrentSCNRegressor(feedback=options.feedback, random_state=options.seed).set_params(
+            **settings.recurrent
+        )
     validation = settings.network.get("validation", "random" if series.time is None else "last")
     common = {"random_state": options.seed, "n_jobs": options.jobs, "validation": validation}
-    if ensemble:
+    if kind == "ensemble":
         model = _ENSEMBLES[task](**{**common, **settings.ensemble})
         member = model._default_estimator()
         _check_parameters(member, settings.network, task)

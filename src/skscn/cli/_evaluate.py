@@ -21,6 +21,7 @@ from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._verdict import compared, unconfirmed, unconfirmed_sentence
 from skscn.cli._voice import Voice, short
 from skscn.fitted_loss import loss_of
+from skscn.following import is_recurrent
 from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened
 
@@ -31,20 +32,21 @@ class Compared:
     def __init__(self, model: Model, file: TableFile, target: Target):
         encoder = model.columns(file, without=(target.name,))
         self.sketch, self.missing = RowSketch(), 0
+        self.uses_past = model.lags is not None or is_recurrent(model.estimator)
         truths, predictions, shares = [], [], []
         outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
-        for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
-            y, present = target.values(table.column(target.name))
+        for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+            y, present = target.values(batch.table.column(target.name))
             self.missing += len(present) - len(y)
             if not len(y):
                 continue
-            X = X[present]
-            outside.add(X, table.filter(present))
+            X = batch.X[present]
+            outside.add(X, batch.table.filter(present))
             self.sketch.add(X, y)
             truths.append(y)
-            predictions.append(model.estimator.predict(X))
+            predictions.append(batch.predict(present))
             if model.is_classifier:
-                shares.append(true_class_shares(y, model.estimator.classes_, model.estimator.predict_proba(X)))
+                shares.append(true_class_shares(y, model.estimator.classes_, batch.predict_proba(present)))
         if not truths:
             raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
         self.outside: list[OutsideColumn] = outside.found()
@@ -54,6 +56,15 @@ class Compared:
             if model.is_classifier
             else regression_scores(self.y, predicted, self.loss)
         )
+        self.persistence = _persistence(model, self.y)
+
+
+def _persistence(model: Model, y: np.ndarray) -> dict[str, float] | None:
+    """How good it is to predict the last known target, for a model that is told; None for other models."""
+    if not getattr(model.estimator, "feedback", False) or len(y) < 3:
+        return None
+    # Nothing is known before the first row.
+    return regression_scores(y[1:], y[:-1])
 
 
 def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: Voice) -> None:
@@ -73,6 +84,7 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         **{"model": str(model_path), "data": str(data), "target": target.name, "rows": len(found.y)},
         **found.scores,
         "baseline": known,
+        **({} if found.persistence is None else {"persistence": found.persistence}),
         "better_than_baseline": better,
         "verdict": verdict,
         "share_trained_on": share,
@@ -86,11 +98,14 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         for name, value in found.scores.items()
         if not np.isnan(value)
     ]
+    if found.persistence is not None:
+        lines.append(("Persistence", f"RMSE {short(found.persistence['rmse'])} of predicting the last known value"))
     voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
 
 
 def _notes(found: Compared, share: float | None, target: Target, label: str) -> list[str]:
     """What is good to know about the rows."""
     seen: list[Any] = [seen_sentence(share, label)]
-    left_out = f"Left out: {count(found.missing, 'row')} without a value of {shortened(target.name)}."
+    without = f"{count(found.missing, 'row')} without a value of {shortened(target.name)}"
+    left_out = f"Used as earlier rows only: {without}." if found.uses_past else f"Left out: {without}."
     return [*([left_out] if found.missing else []), *filter(None, seen), *outside_sentences(found.outside)]

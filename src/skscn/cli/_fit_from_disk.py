@@ -35,6 +35,11 @@ def fit_from_disk(
             f"{file.label} is too large ({size(file.size)}) for --lags, which needs the table in memory; raise "
             "--memory-limit, or leave --lags out."
         )
+    if options.recurrent:
+        raise ValueError(
+            f"{file.label} is too large ({size(file.size)}) for a recurrent network, which is grown in memory; raise "
+            "--memory-limit, or use --estimator network."
+        )
     if options.estimator == "ensemble":
         raise ValueError(
             f"{file.label} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
@@ -54,7 +59,7 @@ def fit_from_disk(
     voice.notes(encoder.notes_)
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, options.weight, passes), memory_limit=limit)
-    estimator = build_estimator(target.task, False, settings, series, options)
+    estimator = build_estimator(target.task, "network", settings, series, options)
     with growing(voice.errors, 1) as growth:
         growth.begin("Growing", estimator)
         estimator.fit(chunks)

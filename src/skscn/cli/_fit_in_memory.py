@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from skscn.cli._choosing import build_estimator, check_loss, choose
+from skscn.cli._choosing import build_estimator, check_loss, check_task, choose
+from skscn.cli._clock import check_length, check_series, clock_of, gap_sentence
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
 from skscn.cli._growth import Growth, growing
-from skscn.cli._lags import build_lags, check_length, check_series, clock_of, gap_sentence, lag_lines
+from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation
+from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, fit_rows
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._testing import Folds, cross_validate, split, split_series
@@ -23,7 +26,7 @@ from skscn.cli._validated import describe_outliers
 from skscn.cli._voice import Voice
 from skscn.fitted_loss import row_weights
 from skscn.losses import OUTLIER
-from skscn.tables import TableEncoder, TableFile, learn_target
+from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.words import count, shortened
 
 # Tables of up to this many numbers are tested on all parts of a cross-validation unless the user says otherwise: a few
@@ -42,9 +45,10 @@ def fit_in_memory(
     target, reason = learn_target(options.target, table.column(options.target), options.task)
     tested = options.cv is None or options.cv > 1
     check_loss(settings, target)
+    check_task(options, target)
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
     check_series(options, series)
-    rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.lags is not None)
+    rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.past is not None)
     check_length(options, rows)
     encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
     voice.notes(series.notes)
@@ -52,30 +56,51 @@ def fit_in_memory(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
     )
     voice.notes(encoder.notes_)
-    preparation = Preparation(encoder, build_lags(options, settings, encoder, target))
+    check_inputs(options, encoder)
+    preparation = Preparation(encoder, build_lags(options, settings, encoder, target), options.recurrent)
     rows, X = preparation.learn(rows)
-    gaps = _say_lags(preparation, series, voice)
-    ensemble, why = choose(options.estimator, X.size)
-    estimator = build_estimator(target.task, ensemble, settings, series, options)
+    gaps = _say_past(preparation, options, series, voice)
+    kind, why = choose(options.estimator, X.size)
+    estimator = build_estimator(target.task, kind, settings, series, options)
     voice.note(f"Training {type(estimator).__name__} ({why}).")
     # The processes are for members; a network has threads.
-    with growing(voice.errors, options.jobs if ensemble else 1) as growth:
+    with growing(voice.errors, options.jobs if kind == "ensemble" else 1) as growth:
         growth.begin("Growing", estimator)
-        estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
+        started = time.perf_counter()
+        fit_rows(estimator, X, rows)
+        seconds = time.perf_counter() - started
         cut_short = growth.interrupted and not are_whole(estimator)
         path = path_to_write(options.model, cut_short)
         fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
         fitted.lags, fitted.clock = preparation.lags, clock_of(options, series)
-        fitted.sketch = RowSketch().add(X, rows.y)
+        fitted.sketch = RowSketch().add(X[rows.places] if options.recurrent else X, rows.y)
         fitted.n_outliers = _count_outliers(estimator, X, rows)
         save_fitted(fitted, options)
         if not growth.interrupted:
-            every_part = options.cv is not None or X.size <= _CROSS_VALIDATED_NUMBERS
-            n_folds = _FOLDS if options.cv is None else options.cv
-            folds = (split if series.time is None else split_series)(rows.y, target.task, n_folds, every_part)
+            folds = _folds(options, series, rows, X, target)
+            if options.recurrent and folds.parts:
+                voice.note(_about_time(seconds, folds))
             _test(preparation, fitted, rows, folds, growth)
     fitted.warnings = [*series.warnings, *gaps, *_warnings(fitted, rows)]
     return fitted
+
+
+def _folds(options: FitOptions, series: Series, rows: TableRows, X: np.ndarray, target: Target) -> Folds:
+    """The parts to test on: all, unless the table is large and the user has not asked for them."""
+    small = len(X) <= MOST_ROWS_TESTED if options.recurrent else X.size <= _CROSS_VALIDATED_NUMBERS
+    n_folds = _FOLDS if options.cv is None else options.cv
+    splitter = split if series.time is None else split_series
+    return splitter(rows.y, target.task, n_folds, options.cv is not None or small)
+
+
+def _about_time(seconds: float, folds: Folds) -> str:
+    """How long training took, and how long the tests are going to take."""
+    share = sum(len(train) for train, _ in folds.parts) / max(len(train) + len(test) for train, test in folds.parts)
+    parts = count(len(folds.parts), "part")
+    return (
+        f"Trained in {seconds:.0f} s. Testing on {parts} of later rows takes about {max(1.0, share * seconds):.0f} s "
+        "more; --cv 0 skips it, and Ctrl-C keeps the model."
+    )
 
 
 def _count_outliers(estimator: Any, X: np.ndarray, rows: TableRows) -> int | None:
@@ -100,13 +125,13 @@ def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     return [outliers] if outliers else []
 
 
-def _say_lags(preparation: Preparation, series: Series, voice: Voice) -> list[str]:
+def _say_past(preparation: Preparation, options: FitOptions, series: Series, voice: Voice) -> list[str]:
     """Note which earlier values are used; what there is to warn of."""
-    if preparation.lags is None:
+    if options.past is None:
         return []
     for heading, text in lag_lines(preparation.lags, preparation.encoder):
         voice.note(f"{heading}: {text}.")
-    gaps, many = gap_sentence(series) or ("", False)
+    gaps, many = gap_sentence(options, series) or ("", False)
     if gaps and not many:
         voice.note(gaps)
     return [gaps] if many else []

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from skscn.cli._settings import parse_settings
 from skscn.estimators import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder, TableFile
 from skscn.words import listed, quoted
 
 # Parameters of Lags that --set may set; the others have options of their own.
 _OF_LAGS = {"max_lag", "max_terms"}
+_OWN_OPTIONS = {"feedback", "random_state", "verbose"}
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,17 @@ class FitOptions:
     quantile: float | None = None
     lags: str | tuple[int, ...] | None = None
     delay: int | None = None
+    feedback: bool = False
+
+    @property
+    def recurrent(self) -> bool:
+        """Whether a recurrent network is to be trained."""
+        return self.estimator == "recurrent"
+
+    @property
+    def past(self) -> str | None:
+        """The option by which predictions depend on earlier rows; None if each row is predicted on its own."""
+        return "--estimator recurrent" if self.recurrent else None if self.lags is None else "--lags"
 
     @property
     def target_and_weight(self) -> list[str]:
@@ -53,6 +67,7 @@ class FitSettings:
     ensemble: dict[str, Any]
     network: dict[str, Any]
     lags: dict[str, Any] = field(default_factory=dict)
+    recurrent: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dates(self) -> str:
@@ -68,8 +83,10 @@ def read_settings(options: FitOptions) -> FitSettings:
         _names(SCNEnsembleRegressor()),
         _names(SCNRegressor(), SCNClassifier()),
         _OF_LAGS,
+        _names(RecurrentSCNRegressor()),
     ]
     values = parse_settings(options.settings, set[str]().union(*own))
+    _check_kind(options, values, encoder=own[0], recurrent=own[-1], others=own[1] | own[2])
     if options.lags is None and (names := _OF_LAGS & {*values}):
         raise ValueError(f"{min(names)} is about lags; add --lags auto.")
     if options.dates != "auto":
@@ -79,6 +96,18 @@ def read_settings(options: FitOptions) -> FitSettings:
     if options.quantile is not None:
         values["quantile"] = options.quantile
     return FitSettings(*({name: value for name, value in values.items() if name in names} for names in own))
+
+
+def _check_kind(
+    options: FitOptions, values: Iterable[str], *, encoder: set[str], recurrent: set[str], others: set[str]
+) -> None:
+    """Raise ValueError for a parameter that the kind of model does not have."""
+    for name in values:
+        if options.recurrent and name not in encoder | recurrent:
+            theirs = listed(sorted(recurrent - _OWN_OPTIONS))
+            raise ValueError(f"{name} is not a parameter of recurrent networks, which have {theirs}.")
+        if not options.recurrent and name in recurrent - others:
+            raise ValueError(f"{name} is a parameter of recurrent networks; add --estimator recurrent.")
 
 
 def _names(*estimators: Any) -> set[str]:

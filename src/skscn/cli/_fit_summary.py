@@ -63,4 +63,6 @@ def _outliers(fitted: Fitted, data: Path) -> list[tuple[str, str]]:
 def describe_columns(encoder: TableEncoder) -> str:
     """How many columns there are, and as how many features they are encoded."""
     used, encoded = len(encoder.columns_), len(encoder.get_feature_names_out())
+    if not used:
+        return "no columns but the time"
     return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")

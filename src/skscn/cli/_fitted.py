@@ -24,7 +24,7 @@ from skscn.tables import TableEncoder, Target
 class Fitted:
     """What came of it; the number of outliers is None if the loss does not weigh rows.
 
-    The clock of a model with lags is the time of the last row and the usual time between rows.
+    The clock of a model of earlier rows is the time of the last row and the usual time between rows.
     """
 
     encoder: TableEncoder
@@ -42,10 +42,10 @@ class Fitted:
     clock: dict[str, Any] | None = None
 
     @property
-    def loss(self) -> str | None:
-        """The name of the loss."""
+    def loss(self) -> str:
+        """The name of the loss; recurrent networks have only one."""
         loss = loss_of(self.estimator)
-        return None if loss is None else name_of(loss)
+        return "squared" if loss is None else name_of(loss)
 
 
 def path_to_write(path: Path, interrupted: bool) -> Path:

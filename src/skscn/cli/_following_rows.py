@@ -11,12 +11,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from skscn.cli._batches import Batch
 from skscn.cli._models import STANDARD_INPUT, Model, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._predict import Wanted, check_options, output_names, predicted
 from skscn.cli._table_output import table_writer
 from skscn.cli._update import check_updatable, save_updated
 from skscn.cli._voice import Voice
+from skscn.following import is_recurrent
 from skscn.readers.arrow import arrow
 from skscn.readers.dialect import Dialect, find_dialect
 from skscn.readers.missing import MISSING
@@ -31,7 +33,7 @@ def run_follow(model_path: Path, wanted: Wanted, learn: bool, voice: Voice) -> N
         check_output(out, [])
     model = open_model(model_path)
     check_options(model, wanted)
-    if model.lags is not None:
+    if model.lags is not None or is_recurrent(model.estimator):
         raise ValueError(f"{model_path.name} uses earlier rows; predict its rows as a table, without --follow.")
     if learn:
         check_updatable(model)
@@ -139,7 +141,9 @@ class Follower:
         pa = arrow()
         table = pa.table({name: pa.array([cell], pa.string()) for name, cell in cells.items()})
         X = self._encoder.transform(table)
-        answer = predicted(self.model, X, table.select(list(self.wanted.keep)), self.wanted)
+        answer = predicted(
+            self.model, Batch(self.model.estimator, X, table), table.select(list(self.wanted.keep)), self.wanted
+        )
         if self.target is not None and cells[self.target.name] is not None:
             y, _ = self.target.values(table.column(self.target.name))
             self.model.estimator.partial_fit(X, y)

@@ -19,6 +19,7 @@ from skscn.cli._interrupts import on_interrupt
 from skscn.estimators.networks import growth_of
 from skscn.growth import Step
 from skscn.progress import Listener, StopFile, listening, round_of, share_done
+from skscn.recurrent import RecurrentSCNRegressor
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -42,7 +43,7 @@ class Growth(Listener):
         )
         self._task = self._bar.add_task("", state="", total=1.0)
         self._done, self._members, self._in_ensemble = 0, 1, False
-        self._round, self._rounds = 1, 1
+        self._round, self._rounds, self._nodes, self._recurrent = 1, 1, 0, False
         self._folder = TemporaryDirectory(prefix="skscn-", ignore_cleanup_errors=True)
         self._stop = StopFile(Path(self._folder.name) / "stop")
 
@@ -58,18 +59,32 @@ class Growth(Listener):
         """Show the growth of another model: of a network, or of an ensemble."""
         n_members = getattr(estimator, "n_members", None)
         self._done, self._members, self._in_ensemble = 0, n_members or 1, n_members is not None
-        self._bar.reset(self._task, description=description, state="", total=float(self._members))
+        self._round, self._rounds, self._nodes = 1, 1, 0
+        self._recurrent = isinstance(estimator, RecurrentSCNRegressor)
+        state = "choosing the kind of nodes" if self._recurrent else ""
+        if self._recurrent:
+            # Networks that are compared and, without feedback, the final one.
+            self._rounds = 3 if estimator.feedback else 4
+        self._bar.reset(self._task, description=description, state=state, total=float(self._members))
 
     def begin_round(self, number: int, most: int) -> None:
         self._round, self._rounds = number, most
 
     def step(self, step: Step, max_nodes: int | None) -> bool:
+        if self._recurrent and step.nodes <= self._nodes:
+            self._round = min(self._round + 1, self._rounds)
+        self._nodes = step.nodes
         networks = f"{self._done}/{self._members} networks" if self._in_ensemble else ""
         state = _state(step.nodes, step.train_rmse, step.validation_rmse)
-        state = ", ".join(filter(None, [networks, round_of(self._round, self._rounds), state]))
+        state = ", ".join(filter(None, [networks, self._which(), state]))
         share = (self._round - 1 + share_done(step.nodes, max_nodes)) / self._rounds
         self._bar.update(self._task, completed=self._done + share, state=state)
         return self.interrupted
+
+    def _which(self) -> str:
+        if self._recurrent:
+            return f"network {self._round} of {self._rounds}"
+        return round_of(self._round, self._rounds)
 
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         self._done = done

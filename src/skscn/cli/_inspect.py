@@ -15,6 +15,7 @@ from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
 from skscn.estimators.networks import grown_networks, growth_of
+from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.persistence import describe_model
 from skscn.tables import TableEncoder
@@ -48,7 +49,11 @@ def _columns(model: Model) -> dict[str, str] | None:
 
 
 def _kept_scopes(network: BaseEstimator) -> np.ndarray:
-    """λ of the steps whose nodes early stopping has kept."""
+    """λ of the nodes of a recurrent network, or of the steps whose nodes early stopping has kept."""
+    if is_recurrent(network):
+        scopes: np.ndarray = network.reservoir_.nodes.scopes
+        # Products have none.
+        return scopes[scopes > 0.0]
     return np.asarray(growth_of(network).kept_steps["scope"])
 
 
@@ -63,6 +68,10 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
         *estimates(model.estimator),
         ("Growth ended by", listed(sorted(reasons))),
     ]
+    if is_recurrent(model.estimator):
+        bound = model.estimator.reservoir_.echo_state_bound
+        own = f"at most {bound:.3g}" if bound else "none"
+        lines.append(("Echo state", f"the initial state is forgotten; feedback of a node to itself: {own}"))
     if len(scopes):
         lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
     if model.target:

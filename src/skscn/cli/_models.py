@@ -12,8 +12,11 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._batches import Batch, Following
 from skscn.cli._continuing import Continuing
+from skscn.following import is_recurrent
 from skscn.persistence import ModelFileError, describe_model, load_model
+from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
 from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
 from skscn.tables.columns import Number
@@ -167,7 +170,11 @@ def open_model(path: Path) -> Model:
 
 
 def _check_steps(path: Path, steps: list[Any]) -> None:
-    """Lags come before the steps that see one row at a time."""
+    """Raise ValueError for models that are for Python only: lags come before the steps that see one row at a time."""
+    if isinstance(steps[-1], RecurrentStream):
+        raise ValueError(
+            f"{path.name} contains a stream, which takes one row at a time; use it in Python with skscn.load_model."
+        )
     if any(isinstance(step, Lags) for step in steps):
         raise ValueError(
             f"{path.name} was saved from Python with Lags after another step; use it in Python with skscn.load_model."
@@ -186,15 +193,23 @@ def data_name(path: Path) -> str:
 
 def encoded_batches(
     model: Model, file: TableFile, encoder: TableEncoder | NumericColumns, extra: dict[str, Any]
-) -> Iterator[tuple[np.ndarray, Any]]:
+) -> Iterator[Batch]:
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
-    continuing = None
-    if model.lags is not None:
-        continuing = Continuing(model.lags, encoder, model.notes.get("clock"), model.target, file, model.remarks)
-        extra = {**extra, **continuing.types}
+    about = encoder, model.notes.get("clock"), model.target, file, model.remarks
+    continuing = None if model.lags is None else Continuing(model.lags, *about)
+    following = Following(model.estimator, *about) if is_recurrent(model.estimator) else None
+    extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
+    rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
     for table in file.batches({**extra, **encoder.read_types}):
-        rows = max(1, _ENCODED_AT_A_TIME // max(1, model.estimator.n_features_in_))
         for start in range(0, len(table), rows):
             part = table.slice(start, rows)
             X = encoder.transform(part)
-            yield (X if continuing is None else continuing.extended(X, part)), part
+            X = X if continuing is None else continuing.extended(X, part)
+            yield Batch(model.estimator, X, part) if following is None else following.batch(X, part)
+
+
+def _width(estimator: Any) -> int:
+    """How many numbers a row becomes: its inputs, or the columns of a reservoir."""
+    if is_recurrent(estimator):
+        return len(estimator.reservoir_.output_weights)
+    return int(estimator.n_features_in_)

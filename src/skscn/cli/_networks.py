@@ -6,13 +6,17 @@ from typing import Any
 
 from skscn.estimators.networks import grown_networks
 from skscn.fitted_loss import estimated, loss_of
+from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.losses import LogLoss, Squared, name_of
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.words import count
 
 
 def are_whole(estimator: Any) -> bool:
-    """Whether every network has grown to its end."""
+    """Whether every network has grown to its end; asked after an interrupt, which recurrent ones do not note."""
+    if is_recurrent(estimator):
+        return False
     networks = grown_networks(estimator)
     complete = len(networks) == getattr(estimator, "n_members", 1)
     return complete and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
@@ -21,9 +25,19 @@ def are_whole(estimator: Any) -> bool:
 def describe_networks(estimator: Any) -> str:
     """How many networks and nodes a model has, in words."""
     counts = [network.n_nodes_ for network in grown_networks(estimator)]
+    if is_recurrent(estimator):
+        return f"a recurrent network with {count(counts[0], 'node')}{_memory(estimator)}"
     if len(counts) == 1:
         return f"a network with {count(counts[0], 'node')}"
-    return f"{len(counts)} networks with {min(counts)} to {max(counts)} nodes each"
+    nodes = f"{min(counts)} to {max(counts)} nodes" if min(counts) < max(counts) else count(counts[0], "node")
+    return f"{len(counts)} networks with {nodes} each"
+
+
+def _memory(estimator: RecurrentSCNRegressor) -> str:
+    """The memory of a recurrent network."""
+    length = estimator.reservoir_.length
+    line = f"a delay line of {count(length, 'row')}" if length else "no delay line"
+    return f" and {line}{', with feedback' if estimator.feedback else ''}"
 
 
 def estimates(estimator: Any) -> list[tuple[str, str]]:

@@ -45,7 +45,8 @@ class OutlierSearch:
         encoder = model.columns(file, without=(target.name,))
         outside = encoder.looking_outside()
         found: list[OutlierRow] = []
-        for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+        for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):
+            X, table = batch.X, batch.table
             y, present = target.values(table.column(target.name))
             numbers = self.n_rows + self.missing + 1 + np.flatnonzero(present)
             self.n_rows += len(y)

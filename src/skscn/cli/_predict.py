@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skscn.cli._batches import Batch
 from skscn.cli._models import Model, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._table_output import ENDINGS, table_writer
 from skscn.cli._voice import Voice
 from skscn.readers.arrow import arrow
-from skscn.tables import outside_sentences
+from skscn.tables import TableFile, outside_sentences
 from skscn.words import count, quoted
 
 if TYPE_CHECKING:
@@ -53,15 +54,17 @@ def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> N
     model = open_model(model_path)
     check_options(model, wanted)
     file = open_data(data)
+    _check_free_run(model, file, wanted)
     encoder = model.columns(file, without=wanted.keep)
     kept = {file.find(name): arrow().string() for name in wanted.keep}
     names = _kept_names(model, wanted)
     outside, n_rows = encoder.looking_outside(), 0
     with table_writer(out, wanted.for_spreadsheet) as write:
-        for X, table in encoded_batches(model, file, encoder, kept):
-            write(predicted(model, X, table.select(list(names)).rename_columns(list(names.values())), wanted))
-            outside.add(X, table)
-            n_rows += len(X)
+        for batch in encoded_batches(model, file, encoder, kept):
+            copied = batch.table.select(list(names)).rename_columns(list(names.values()))
+            write(predicted(model, batch, copied, wanted))
+            outside.add(batch.X, batch.table)
+            n_rows += len(batch.X)
         if not n_rows:
             raise ValueError(f"{file.label} has no rows to predict.")
     found = outside.found()
@@ -99,11 +102,22 @@ def check_options(model: Model, wanted: Wanted) -> None:
     """Reject what a model cannot provide."""
     if wanted.coverage is not None and not hasattr(model.estimator, "predict_interval"):
         raise ValueError(
-            f"{model.path.name} provides no intervals; regression models fitted with --estimator ensemble do, and "
-            "classifiers provide probabilities (--proba)."
+            f"{model.path.name} provides no intervals; regression models fitted with --estimator ensemble or recurrent "
+            "do, and classifiers provide probabilities (--proba)."
         )
     if wanted.proba and not model.is_classifier:
         raise ValueError(f"{model.path.name} predicts numbers, not class probabilities; see --interval.")
+
+
+def _check_free_run(model: Model, file: TableFile, wanted: Wanted) -> None:
+    """Raise ValueError for intervals of a free run, which predictions one step ahead say nothing about."""
+    free = getattr(model.estimator, "feedback", False) and (model.target is None or model.target.name not in file.names)
+    if free and wanted.coverage is not None:
+        name = "the target" if model.target is None else quoted(model.target.name)
+        raise ValueError(
+            f"{file.label} does not contain {name}, so predictions come back as inputs, and intervals widen; use skscn "
+            "forecast, which gives such intervals."
+        )
 
 
 def output_names(model: Model, wanted: Wanted) -> list[str]:
@@ -112,14 +126,13 @@ def output_names(model: Model, wanted: Wanted) -> list[str]:
     return ["prediction", *ends, *(f"probability of {name}" for name in (_labels(model) if wanted.proba else []))]
 
 
-def predicted(model: Model, X: np.ndarray, kept: pa.Table, wanted: Wanted) -> pa.Table:
+def predicted(model: Model, batch: Batch, kept: pa.Table, wanted: Wanted) -> pa.Table:
     """A table of predictions, next to the columns to keep."""
-    estimator = model.estimator
-    columns = [estimator.predict(X)]
+    columns = [batch.predict()]
     if wanted.coverage is not None:
-        columns += estimator.predict_interval(X, coverage=wanted.coverage)
+        columns += batch.predict_interval(wanted.coverage)
     if wanted.proba:
-        columns += list(estimator.predict_proba(X).T)
+        columns += list(batch.predict_proba().T)
     for name, values in zip(output_names(model, wanted), columns, strict=True):
         kept = kept.append_column(name, arrow().array(_plain(values)))
     return kept

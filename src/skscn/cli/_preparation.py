@@ -15,17 +15,25 @@ from skscn.tables import TableEncoder
 
 @dataclass(frozen=True)
 class Preparation:
-    """A fitted encoder, and lags that are fitted to the encoded rows; None for a model of single rows."""
+    """A fitted encoder, and lags that are fitted to the encoded rows, if there are to be any.
+
+    For a recurrent network, rows stand for the whole series, and so do their numbers.
+    """
 
     encoder: TableEncoder
     lags: Lags | None = None
+    recurrent: bool = False
 
     def refitted(self, rows: TableRows) -> Preparation:
         """One for other rows, which knows nothing of those seen before."""
-        return Preparation(self.encoder.refitted(rows.table), None if self.lags is None else clone(self.lags))
+        return Preparation(
+            self.encoder.refitted(rows.table), None if self.lags is None else clone(self.lags), self.recurrent
+        )
 
     def learn(self, rows: TableRows) -> tuple[TableRows, np.ndarray]:
         """Fit the lags to training rows; those rows of which all earlier values are known, and their numbers."""
+        if self.recurrent and rows.whole is not None:
+            return rows, self.encoder.transform(rows.whole.table)
         if self.lags is None or rows.whole is None or rows.places is None:
             return rows, self.encoder.transform(rows.table)
         targets = arrow().table(dict(zip(rows.whole.names, rows.whole.targets.T, strict=True)))
@@ -35,6 +43,8 @@ class Preparation:
 
     def follow(self, rows: TableRows) -> np.ndarray:
         """The numbers of rows that follow the training rows; earlier targets count from when they are known."""
+        if self.recurrent and rows.whole is not None:
+            return self.encoder.transform(rows.whole.table)
         if self.lags is None or rows.whole is None:
             return self.encoder.transform(rows.table)
         X = self.lags.transform(self.encoder.transform(rows.whole.table), targets=rows.whole.targets)

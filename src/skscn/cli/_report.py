@@ -6,11 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from skscn.cli._arriving import targets_of
+from skscn.cli._batches import Batch, FollowingBatch
 from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._voice import Voice, write_text
-from skscn.tables import TableEncoder, TableFile
+from skscn.following import Begin, is_recurrent
+from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import quoted
 
 # The most rows that a page is about.
@@ -29,28 +32,21 @@ def run_report(
     encoder = model.columns(file, without=(target.name,))
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
-    inputs, truths, moments, numbers, sketch = [], [], [], [], RowSketch()
-    start = 1
-    for X, table in encoded_batches(model, file, encoder, extra):
-        y, present = target.values(table.column(target.name))
-        inputs.append(X[present])
-        truths.append(y)
-        numbers.append(start + np.flatnonzero(present))
-        start += len(table)
-        moments += [timed.row_times(table)[present]] if timed else []
-        sketch.add(X[present], y)
-        if sketch.rows > _MOST_ROWS:
-            voice.note(f"- The report covers the first {sketch.rows:,} rows of {file.label}.")
+    rows = _Rows(model, target, timed)
+    for batch in encoded_batches(model, file, encoder, extra):
+        rows.add(batch)
+        if rows.sketch.rows > _MOST_ROWS:
+            voice.note(f"- The report covers the first {rows.sketch.rows:,} rows of {file.label}.")
             break
-    if not sketch.rows:
+    if not rows.sketch.rows:
         raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
-    seen = sketch.share_in(model.notes.get("sketch"))
+    seen = rows.sketch.share_in(model.notes.get("sketch"))
     voice.notes(model.remarks)
     voice.notes(filter(None, [seen_sentence(seen, file.label)]))
     write_report(
         model.estimator,
-        np.concatenate(inputs),
-        np.concatenate(truths),
+        np.concatenate(rows.inputs),
+        np.concatenate(rows.targets),
         out,
         feature_names=_feature_names(model, encoder),
         groups=encoder.groups_,
@@ -60,11 +56,41 @@ def run_report(
         title=title or f"{target.name} from {file.label}",
         model_path=str(model_path),
         data_name=file.label,
-        times=np.concatenate(moments) if moments else None,
+        times=np.concatenate(rows.moments) if rows.moments else None,
         seen=seen,
-        row_numbers=np.concatenate(numbers),
+        row_numbers=np.concatenate(rows.numbers),
+        state=rows.state,
     )
     write_text(f"{out}\n")
+
+
+class _Rows:
+    """The rows that a page is about: those with a target; for a recurrent network all, and the state before them."""
+
+    def __init__(self, model: Model, target: Target, timed: TableEncoder | None):
+        self._target, self._timed = target, timed
+        self._whole = is_recurrent(model.estimator)
+        self.inputs: list[np.ndarray] = []
+        self.targets: list[np.ndarray] = []
+        self.moments: list[np.ndarray] = []
+        self.numbers: list[np.ndarray] = []
+        self.sketch, self._start = RowSketch(), 1
+        self.state: Begin = None
+
+    def add(self, batch: Batch) -> None:
+        """Take in some rows more."""
+        table = batch.table
+        y, present = self._target.values(table.column(self._target.name))
+        self.sketch.add(batch.X[present], y)
+        if isinstance(batch, FollowingBatch) and not self.inputs:
+            self.state = batch.state
+        if self._whole:
+            present, y = np.ones(len(table), dtype=bool), targets_of(self._target, table)
+        self.inputs.append(batch.X[present])
+        self.targets.append(y)
+        self.numbers.append(self._start + np.flatnonzero(present))
+        self.moments += [self._timed.row_times(table)[present]] if self._timed else []
+        self._start += len(table)
 
 
 def _feature_names(model: Model, encoder: TableEncoder | NumericColumns) -> list[str]:

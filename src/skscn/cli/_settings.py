@@ -18,6 +18,7 @@ _ELSEWHERE = {
     "estimator": "use --estimator",
     "loss": "use --loss",
     "quantile": "use --quantile",
+    "feedback": "use --feedback",
     "warm_start": "fit always trains a new model",
 }
 _WORDS = {"true": True, "false": False, "none": None}

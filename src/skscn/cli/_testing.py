@@ -11,6 +11,7 @@ from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
 from skscn.cli._preparation import Preparation
+from skscn.cli._recurrent import FollowingRows, fit_rows
 from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
 from skscn.cli._training_rows import TableRows
 from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
@@ -72,14 +73,16 @@ def cross_validate(
         return None
     spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
     words = Baseline.of(rows.y, folds.task, loss=loss_of(estimator)).words
-    return Validated(parts, folds.count, words, folds.ordered, spread)
+    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses=not preparation.recurrent)
 
 
 def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones."""
     known, X = preparation.learn(known)
-    estimator.fit(X, known.y, sample_weight=known.sample_weight)
+    fit_rows(estimator, X, known)
     X, y = preparation.follow(unseen), unseen.y
+    if preparation.recurrent:
+        return _following_part(FollowingRows(estimator, X, unseen), known.y, unseen)
     predicted = estimator.predict(X)
     loss = loss_of(estimator)
     baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y)
@@ -90,6 +93,19 @@ def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: Ta
         scores = classification_scores(y, predicted, shares)
     n_new = 0 if task == "regression" else int(np.count_nonzero(~np.isin(y, known.y)))
     return HeldOutPart(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
+
+
+def _following_part(rows: FollowingRows, known: np.ndarray, unseen: TableRows) -> HeldOutPart:
+    """What a recurrent network says about the rows that follow those that it was fitted on."""
+    predicted = rows.predict()
+    scores = regression_scores(unseen.y, predicted)
+    baseline = Baseline.of(known, "regression").scores(unseen.y)
+    runs = rows.runs(COVERAGE)
+    return HeldOutPart(
+        *(unseen.y, predicted, unseen.numbers, scores, baseline, rows.within(COVERAGE)),
+        runs=runs,
+        persistence=rows.persistence(known[-1]),
+    )
 
 
 def _within(estimator: Any, X: np.ndarray, y: np.ndarray) -> float | None:

@@ -81,7 +81,8 @@ def complete_rows(
     weights = None if weight is None else row_weights(weight, table)[present]
     missing = len(present) - len(y)
     if missing:
-        voice.note(f"- Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
+        without = f"{count(missing, 'row')} without a value of {shortened(target.name)}"
+        voice.note(f"- Used as earlier rows only: {without}." if whole else f"- Left out: {without}.")
     if len(y) < FEWEST_ROWS:
         raise ValueError(
             f"{quoted(target.name)} has a value in only {count(len(y), 'row')}; training needs at least {FEWEST_ROWS}."

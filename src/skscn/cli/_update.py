@@ -19,6 +19,7 @@ from skscn.cli._scores import TITLES, classification_scores, regression_scores, 
 from skscn.cli._seen import RowSketch
 from skscn.cli._training_rows import row_weights
 from skscn.cli._voice import Voice, short
+from skscn.following import is_recurrent
 from skscn.persistence import save_model
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
 from skscn.words import count, quoted, shortened
@@ -94,6 +95,11 @@ def run_update(options: UpdateOptions, voice: Voice) -> None:
 
 def check_updatable(model: Model) -> None:
     """Reject a model of a kind that cannot learn from further rows; others say so themselves."""
+    if is_recurrent(model.estimator):
+        raise ValueError(
+            f"{model.path.name} is a recurrent network, whose rows follow each other; let it learn in Python, with "
+            "partial_fit or stream()."
+        )
     if not hasattr(model.estimator, "partial_fit"):
         raise ValueError(
             f"{model.path.name} is a {type(model.estimator).__name__}, which cannot be updated; networks and ensembles "
@@ -109,7 +115,8 @@ def _read(
     weights = {} if weight is None else {file.find(weight): None}
     outside, last_day, missing = encoder.looking_outside(), None, 0
     parts: list[tuple[np.ndarray, ...]] = []
-    for X, table in encoded_batches(model, file, encoder, {target.name: target.read_type, **weights}):
+    for batch in encoded_batches(model, file, encoder, {target.name: target.read_type, **weights}):
+        X, table = batch.X, batch.table
         y, present = target.values(table.column(target.name))
         present = np.asarray(present)
         missing += len(present) - len(y)

@@ -10,6 +10,7 @@ import numpy as np
 from skscn.cli._scores import TITLES, baseline_score, main_error
 from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
+from skscn.following import FreeRuns
 from skscn.words import count, listed
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
@@ -35,7 +36,8 @@ _SPREAD = " (± standard deviation over the {part})"
 class HeldOutPart:
     """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
 
-    n_new is how many of them have a class that training did not have.
+    n_new is how many of them have a class that training did not have. For models that forecast, there are free runs
+    that start within the rows, and the scores of predicting the last known target.
     """
 
     y: np.ndarray
@@ -45,6 +47,8 @@ class HeldOutPart:
     baseline: dict[str, float]
     within: float | None
     n_new: int = 0
+    runs: FreeRuns | None = None
+    persistence: dict[str, float] | None = None
 
     @property
     def residuals(self) -> np.ndarray:
@@ -69,6 +73,8 @@ class Validated:
         Whether each part was predicted from rows before it.
     early_variance : float
         The variance of the target in the first half of the rows, for regression.
+    has_losses : bool
+        Whether the kind of model can be fitted with a loss that gives outliers little weight.
     """
 
     parts: list[HeldOutPart]
@@ -76,6 +82,7 @@ class Validated:
     words: str
     ordered: bool = False
     early_variance: float = np.nan
+    has_losses: bool = True
 
     @property
     def is_regression(self) -> bool:
@@ -126,6 +133,7 @@ class Validated:
                 **{name: {"mean": self.value(name), "std": self._spread(name)} for name in self.parts[0].scores},
                 "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
                 "interval_90": self.within,
+                **self._forecast_facts(),
             }
         )
         return facts
@@ -140,12 +148,51 @@ class Validated:
             several = len(self.parts) > 1 and not (self.ordered and name == "r2")
             more = f" ± {short(float(f'{spread:.2g}'))}" if several else ""
             baseline = baseline_score(name, self.value(name, baseline=True), self.words)
+            if name == "rmse" and self.persistence is not None:
+                baseline = f"{baseline[:-1]}, the last known value: {short(self.persistence)})"
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.within is not None:
             lines.append(
                 ("Intervals", f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values")
             )
-        return lines
+        return [*lines, *self._forecast_lines()]
+
+    @property
+    def runs(self) -> FreeRuns | None:
+        """The free runs of all parts; None for models that do not forecast."""
+        runs = [part.runs for part in self.parts if part.runs is not None]
+        return FreeRuns.joined(runs) if runs else None
+
+    @property
+    def persistence(self) -> float | None:
+        """The RMSE of predicting the last known target, one step ahead; None for models that do not forecast."""
+        scores = [(part.persistence["rmse"] ** 2, len(part.y)) for part in self.parts if part.persistence is not None]
+        squares, rows = zip(*scores, strict=True) if scores else ((), ())
+        return float(np.sqrt(np.average(squares, weights=rows))) if scores else None
+
+    def _forecast_facts(self) -> dict[str, Any]:
+        runs = self.runs
+        if runs is None:
+            return {}
+        errors = zip(runs.horizons, runs.rmse[runs.horizons - 1], runs.persistence_rmse[runs.horizons - 1], strict=True)
+        horizons = [{"rows": int(h), "rmse": float(own), "persistence": float(last)} for h, own, last in errors]
+        return {
+            "persistence": {"rmse": self.persistence},
+            "forecast": {"horizons": horizons, "interval_90": runs.held},
+        }
+
+    def _forecast_lines(self) -> list[tuple[str, str]]:
+        runs = self.runs
+        if runs is None or self.persistence is None:
+            return []
+        lines = [
+            f"RMSE {short(runs.rmse[h - 1])} {count(h, 'row')} ahead  (last known value: "
+            f"{short(runs.persistence_rmse[h - 1])})"
+            for h in runs.horizons.tolist()
+            if h in (1, 10, runs.horizons[-1])
+        ]
+        lines.append(f"{COVERAGE:.0%} forecast intervals contained {runs.held:.1%} of the true values")
+        return [("" if place else "Forecasts", line) for place, line in enumerate(lines)]
 
     def _how(self) -> str:
         parts = len(self.parts)
@@ -160,7 +207,7 @@ class Validated:
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""
-        found = [self._no_better(), self._doubts(), self._narrow(), self._outliers()]
+        found = [self._no_better(), self._no_better_forecasts(), self._doubts(), self._narrow(), self._outliers()]
         return [text for text in found if text]
 
     def _no_better(self) -> str | None:
@@ -178,6 +225,18 @@ class Validated:
             return None
         more = "; only its probabilities are better than the frequencies of the classes" if told else ""
         return f"The model is no better than {self.words} on rows that it was not trained on{more}."
+
+    def _no_better_forecasts(self) -> str | None:
+        """A model that forecasts is no better than what needs no model."""
+        runs = self.runs
+        if runs is None or self.persistence is None:
+            return None
+        if self.value("rmse") >= _NO_BETTER * self.persistence:
+            return "One step ahead, the model is no better than predicting the last known value."
+        worse = [h for h in runs.horizons if runs.rmse[h - 1] >= _NO_BETTER * runs.persistence_rmse[h - 1]]
+        if not worse:
+            return None
+        return f"{count(worse[0], 'row')} ahead, forecasts are no better than predicting the last known value."
 
     def _doubts(self) -> str | None:
         """Why the error may be another one on later rows than on those tested."""
@@ -253,9 +312,13 @@ class Validated:
 
     def _narrow(self) -> str | None:
         """Intervals hold fewer rows than they promise."""
-        if self.within is None or self.within >= _TOO_LOW_COVERAGE:
-            return None
-        return f"Intervals are too narrow: those for {COVERAGE:.0%} contained {self.within:.0%} of the true values."
+        shares = {"Intervals": self.within, "Forecast intervals": None if self.runs is None else self.runs.held}
+        narrow = [
+            f"{what} are too narrow: those for {COVERAGE:.0%} contained {share:.0%} of the true values."
+            for what, share in shares.items()
+            if share is not None and share < _TOO_LOW_COVERAGE
+        ]
+        return " ".join(narrow) or None
 
     def _outliers(self) -> str | None:
         # Losses that weigh rows say themselves which look like outliers, and large counts vary more than small ones.
@@ -263,11 +326,14 @@ class Validated:
             return None
         # Within a part, so that one that is off as a whole does not count.
         distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])
-        return describe_outliers(distances, np.concatenate([part.numbers for part in self.parts]))
+        return describe_outliers(distances, np.concatenate([part.numbers for part in self.parts]), self.has_losses)
 
 
-def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
-    """What to say where a few residuals are far outside the others; numbers are those of the rows."""
+def describe_outliers(residuals: np.ndarray, numbers: np.ndarray, has_losses: bool = True) -> str | None:
+    """What to say where a few residuals are far outside the others; numbers are those of the rows.
+
+    ``has_losses`` says whether the kind of model can be fitted with a loss that gives them little weight.
+    """
     distances = np.abs(residuals - np.median(residuals))
     scale, most = 1.4826 * np.median(distances), _LARGEST_SHARE_OF_OUTLIERS * len(residuals)
     found = ((limit, np.flatnonzero(distances > limit * scale)) for limit in _FAR)
@@ -284,5 +350,5 @@ def describe_outliers(residuals: np.ndarray, numbers: np.ndarray) -> str | None:
         check = "Check them; if their targets are wrong, correct or remove them"
     return (
         f"{have} far outside the range of the others (more than {limit:g} robust standard deviations): {which} {rows}, "
-        f"not counting the header. {check} and fit again; --loss welsch gives such rows little weight."
+        f"not counting the header. {check} and fit again{'; --loss welsch gives such rows little weight' * has_losses}."
     )

@@ -47,6 +47,8 @@ def _overconfident(scores: dict[str, float], baseline: dict[str, float]) -> str:
 
 
 def _percent(share: float) -> str:
+    if 0.995 < share < 1.0:
+        return "more than 99 %"
     return f"{100 * share:.0f} %" if share < 10.0 else "more than 10 times"
 
 

@@ -2,6 +2,8 @@
 
 from skscn.plot._convergence import ConvergenceDisplay
 from skscn.plot._fit import FitDisplay
+from skscn.plot._forecast import ForecastDisplay
+from skscn.plot._horizon import HorizonDisplay
 from skscn.plot._prediction_error import PredictionErrorDisplay
 from skscn.plot._residuals import ResidualDisplay
 from skscn.plot._scopes import ScopeDisplay
@@ -11,6 +13,8 @@ from skscn.plot.importance import ImportanceDisplay
 __all__ = [
     "ConvergenceDisplay",
     "FitDisplay",
+    "ForecastDisplay",
+    "HorizonDisplay",
     "ImportanceDisplay",
     "PredictionErrorDisplay",
     "ResidualDisplay",

@@ -19,7 +19,8 @@ class ConvergenceDisplay:
     """Training and validation error against the number of nodes.
 
     The steps of a single network are coloured by the scope λ of the accepted node; for an ensemble, every member is a
-    thin line. Steps that early stopping has discarded are paler.
+    thin line. Steps that early stopping has discarded are paler. Of a recurrent network, those are drawn that were
+    compared on later rows.
 
     Parameters
     ----------
@@ -27,6 +28,8 @@ class ConvergenceDisplay:
         `history_` of each network; of the last round, if there were several.
     kept : list of int
         The number of nodes of them that each network has kept.
+    what : str, default="members"
+        What the networks are, if there are several.
 
     Attributes
     ----------
@@ -47,12 +50,16 @@ class ConvergenceDisplay:
     1
     """
 
-    def __init__(self, *, histories: list[np.ndarray], kept: list[int]):
-        self.histories, self.kept = histories, kept
+    def __init__(self, *, histories: list[np.ndarray], kept: list[int], what: str = "members"):
+        self.histories, self.kept, self.what = histories, kept, what
 
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the growth of a fitted network or ensemble."""
+        if hasattr(estimator, "reservoir_"):
+            compared = _compared(estimator.history_)
+            kept = [int(history["nodes"].max(initial=0)) for history in compared]
+            return cls(histories=compared, kept=kept, what="networks compared").plot(ax)
         growths = [growth_of(network) for network in grown_networks(estimator)]
         display = cls(histories=[growth.steps for growth in growths], kept=[growth.kept for growth in growths])
         return display.plot(ax)
@@ -72,7 +79,7 @@ class ConvergenceDisplay:
                 self.validation_lines_.append(line)
         if alone:
             self._colour_by_scope(self.histories[0], self.kept[0])
-        self._describe("" if alone else f" of {len(self.histories)} members")
+        self._describe("" if alone else f" of {len(self.histories)} {self.what}")
         return self
 
     def _draw(self, history: np.ndarray, kept: int, error: str, **style: Any) -> Line2D:
@@ -107,3 +114,9 @@ class ConvergenceDisplay:
         self.ax_.set(xlabel="nodes", ylabel="RMSE of the scaled target")
         logarithmic(self.ax_, np.concatenate([history["train_rmse"] for history in self.histories]))
         self.ax_.legend(frameon=False)
+
+
+def _compared(history: np.ndarray) -> list[np.ndarray]:
+    """The steps of each network that was compared with others on later rows."""
+    judged = history[np.isfinite(history["validation_rmse"])]
+    return [judged[judged["round"] == number] for number in np.unique(judged["round"])] or [history]

@@ -50,6 +50,11 @@ class ScopeDisplay:
     @classmethod
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ScopeDisplay:
         """Draw the scopes of a fitted network, or of all members of an ensemble."""
+        if hasattr(estimator, "reservoir_"):
+            scopes = estimator.reservoir_.nodes.scopes
+            # Products have none.
+            drawn = np.flatnonzero(scopes > 0.0)
+            return cls(nodes=drawn + 1, scopes=scopes[drawn]).plot(ax)
         growths = [growth_of(network) for network in grown_networks(estimator)]
         steps = np.concatenate([growth.steps[["nodes", "scope"]] for growth in growths])
         kept = np.concatenate([growth.steps["nodes"] <= growth.kept for growth in growths])

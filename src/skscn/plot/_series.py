@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skscn.extras import optional
-from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
+from skscn.plot.style import BLUE, GREY, ORANGE, axes_for, legend_above, time_axis
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -155,13 +154,9 @@ class SeriesDisplay:
             self.ax_.set_ylim(lowest - margin, highest + margin)
 
     def _describe(self) -> None:
-        self.ax_.set(xlabel="time", ylabel="value")
-        self.ax_.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.0)
-        if self.times.dtype.kind == "M":
-            dates = optional("matplotlib.dates", "A picture")
-            locator = dates.AutoDateLocator(minticks=3, maxticks=8)
-            self.ax_.xaxis.set_major_locator(locator)
-            self.ax_.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))
+        self.ax_.set_ylabel("value")
+        legend_above(self.ax_)
+        time_axis(self.ax_, self.times)
 
 
 class _Stretches:

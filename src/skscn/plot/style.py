@@ -63,3 +63,18 @@ def plain_numbers(axis: Axis) -> None:
 
     axis.set_major_formatter(Plain())
     axis.set_minor_formatter(Plain(minor_thresholds=(1.5, 0.6)))
+
+
+def legend_above(ax: Axes) -> None:
+    """A legend in one line above the axes, where it hides nothing."""
+    ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.0)
+
+
+def time_axis(ax: Axes, times: np.ndarray) -> None:
+    """Label the x axis as time, with short dates if there are dates."""
+    ax.set_xlabel("time")
+    if times.dtype.kind == "M":
+        dates = optional("matplotlib.dates", "A picture")
+        locator = dates.AutoDateLocator(minticks=3, maxticks=8)
+        ax.xaxis.set_major_locator(locator)
+        ax.xaxis.set_major_formatter(dates.ConciseDateFormatter(locator))

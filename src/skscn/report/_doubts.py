@@ -53,6 +53,10 @@ def _estimate(subject: Subject) -> tuple[str, float] | None:
 def _held_out_error(subject: Subject) -> float | None:
     """The validation error of a network of one output when it was as large as it is, in units of the target."""
     network, *others = subject.networks
+    if subject.followed is not None:
+        errors = network.history_["validation_rmse"] * network.reservoir_.outputs.scale[0]
+        errors = errors[np.isfinite(errors)]
+        return float(errors.min()) if len(subject.outputs) == 1 and len(errors) else None
     if subject.classifies or others or len(subject.outputs) > 1:
         return None
     kept = network.history_[network.history_["nodes"] == network.n_nodes_]
@@ -81,7 +85,7 @@ def _not_confirmed(subject: Subject, measures: dict[str, list[Measure]]) -> Iter
 
 
 def _reasons(subject: Subject) -> str:
-    if getattr(subject.estimator, "validation", "random") == "last":
+    if subject.followed is not None or getattr(subject.estimator, "validation", "random") == "last":
         return (
             "The likely reason: the process has changed since training, or these rows come from different conditions."
         )

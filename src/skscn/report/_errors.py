@@ -9,7 +9,7 @@ import numpy as np
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from skscn.report._subject import SEED, Subject, two_dimensional
+from skscn.report._subject import SEED, Subject
 from skscn.report._words import alike, percent, share
 
 _RESAMPLES = 1000
@@ -155,7 +155,7 @@ def interval_coverages(subject: Subject) -> list[list[Coverage]]:
     y = subject.y[subject.sample]
     found = []
     for asked in COVERAGES:
-        lower, upper = map(two_dimensional, subject.estimator.predict_interval(subject.sample_rows, coverage=asked))
+        lower, upper = subject.sample_limits(asked)
         held = ((lower <= y) & (y <= upper)).sum(axis=0)
         found.append(
             [

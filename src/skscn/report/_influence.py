@@ -47,11 +47,19 @@ class Importance:
 
 def importances(subject: Subject) -> list[Importance]:
     """All inputs, the most important first."""
+    if not subject.inputs:
+        return []
+    rows, y, scoring = subject.sample_rows, subject.y[subject.sample], None
+    if subject.followed is not None:
+        # Of rows in order of time, an input is shuffled over time.
+        first = subject.followed.first
+        rows, y, scoring = first.X, first.y, first.score
     falls = permutation_importance(
         subject.estimator,
-        subject.sample_rows,
-        subject.y[subject.sample],
+        rows,
+        y,
         subject.inputs.values(),
+        scoring=scoring,
         n_repeats=max(1, min(_REPEATS, _SHUFFLES // len(subject.inputs))),
         random_state=SEED,
     )
@@ -192,6 +200,8 @@ def _mean_response(subject: Subject, columns: list[int], values: ArrayLike) -> n
 
     scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
     """
+    if subject.followed is not None:
+        return subject.followed.mean_response(columns, values)
     rows = subject.sample_rows[:_DEPENDENCE_ROWS].copy()
     rows[:, columns] = values
     return np.asarray(subject.responses(rows).mean(axis=0))

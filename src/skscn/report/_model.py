@@ -16,8 +16,10 @@ from skscn.estimators.networks import growth_of
 from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
 from skscn.losses import name_of
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
+from skscn.tables.columns import RowTime
 from skscn.words import count
 
 if TYPE_CHECKING:
@@ -39,6 +41,8 @@ _STOPS = {
 
 def facts(subject: Subject) -> dict[str, str]:
     """What was grown, in plain words."""
+    if subject.followed is not None:
+        return _recurrent_facts(subject.followed.estimator)
     networks = subject.networks
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
@@ -58,6 +62,25 @@ def facts(subject: Subject) -> dict[str, str]:
         "Candidates tried": f"{sum(int(history['candidates'].sum()) for history in histories):,}",
         "Training time": f"{number(sum(history['seconds'].sum() for history in histories))} s",
         "Reason for stopping": "; ".join(sorted({_STOPS[StopReason(grown.stop_reason_)] for grown in networks})),
+    }
+
+
+def _recurrent_facts(estimator: RecurrentSCNRegressor) -> dict[str, str]:
+    reservoir, history = estimator.reservoir_, estimator.history_
+    products = int(reservoir.nodes.products.sum())
+    links = len(reservoir.output_weights) - 1 - reservoir.n_nodes
+    bound = reservoir.echo_state_bound
+    own = f"at most {number(bound)}" if bound else "none"
+    return {
+        "Model": type(estimator).__name__,
+        "Nodes": f"{reservoir.n_nodes}{f', {products} of them products' if products else ''}",
+        "Delay line": count(reservoir.length, "earlier row") if reservoir.length else "none",
+        "Feedback of the output": "the target of the row before is an input" if reservoir.fed_back else "none",
+        "Linear part": f"an intercept and {count(links, 'direct link')}",
+        "Echo state": f"the initial state is forgotten; feedback of a node to itself: {own}",
+        "Ridge penalty": number(reservoir.alpha),
+        "Candidates tried": f"{int(history['candidates'].sum()):,}, without those of pilot networks",
+        "Reason for stopping": _STOPS[StopReason(estimator.stop_reason_)],
     }
 
 
@@ -127,25 +150,53 @@ def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
     interval = has_intervals(subject.estimator)
     model, data = shlex.quote(model_path), shlex.quote(data_name)
     exported = f"{model_path.removesuffix('.scn')}.onnx"
+    recurrent = subject.followed is not None
     commands = [
         f"skscn predict {model} {data} -o predictions.csv" + " --interval 0.9" * interval,
         f"skscn evaluate {model} {data}",
         f"skscn inspect {model}",
         *([] if subject.row_weights is None else [f"skscn outliers {model} {data}"]),
+        *([f"skscn forecast {model} {_ahead(subject)} -o forecast.csv --interval 0.9"] if _forecasts(subject) else []),
     ]
-    return {
+    uses = {
         "From Python": (_on_tables if subject.sources else _on_rows)(subject, model_path, data_name),
         "From the command line": "\n".join(commands),
+    }
+    if recurrent:
+        return uses
+    return {
+        **uses,
         "Without Python, as ONNX": f"skscn export {model} {shlex.quote(exported)}",
         "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
     }
 
 
+def _forecasts(subject: Subject) -> bool:
+    return subject.followed is not None and bool(subject.followed.estimator.feedback)
+
+
+def _ahead(subject: Subject) -> str:
+    """How to say which rows are to be forecast."""
+    timed_only = all(isinstance(source, RowTime) for source in subject.sources.values())
+    return "--steps 96" if timed_only and len(subject.sources) == len(subject.inputs) else "--inputs future.csv"
+
+
 def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
     """Code for a model that is kept with the encoder of its table, in a pipeline."""
-    more = ["probabilities = model.predict_proba(table)"] * subject.classifies + [
-        "encoded = model[:-1].transform(table)\nlower, upper = model[-1].predict_interval(encoded, coverage=0.9)"
-    ] * has_intervals(subject.estimator)
+    more = ["predictions = model.predict(table)"]
+    more += ["probabilities = model.predict_proba(table)"] * subject.classifies
+    encoded = "encoded = model[:-1].transform(table)"
+    if subject.followed is not None:
+        known = f", y=table[{subject.outputs[0]!r}].to_numpy()" * _forecasts(subject)
+        started = f'encoded{known}, state="end"'
+        more = [
+            "# These rows follow the training rows.",
+            encoded,
+            f"predictions = model[-1].predict({started})",
+            f"lower, upper = model[-1].predict_interval({started}, coverage=0.9)",
+        ]
+    elif has_intervals(subject.estimator):
+        more += [encoded, "lower, upper = model[-1].predict_interval(encoded, coverage=0.9)"]
     lines = [
         "from skscn import load_model",
         "from skscn.tables import open_table",
@@ -153,7 +204,6 @@ def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
         f"model = load_model({model_path!r})",
         "# This can also be a pandas or Polars DataFrame:",
         f"table = open_table({data_name!r}).read()",
-        "predictions = model.predict(table)",
     ]
     return "\n".join([*lines, *more])
 

@@ -14,8 +14,9 @@ import numpy as np
 
 from skscn.extras import optional
 from skscn.files import replace_file
+from skscn.following import Begin
 from skscn.losses import OUTLIER
-from skscn.report import _doubts, _errors, _influence, _model, _pictures, _summary
+from skscn.report import _doubts, _errors, _forecasts, _influence, _model, _pictures, _summary
 from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
 from skscn.report._words import alike, fixed, number, percent, share
 from skscn.tables import TableEncoder
@@ -49,6 +50,7 @@ def write_report(
     times: ArrayLike | None = None,
     seen: float | None = None,
     row_numbers: ArrayLike | None = None,
+    state: Begin = None,
 ) -> None:
     """Write one HTML file about a fitted model and how well it does on the rows X with targets y.
 
@@ -88,6 +90,9 @@ def write_report(
         The share of the rows that the model was trained on, if it is known.
     row_numbers : array-like of int of shape (n_samples,), default=None
         The numbers of the rows in their file, for the table of outliers; 1, 2, … if not given.
+    state : ReservoirState, "end" or None, default=None
+        For a recurrent network, whose rows must be in order of time, and may lack a target (NaN): the state before the
+        first row; "end" if the rows follow the training rows. The page shows forecasts of models that have feedback.
 
     Examples
     --------
@@ -105,7 +110,9 @@ def write_report(
     True
     """
     optional("matplotlib", "A report")
-    subject = open_subject(estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers, lags)
+    subject = open_subject(
+        estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers, lags, state
+    )
     content = {
         **_quality(subject, data_name),
         **_growth(subject),
@@ -143,6 +150,7 @@ def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
     return {
         **pictured,
         "sentences": _summary.sentences(subject, measures, importances, coverages, data_name),
+        "forecasts": _forecasts.forecasts(subject.followed),
         "cards": _summary.cards(subject, measures),
         "honesty": _doubts.expectation(subject),
         "doubts": _doubts.doubts(subject, measures),
@@ -208,7 +216,7 @@ def _dependences(subject: Subject, importances: list[_influence.Importance]) -> 
         if len(shown) > 1:
             found = [_standardised(item, subject.y) for item in found]
             unit = "mean prediction in standard deviations from the mean"
-    limits = _pictures.dependence_limits(found, shown)
+    limits = _pictures.dependence_limits(found, shown) if found else (0.0, 1.0)
     named = dict(zip(shown, names, strict=True))
     pictures = [
         None if item.kind == "category" else _pictures.dependence_picture(item, unit, named, limits) for item in found

@@ -20,7 +20,7 @@ from skscn.extras import optional
 from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay, SeriesDisplay
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._influence import Dependence
-from skscn.report._subject import SEED, Subject, two_dimensional
+from skscn.report._subject import SEED, Subject
 from skscn.report._words import alike, enumerated, number, percent
 from skscn.words import count
 
@@ -76,7 +76,7 @@ class Picture:
     alt: str
 
 
-_SIZE, _WIDE = (4.0, 2.8), (13.0, 3.6)
+_SIZE, WIDE = (4.0, 2.8), (13.0, 3.6)
 
 
 def picture(
@@ -137,7 +137,7 @@ def _describe_convergence(display: ConvergenceDisplay) -> str:
         return "No nodes were needed: the linear part alone reaches the requested error."
     first, last = (np.mean([history["train_rmse"][i] for history in histories]) for i in (0, -1))
     nodes = float(np.mean([growth.kept for growth in growths if growth.kept]))
-    whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} members"
+    whose = "" if len(display.histories) == 1 else f", on average over {len(display.histories)} {display.what}"
     text = (
         f"The training error decreases from {number(first)} after the first step to {number(last)} with "
         f"{number(nodes)} node{'' if nodes == 1 else 's'}{whose}."
@@ -164,8 +164,7 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
     y, predictions = subject.y[:, output], subject.predictions[:, output]
     interval = None
     if coverage is not None:
-        ends = subject.estimator.predict_interval(subject.sample_rows, coverage=coverage)
-        interval = tuple(two_dimensional(end)[:, output] for end in ends)
+        interval = tuple(end[:, output] for end in subject.sample_limits(coverage))
     of_sample = partial(
         _draw_predictions,
         y[subject.sample],
@@ -237,8 +236,8 @@ def series_picture(subject: Subject, times: np.ndarray, output: int, coverage: f
     """Target and prediction of one output over time."""
     interval = None
     if coverage is not None:
-        lower, upper = subject.estimator.predict_interval(subject.X, coverage=coverage)
-        interval = two_dimensional(lower)[:, output], two_dimensional(upper)[:, output]
+        lower, upper = subject.limits(coverage)
+        interval = lower[:, output], upper[:, output]
     draw = partial(
         SeriesDisplay.from_predictions,
         subject.y[:, output],
@@ -246,7 +245,7 @@ def series_picture(subject: Subject, times: np.ndarray, output: int, coverage: f
         times=times,
         interval=interval,
     )
-    return picture(draw, "True and predicted values over time", partial(_describe_series, coverage=coverage), _WIDE)
+    return picture(draw, "True and predicted values over time", partial(_describe_series, coverage=coverage), WIDE)
 
 
 def _describe_series(display: SeriesDisplay, *, coverage: float | None) -> str:

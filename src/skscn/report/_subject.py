@@ -15,7 +15,10 @@ from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks
 from skscn.fitted_loss import loss_of, row_weights
+from skscn.following import Begin, is_recurrent
 from skscn.losses import OUTLIER, Loss, Quantile
+from skscn.recurrent import RecurrentSCNRegressor
+from skscn.report._followed import FollowedRows
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -59,6 +62,8 @@ class Subject:
         The share of the rows that the model was trained on; None where it is not known.
     row_numbers : ndarray of shape (n,) or None
         The numbers of the rows in their file; None if they are 1, 2, ….
+    followed : FollowedRows or None
+        All rows of a recurrent network, also those without a target.
     """
 
     estimator: Any
@@ -74,6 +79,7 @@ class Subject:
     outside: list[OutsideColumn] = field(default_factory=list)
     seen: float | None = None
     row_numbers: np.ndarray | None = None
+    followed: FollowedRows | None = None
 
     @property
     def classifies(self) -> bool:
@@ -131,6 +137,22 @@ class Subject:
         """The probability of each class, for all rows."""
         return np.asarray(self.estimator.predict_proba(self.X))
 
+    def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper limits (rows, m) of prediction intervals for all rows."""
+        if self.followed is not None:
+            lower, upper = self.followed.limits(coverage)
+        else:
+            lower, upper = self.estimator.predict_interval(self.X, coverage=coverage)
+        return two_dimensional(lower), two_dimensional(upper)
+
+    def sample_limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """Those of the sampled rows."""
+        if self.followed is not None:
+            lower, upper = self.limits(coverage)
+            return lower[self.sample], upper[self.sample]
+        lower, upper = self.estimator.predict_interval(self.sample_rows, coverage=coverage)
+        return two_dimensional(lower), two_dimensional(upper)
+
     def is_one_hot(self, name: str) -> bool:
         """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
         if name in self.sources:
@@ -151,7 +173,7 @@ class Subject:
 
 
 def has_intervals(estimator: BaseEstimator) -> bool:
-    """Whether it is an ensemble whose prediction intervals are known."""
+    """Whether it is a model whose prediction intervals are known."""
     return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
 
 
@@ -167,6 +189,7 @@ def open_subject(
     seen: float | None = None,
     row_numbers: ArrayLike | None = None,
     lags: Lags | None = None,
+    state: Begin = None,
 ) -> Subject:
     """Check what a report is asked for."""
     if encoder is not None:
@@ -175,13 +198,20 @@ def open_subject(
         groups = encoder.groups_
     grown_networks(estimator)
     nameless = _nameless(estimator)
-    # Names that do not fit are noticed.
-    predictions = (estimator if hasattr(X, "columns") else nameless).predict(X)
     columns = _column_names(estimator, X, feature_names)
     outputs = _output_names(y, target_name)
-    X = check_array(X, accept_sparse="csr")
+    followed = None
+    if is_recurrent(nameless):
+        followed = _followed(nameless, X, y, state, times)
+        known = followed.known
+        rows, y, predictions = followed.X[known], followed.y[known], followed.predict()[known]
+        times, row_numbers = (None if a is None else np.asarray(a)[known] for a in (times, row_numbers))
+    else:
+        # Names that do not fit are noticed.
+        predictions = (estimator if hasattr(X, "columns") else nameless).predict(X)
+        rows = check_array(X, accept_sparse="csr")
     y = np.asarray(y)
-    check_consistent_length(X, y)
+    check_consistent_length(rows, y)
     if len(y) < 2:
         raise ValueError("A report needs at least two rows.")
     if is_classifier(estimator):
@@ -192,7 +222,7 @@ def open_subject(
             raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
     return Subject(
         nameless,
-        X,
+        rows,
         y,
         predictions,
         columns,
@@ -201,10 +231,21 @@ def open_subject(
         sources={column.name: column for column in encoder.columns_} if encoder is not None else {},
         knows_names=hasattr(estimator, "feature_names_in_"),
         times=_times(times, y),
-        outside=_outside(encoder, X),
+        outside=_outside(encoder, rows),
         seen=seen,
         row_numbers=_row_numbers(row_numbers, y),
+        followed=followed,
     )
+
+
+def _followed(
+    estimator: RecurrentSCNRegressor, X: ArrayLike, y: ArrayLike, state: Begin, times: ArrayLike | None
+) -> FollowedRows:
+    """All rows of a recurrent network; X may have no columns if the past of the target is enough."""
+    targets = two_dimensional(np.asarray(y, dtype=np.float64))
+    rows = check_array(X, ensure_min_features=0)
+    check_consistent_length(rows, targets)
+    return FollowedRows(estimator, rows, targets, state, None if times is None else np.asarray(times))
 
 
 def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from skscn.losses import OUTLIER, name_of
 from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
+from skscn.report._forecasts import persistence_sentence
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
 from skscn.report._words import alike, enumerated, number, percent
@@ -51,6 +52,7 @@ def sentences(
         said = _about_outputs(measures, source)
     else:
         said = _about_target(subject.outputs[0], first, source)
+        said += persistence_sentence(subject.followed, first[0].value)
     said += _about_outliers(subject)
     if len(coverages) == 1:
         said.append(_about_intervals(coverages[0]))

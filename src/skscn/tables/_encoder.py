@@ -47,7 +47,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     - Columns of one value, and text that differs in nearly every row, are left out.
     - Where `time` names the column that orders the rows, its days since 1970 are left out: they tell rows of training
       from later ones and nothing else. Its place in the year, the week and the day stays where these come round
-      several times. Row numbers, and the days of other dates that rise with the rows, are left out as well.
+      several times. Row numbers, and the days of other dates that rise with the rows, are left out as well. A table may
+      then have no other columns: what is encoded has no columns either, for models of the target's own past.
 
     Parameters
     ----------
@@ -173,7 +174,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return learnt, time
 
     def _set(self, columns: list[Column], left_out: list[str], notes: list[str], time: RowTime | None = None) -> None:
-        if not columns:
+        # Of a series, the past of the target may be enough.
+        if not columns and time is None:
             raise ValueError(
                 f"There is no column to learn from; {' '.join(notes) or 'give a table with at least one.'}".strip()
             )
@@ -335,7 +337,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         most, columns, left_out, notes = (state[name] for name in ("max_categories", "columns", "left_out", "notes"))
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
             raise ValueError("The field max_categories of a table encoder must be a whole number of at least 1.")
-        if not isinstance(columns, list) or not columns:
+        if not isinstance(columns, list) or (not columns and state.get(_TIME) is None):
             raise ValueError("The field columns of a table encoder must be a list of at least one column.")
         for name, value in (("left_out", left_out), ("notes", notes)):
             if not isinstance(value, list) or not all(isinstance(text, str) for text in value):

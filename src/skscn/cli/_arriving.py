@@ -1,0 +1,89 @@
+"""Rows that come some at a time, for a model of earlier rows: their order, and whether they follow training."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skscn.cli._clock import TrainingClock, written
+from skscn.tables import TableEncoder, TableFile, Target
+from skscn.words import quoted
+
+
+class ArrivingRows:
+    """Looks at the times of rows before they are predicted.
+
+    Parameters
+    ----------
+    encoder : TableEncoder or NumericColumns
+    clock : dict or None
+        When training ended, as ``fit`` wrote it down.
+    file : TableFile
+        The rows that will come.
+    remarks : list of str
+        What there is to say is added to it.
+    what : str
+        The kind of model, such as "a model with lags".
+    lost : str
+        What is lost if the rows do not follow the training rows; empty if nothing is.
+    """
+
+    def __init__(self, encoder: Any, clock: Any, file: TableFile, remarks: list[str], what: str, lost: str):
+        self._clock, self._remarks, self._what, self._lost = TrainingClock.read(clock), remarks, what, lost
+        self._n_rows, self._latest = 0, np.datetime64("NaT")
+        self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
+        if self._timed is not None and self._timed.time_ not in file.names:
+            raise ValueError(
+                f"{file.label} lacks the column {quoted(str(self._timed.time_))}, the time of the rows, which {what} "
+                "needs."
+            )
+        if self._timed is None:
+            remarks.append(f"The rows of {file.label} are taken to follow the training rows.")
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The column of the time, if it is known, and its type."""
+        return {} if self._timed is None else self._timed.time_types
+
+    def begin_anew(self, table: Any) -> bool:
+        """Whether these are the first rows and do not follow the training rows; ValueError if they are not in order."""
+        if self._timed is None or not len(table):
+            return False
+        times = self._timed.row_times(table)
+        self._check_order(times)
+        anew = not self._n_rows and bool(self._lost) and not self._clock.is_followed_by(times[0])
+        if anew:
+            self._remarks.append(self._about(times[0]))
+        self._n_rows, self._latest = self._n_rows + len(times), times[-1]
+        return anew
+
+    def _check_order(self, times: np.ndarray) -> None:
+        """Raise ValueError if the time is missing in a row, falls, or repeats."""
+        assert self._timed is not None, "rows without a time have no order"
+        steps = np.diff(np.concatenate([[self._latest], times]))
+        wrong = np.isnat(times) | (steps <= np.timedelta64(0))
+        if not wrong.any():
+            return
+        place = int(wrong.argmax())
+        how = "is missing" if np.isnat(times[place]) else "repeats" if steps[place] == np.timedelta64(0) else "falls"
+        raise ValueError(
+            f"{quoted(str(self._timed.time_))} {how} in row {self._n_rows + place + 1}; {self._what} needs rows "
+            "in order of time, each with a time of its own."
+        )
+
+    def _about(self, first: np.datetime64) -> str:
+        if self._clock.is_before(first):
+            return (
+                f"Rows are missing between the end of training ({written(self._clock.last)}) and the first row "
+                f"({written(first)}), so {self._lost}; put the rows before them into the file."
+            )
+        return f"The rows do not follow the end of training, so {self._lost}."
+
+
+def targets_of(target: Target, table: Any) -> np.ndarray:
+    """The targets of a table, NaN where they are missing."""
+    y, present = target.values(table.column(target.name))
+    targets = np.full(len(table), np.nan)
+    targets[np.asarray(present)] = y
+    return targets

@@ -1,0 +1,168 @@
+"""The times of rows whose order matters: whether they allow a model of earlier rows, and how they go on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skscn.cli._fit_options import FitOptions
+from skscn.cli._series import Series
+from skscn.cli._training_rows import TableRows
+from skscn.words import count, quoted
+
+# The fewest rows with a target, and how many times as many as the longest lag.
+_FEWEST_ROWS = 100
+_TIMES_THE_LAG = 4
+# A step between rows is a gap if it is longer than the usual one by this factor.
+GAP = 1.5
+_MANY_GAPS = 0.05
+# Steps are regular if they differ by less than this share.
+_REGULAR = 0.01
+_DAY = 86400e6
+
+
+def check_series(options: FitOptions, series: Series) -> None:
+    """Raise ValueError if predictions are to depend on earlier rows and the order of the rows is not known."""
+    if options.past is None:
+        return
+    if series.time is None or series.moments is None:
+        raise ValueError(
+            f"{options.past} needs the order of the rows; name the column with their times: --time COLUMN."
+        )
+    moments = series.moments
+    if np.isnan(moments).any():
+        raise ValueError(
+            f"{quoted(series.time)} is missing in {count(int(np.isnan(moments).sum()), 'row')}, so it is not known "
+            f"which row came before which; {options.past} needs a time in every row."
+        )
+    repeated = np.flatnonzero(np.diff(moments) == 0.0)
+    if len(repeated):
+        first = written(np.datetime64(round(moments[repeated[0]] * 86400), "s"))
+        raise ValueError(
+            f"{quoted(series.time)} repeats: {count(len(repeated), 'row')} have the time of another row, the first at "
+            f"{first}; {options.past} needs one row at a time."
+        )
+
+
+def check_length(options: FitOptions, rows: TableRows) -> None:
+    """Raise ValueError if there are too few rows for a model of earlier rows."""
+    if options.past is None:
+        return
+    longest = max([options.delay or 0, *(options.lags if isinstance(options.lags, tuple) else ())])
+    needed = max(_FEWEST_ROWS, _TIMES_THE_LAG * longest)
+    if len(rows.y) < needed:
+        why = f" with lags of up to {count(longest, 'row')}" if needed > _FEWEST_ROWS else ""
+        raise ValueError(f"{options.past}{why} needs at least {needed} rows with a target; there are {len(rows.y)}.")
+
+
+def _steps(series: Series) -> tuple[np.ndarray, float]:
+    """The times between rows in days, and the usual one."""
+    assert series.moments is not None, "a series has moments"
+    steps = np.diff(series.moments)
+    return steps, float(np.median(steps))
+
+
+def gap_sentence(options: FitOptions, series: Series) -> tuple[str, bool] | None:
+    """What to say about gaps between rows, and whether there are many; None without gaps."""
+    steps, usual = _steps(series)
+    gaps = int(np.count_nonzero(steps > GAP * usual))
+    if not gaps or options.past is None:
+        return None
+    what, across = "Lags count rows", "Earlier values across such a gap are older than the lag says."
+    if options.recurrent:
+        what, across = "A recurrent network counts rows", "To the network, such a gap is one step like all others."
+    has = "1 step is" if gaps == 1 else f"{gaps:,} steps are"
+    sentence = (
+        f"{what}, and rows are missing: the usual time between rows is {duration(usual)}, but {has} longer. {across}"
+    )
+    return sentence, gaps > _MANY_GAPS * len(steps)
+
+
+def clock_of(options: FitOptions, series: Series) -> dict[str, Any] | None:
+    """What a model of earlier rows has to know of time, to recognise the rows that follow and to continue them."""
+    if options.past is None or series.moments is None:
+        return None
+    steps, usual = _steps(series)
+    return {
+        "last_day": float(series.moments[-1]),
+        "step_days": usual,
+        "months": _months_between(series.moments),
+        "irregular": int(np.count_nonzero(np.abs(steps - usual) > _REGULAR * usual)),
+    }
+
+
+def _months_between(moments: np.ndarray) -> int | None:
+    """The number of months between any two rows, if it is always the same and the time within the month too."""
+    times = (moments * _DAY).round().astype("datetime64[us]")
+    months = times.astype("datetime64[M]")
+    steps = np.unique(np.diff(months).astype(int))
+    within = np.unique(times - months.astype("datetime64[us]"))
+    return int(steps[0]) if len(steps) == 1 and len(within) == 1 and steps[0] > 0 else None
+
+
+@dataclass(frozen=True)
+class TrainingClock:
+    """When training ended and how its rows went on; NaT where a model file does not say."""
+
+    last: np.datetime64
+    step: np.timedelta64
+    months: int | None = None
+    irregular: int = 0
+
+    @classmethod
+    def read(cls, notes: Any) -> TrainingClock:
+        """The clock that ``fit`` wrote down."""
+        values = [notes.get(name) if isinstance(notes, dict) else None for name in ("last_day", "step_days")]
+        if not all(isinstance(value, float | int) and abs(value) < 1e8 for value in values):
+            return cls(np.datetime64("NaT", "us"), np.timedelta64("NaT", "us"))
+        last, step = (round(value * _DAY) for value in values if value is not None)
+        # Files of earlier versions have only these two.
+        months, irregular = notes.get("months"), notes.get("irregular")
+        return cls(
+            np.datetime64(last, "us"),
+            np.timedelta64(step, "us"),
+            months if isinstance(months, int) and months > 0 else None,
+            irregular if isinstance(irregular, int) else 0,
+        )
+
+    def is_followed_by(self, first: np.datetime64) -> bool:
+        """Whether a row at this time follows the last training row."""
+        return bool(self.last < first <= self.last + GAP * self.step)
+
+    def is_before(self, first: np.datetime64) -> bool:
+        """Whether rows are missing between the last training row and this time."""
+        return bool(first > self.last + GAP * self.step)
+
+    def ahead(self, steps: int) -> np.ndarray:
+        """The times of the rows that follow."""
+        numbers = np.arange(1, steps + 1)
+        if self.months is None:
+            return np.asarray(self.last + numbers * self.step)
+        month = self.last.astype("datetime64[M]")
+        first = (month + self.months * numbers).astype("datetime64[us]")
+        return np.asarray(first + (self.last - month.astype("datetime64[us]")))
+
+    @property
+    def pace(self) -> str:
+        """How the times of the rows that follow are found, in words."""
+        if self.months is not None:
+            return f"in steps of {count(self.months, 'month')}, as in training"
+        step = f"in steps of {duration(self.step / np.timedelta64(1, 'D'))}"
+        if not self.irregular:
+            return f"{step}, as in training"
+        return f"{step}, the median in training, where {count(self.irregular, 'step')} differed from it"
+
+
+def written(moment: np.datetime64) -> str:
+    """A time as it is written in messages, to the second."""
+    return str(moment.astype("datetime64[s]")).replace("T", " ")
+
+
+def duration(days: float) -> str:
+    """A time between rows in words."""
+    for unit, length in (("day", 1.0), ("hour", 1 / 24), ("minute", 1 / 1440)):
+        if days >= 0.999 * length:
+            return f"{days / length:.4g} {unit}{'' if abs(days / length - 1) < 1e-3 else 's'}"
+    return f"{days * 86400:.4g} seconds"

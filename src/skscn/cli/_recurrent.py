@@ -1,0 +1,71 @@
+"""Recurrent networks of ``skscn fit``: trained on whole series, tested on the rows that follow, described in words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skscn.cli._fit_options import FitOptions
+from skscn.cli._scores import regression_scores
+from skscn.cli._training_rows import TableRows
+from skscn.following import FreeRuns, free_runs, limits_of_rows, predict_rows
+from skscn.recurrent import RecurrentSCNRegressor
+from skscn.tables import TableEncoder
+
+# Tables of more rows than that are tested on the last part only, unless the user says otherwise.
+MOST_ROWS_TESTED = 10_000
+# The longest horizon that is tested, and from how many rows.
+_LONGEST_HORIZON, _RUNS = 100, 40
+
+
+def check_inputs(options: FitOptions, encoder: TableEncoder) -> None:
+    """Raise ValueError if there is nothing to predict from; with feedback, the past of the target is enough."""
+    if not encoder.columns_ and not options.feedback:
+        more = " Add --feedback to predict the target from its own past." if options.recurrent else ""
+        raise ValueError(f"There is no column to learn from but the time of the rows. {' '.join(encoder.notes_)}{more}")
+
+
+def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
+    """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are."""
+    if isinstance(estimator, RecurrentSCNRegressor):
+        estimator.fit(X if X.shape[1] else None, _targets(rows))
+    else:
+        estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
+
+
+def _targets(rows: TableRows) -> np.ndarray:
+    """The targets of the whole series, NaN where they are missing."""
+    assert rows.whole is not None, "recurrent networks are trained on whole series"
+    targets: np.ndarray = rows.whole.targets[:, 0]
+    return targets
+
+
+class FollowingRows:
+    """What a recurrent network says about rows that follow its training rows, of which X has the whole series."""
+
+    def __init__(self, estimator: RecurrentSCNRegressor, X: np.ndarray, rows: TableRows):
+        self._estimator, self._X, self._rows, self._y = estimator, X, rows, _targets(rows)
+
+    def predict(self) -> np.ndarray:
+        """Predictions of the rows with a target, one step ahead."""
+        return predict_rows(self._estimator, self._X, self._y, "end")[self._rows.places]
+
+    def within(self, coverage: float) -> float:
+        """The share of the targets that prediction intervals contain."""
+        limits = limits_of_rows(self._estimator, self._X, self._y, "end", coverage)
+        lower, upper = (ends[self._rows.places] for ends in limits)
+        return float(np.mean((lower <= self._rows.y) & (self._rows.y <= upper)))
+
+    def runs(self, coverage: float) -> FreeRuns | None:
+        """Forecasts from several of these rows, for a model with feedback."""
+        steps = min(_LONGEST_HORIZON, len(self._y) // 2)
+        if not self._estimator.feedback or steps < 1:
+            return None
+        return free_runs(self._estimator, self._X, self._y, steps=steps, runs=_RUNS, coverage=coverage, state="end")
+
+    def persistence(self, last: float) -> dict[str, float] | None:
+        """How good it is to predict the last known target, for a model with feedback; ``last`` is that of training."""
+        if not self._estimator.feedback:
+            return None
+        return regression_scores(self._rows.y, np.concatenate([[last], self._rows.y[:-1]]))
