@@ -10,6 +10,7 @@ from skscn.cli._models import open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice, write_text
 from skscn.onnx import to_onnx
+from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category
 from skscn.words import listed
@@ -29,6 +30,8 @@ def run_export(model_path: Path, out: Path, voice: Voice) -> None:
         voice.notes(_inputs(model.encoder))
     else:
         to_onnx(model.estimator, out)
+    if isinstance(model.estimator, RecurrentSCNRegressor):
+        voice.notes(["The graph is one step: it takes a row and the state, and returns the state for the next row."])
     write_text(f"{out}\n")
 
 
