@@ -64,6 +64,7 @@ _MODULES = (
     "configuration",
     "datasets",
     "estimators",
+    "export",
     "growth",
     "kernels",
     "network",

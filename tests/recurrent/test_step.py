@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import onnx
 import onnxruntime
-import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline, make_pipeline
@@ -17,30 +16,17 @@ from skscn.onnx import step_state, to_onnx
 from skscn.series import Lags
 from skscn.tables import TableEncoder
 
-SMALL = {"max_nodes": 10, "max_candidates": 60, "nodes_per_step": 5, "random_state": 0}
 RNG = np.random.default_rng(3)
-X = RNG.uniform(-1, 1, (300, 2))
-Y = np.zeros(300)
-for n in range(3, 300):
-    Y[n] = 0.7 * Y[n - 1] + 0.2 * np.tanh(2 * X[n - 2, 0]) + 0.1 * X[n - 1, 0] * X[n - 3, 1]
-TWO = np.column_stack([Y, np.roll(X[:, 1], 1)])
-SOME = np.where(np.arange(300)[:, np.newaxis] % 5 == 0, TWO, np.nan)
-WAVES = np.sin(np.arange(300) / 4) + 0.5 * np.sin(np.arange(300) / 9)
+NAMES = ("plain", "groups", "feedback", "holds", "free")
 
 
 @pytest.fixture(scope="module")
-def models():
-    """Models by what they have, each with rows and targets."""
+def models(recurrent_models):
+    """Models by what they have, each with rows, which may be without columns, and targets."""
     return {
-        "plain": (RecurrentSCNRegressor(**SMALL).fit(X, Y), X, None),
-        "outputs": (RecurrentSCNRegressor(**SMALL).fit(X, TWO), X, None),
-        "feedback": (RecurrentSCNRegressor(feedback=True, **SMALL).fit(X, TWO), X, TWO),
-        "holds": (RecurrentSCNRegressor(feedback=True, **SMALL).fit(X, SOME), X, SOME),
-        "free": (RecurrentSCNRegressor(feedback=True, **SMALL).fit(None, WAVES[:200]), np.empty((300, 0)), WAVES),
+        name: (model, np.empty((len(known), 0)) if rows is None else rows, known)
+        for name, (model, rows, known) in recurrent_models.items()
     }
-
-
-NAMES = ("plain", "outputs", "feedback", "holds", "free")
 
 
 def changed(model, **fields):
@@ -81,6 +67,7 @@ def shaped(model, predictions):
 def test_rows_one_after_the_other_agree_with_predict(models, name, start):
     model, rows, known = models[name]
     given = rows if rows.shape[1] else None
+    start = model.states_["b" if name == "groups" else 0] if start == "end" else start
     found, _ = run(model, step_state(model, start), rows, known)
     expected = model.predict(given, y=known, state=start)
     np.testing.assert_allclose(shaped(model, found), expected, atol=1e-9, rtol=0)
@@ -142,7 +129,7 @@ def test_no_nodes(models):
 
 
 def test_several_sequences_side_by_side(models):
-    model, rows, _ = models["outputs"]
+    model, rows, _ = models["groups"]
     session = opened(to_onnx(model))
     state = step_state(model, sequences=3)
     parts = [rows[:50], rows[50:100], rows[100:150]]
@@ -163,10 +150,12 @@ def test_the_state_after_training(models):
     np.testing.assert_allclose(state[:, :-outputs], end[:, :-outputs], atol=1e-9, rtol=0)
 
 
-def test_groups_have_a_state_each():
-    model = RecurrentSCNRegressor(**SMALL).fit(X, Y, groups=np.repeat([4, 7], 150))
-    found, _ = run(model, step_state(model, model.states_[7]), X[:30])
-    np.testing.assert_allclose(found[:, 0], model.predict(X[:30], np.full(30, 7), state="end"), atol=1e-9, rtol=0)
+def test_groups_have_a_state_each(models):
+    model, rows, _ = models["groups"]
+    ends = [step_state(model, model.states_[label]) for label in ("a", "b")]
+    assert (ends[0] != ends[1]).any()
+    found, _ = run(model, ends[1], rows[:30])
+    np.testing.assert_allclose(found, model.predict(rows[:30], np.full(30, "b"), state="end"), atol=1e-9, rtol=0)
     with pytest.raises(ValueError, match="several sequences; states_ has"):
         step_state(model, "end")
 
@@ -177,17 +166,16 @@ def test_a_state_of_another_model(models):
 
 
 def test_columns_of_a_table_before_a_step(models):
-    table = pd.DataFrame({"flow": X[:, 0], "valve": np.where(X[:, 1] > 0, "open", "shut")})
-    encoder = TableEncoder().fit(table)
-    model = RecurrentSCNRegressor(**SMALL).fit(encoder.transform(table), Y)
-    session = opened(to_onnx(Pipeline([("table", encoder), ("model", model)])))
+    pipeline, table, _ = models["table"]
+    encoder, model = pipeline[0], pipeline[-1]
+    session = opened(to_onnx(pipeline))
     state, found = step_state(model), []
-    for flow, valve in table.itertuples(index=False):
-        given = {"flow": np.array([[flow]]), "valve": np.array([[valve]], object), "state": state}
+    for row in table.to_pylist():
+        given = {"flow": np.array([[row["flow"]]]), "valve": np.array([[row["valve"]]], object), "state": state}
         predicted, state = session.run(None, given)
         found.append(predicted[0, 0])
     np.testing.assert_allclose(found, model.predict(encoder.transform(table)), atol=1e-9, rtol=0)
-    named = TableEncoder().fit(table.rename(columns={"flow": "state"}))
+    named = TableEncoder().fit(table.rename_columns(["state", "valve"]))
     with pytest.raises(ValueError, match="input is called 'state', like one of the columns; rename"):
         to_onnx(Pipeline([("table", named), ("model", model)]))
 
@@ -202,7 +190,7 @@ def test_the_graph_goes_to_a_file_and_says_who_made_it(models, tmp_path):
 def test_what_cannot_be_exported(models):
     model = models["plain"][0]
     with pytest.raises(ValueError, match=r"cannot be exported after StandardScaler; export the last step alone"):
-        to_onnx(make_pipeline(StandardScaler().fit(X), model))
+        to_onnx(make_pipeline(StandardScaler(), model))
     with pytest.raises(ValueError, match="cannot be exported after Lags"):
         to_onnx(make_pipeline(Lags(), model))
     with pytest.raises(ValueError, match="needs target_opset=13 or later; got 12"):
