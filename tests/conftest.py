@@ -1,4 +1,4 @@
-"""Set-up of the tests: array API checks are on; tests that need the paper's data or a browser run where they are."""
+"""Set-up of the tests: array API checks are on; tests that need data, a browser or a C compiler run where these are."""
 
 import os
 import shutil
@@ -14,12 +14,15 @@ from skscn.datasets import make_db1
 from skscn.rows import ROWS, Chunks, opened
 
 BROWSER = os.environ.get("SKSCN_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
+C_COMPILERS = filter(None, map(shutil.which, ("cc", "gcc", "clang", "tcc")))
+C_COMPILER = os.environ.get("SKSCN_CC") or next(C_COMPILERS, None)
 # Folders of tests that cannot run here -> what they need.
 NOT_COLLECTED = {
     **(
         {} if os.environ.get("SKSCN_DATA") else {"paper_data": "name the folder of the paper's data sets in SKSCN_DATA"}
     ),
     **({} if BROWSER else {"browser": "install Chromium or Chrome, or name a browser in SKSCN_BROWSER"}),
+    **({} if C_COMPILER else {"c_code": "install a C compiler such as gcc or tcc, or name one in SKSCN_CC"}),
 }
 collect_ignore = list(NOT_COLLECTED)
 
@@ -47,6 +50,42 @@ def own_random_numbers(request):
 @pytest.fixture(scope="session")
 def db1():
     return make_db1(random_state=0)
+
+
+@pytest.fixture(scope="session")
+def recurrent_models():
+    """Fitted recurrent networks by what they have, each with inputs and the targets that come back."""
+    import pyarrow as pa
+    from sklearn.pipeline import Pipeline
+
+    from skscn import RecurrentSCNRegressor
+    from skscn.tables import TableEncoder
+
+    small = {"max_nodes": 10, "max_candidates": 60, "nodes_per_step": 5, "random_state": 0}
+    x = np.random.default_rng(3).uniform(-1, 1, (300, 2))
+    y = np.zeros(300)
+    for n in range(3, 300):
+        y[n] = 0.7 * y[n - 1] + 0.2 * np.tanh(2 * x[n - 2, 0]) + 0.1 * x[n - 1, 0] * x[n - 3, 1]
+    two = np.column_stack([y, np.roll(x[:, 1], 1)])
+    some = np.where(np.arange(300)[:, np.newaxis] % 5 == 0, two, np.nan)
+    waves = np.sin(np.arange(300) / 4) + 0.5 * np.sin(np.arange(300) / 9)
+    table = pa.table({"flow": x[:, 0], "valve": np.where(x[:, 1] > 0, "open", "shut")})
+    encoder = TableEncoder().fit(table)
+    after = RecurrentSCNRegressor(**small).fit(encoder.transform(table), y)
+    return {
+        "plain": (RecurrentSCNRegressor(**small).fit(x, y), x, None),
+        "groups": (RecurrentSCNRegressor(**small).fit(x, two, groups=np.repeat(["a", "b"], 150)), x, None),
+        "feedback": (RecurrentSCNRegressor(feedback=True, **small).fit(x, two), x, two),
+        "holds": (RecurrentSCNRegressor(feedback=True, **small).fit(x, some), x, some),
+        "free": (RecurrentSCNRegressor(feedback=True, **small).fit(None, waves[:200]), None, waves),
+        "table": (Pipeline([("table", encoder), ("model", after)]), table, None),
+    }
+
+
+@pytest.fixture(scope="session")
+def c_compiler():
+    """The C compiler that was found."""
+    return C_COMPILER
 
 
 @pytest.fixture(scope="session")

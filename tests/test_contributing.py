@@ -17,12 +17,13 @@ def test_it_lists_as_many_commands_as_it_says():
 
 
 def test_folders_that_are_not_collected_are_named_at_the_end():
-    nothing = {**os.environ, "SKSCN_DATA": "", "SKSCN_BROWSER": "", "PATH": ""}
+    nothing = {**os.environ, "SKSCN_DATA": "", "SKSCN_BROWSER": "", "SKSCN_CC": "", "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", "tests/test_words.py"]
     done = subprocess.run(command, cwd=ROOT, env=nothing, capture_output=True, text=True, encoding="utf-8")
     assert "tests/paper_data was not collected; to run it, name the folder" in done.stdout
     assert "tests/browser was not collected; to run it, install Chromium" in done.stdout
+    assert "tests/c_code was not collected; to run it, install a C compiler" in done.stdout
     assert "Slow tests were left out; to run them: ./run test -m slow." in done.stdout
-    there = nothing | {"SKSCN_DATA": str(ROOT), "SKSCN_BROWSER": sys.executable}
+    there = nothing | {"SKSCN_DATA": str(ROOT), "SKSCN_BROWSER": sys.executable, "SKSCN_CC": sys.executable}
     done = subprocess.run(command, cwd=ROOT, env=there, capture_output=True, text=True, encoding="utf-8")
     assert "not collected" not in done.stdout

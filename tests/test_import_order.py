@@ -12,7 +12,7 @@ SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
     {"extras", "files", "locks", "threads", "words"},
-    {"archive", "datasets"},
+    {"archive", "datasets", "graphs"},
     {"readers"},
     {"activations", "scaling"},
     {"adaptive_intervals", "factor", "layers", "supervision"},

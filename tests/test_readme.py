@@ -22,7 +22,7 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = "configuration", "datasets", "onnx", "output_weights", "plot", "report", "rows", "series", "tables"
+MODULES = "configuration", "datasets", "export", "onnx", "output_weights", "plot", "report", "rows", "series", "tables"
 PUBLIC = ["skscn", *(f"skscn.{module}" for module in MODULES)]
 PROGRAMS = ("./run", "skscn", "pip", "python", "marimo")
 

@@ -71,6 +71,7 @@ _MODULES = (
     "configuration",
     "datasets",
     "estimators",
+    "export",
     "growth",
     "kernels",
     "network",

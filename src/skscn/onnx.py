@@ -25,10 +25,12 @@ from skscn.estimators.networks import is_multilabel
 from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.network import Network
+from skscn.recurrent import RecurrentSCNRegressor
+from skscn.recurrent.step import step_graph, step_state
 from skscn.scaling import QuantileScaling
 from skscn.tables import TableEncoder, prepend_table
 
-__all__ = ["register_converters", "to_onnx"]
+__all__ = ["register_converters", "step_state", "to_onnx"]
 
 _PURPOSE = "ONNX"
 _LARGEST = np.finfo(np.float64).max
@@ -45,14 +47,22 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     If a :class:`~skscn.tables.TableEncoder` is the first step, each column of the table is an input of the graph, as
     described in :func:`~skscn.tables.prepend_table`.
 
+    A :class:`~skscn.RecurrentSCNRegressor` becomes the graph of one step, to be run row by row. Its inputs are ``X``, a
+    row for each of one or several sequences side by side, and ``state``; its outputs are ``variable``, the predictions,
+    and ``next_state``, the ``state`` of the next row. :func:`step_state` returns the first one. If the model was fitted
+    with ``feedback=True``, there is also an input ``y_before``, the target of the row before, NaN where it is not
+    known, and an output ``forecast``, the prediction within the limits of the model: used as the next ``y_before``, it
+    gives what :meth:`~skscn.RecurrentSCNRegressor.forecast` does.
+
     Parameters
     ----------
     model : fitted scikit-scn estimator, or Pipeline that ends with one
-        Other steps may be those that skl2onnx supports, networks as transformers, and a TableEncoder at the beginning.
+        Other steps may be those that skl2onnx supports, networks as transformers, and a TableEncoder at the beginning;
+        before a recurrent network, only the latter.
     path : path-like, default=None
         Where to write the graph; None means that it is only returned.
     target_opset : int, default=None
-        Version of ONNX's operators, 13 or later; None means the newest that skl2onnx knows.
+        Version of ONNX's operators, 13 or later; None means the newest that skl2onnx knows, and 13 for a step.
 
     Returns
     -------
@@ -80,18 +90,33 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
         rest = model[1:] if len(model) > 2 else model[-1]
         graph = prepend_table(to_onnx(rest, target_opset=target_opset), model[0])
         return _written(graph, path)
-    register_converters()
-    skl2onnx = optional("skl2onnx", _PURPOSE)
-    types = optional("skl2onnx.common.data_types", _PURPOSE)
-    exceptions = optional("skl2onnx.common.exceptions", _PURPOSE)
     *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    if type(last).__name__ not in estimators.__all__:
+    if not isinstance(last, RecurrentSCNRegressor) and type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator; skl2onnx.to_onnx may support it.")
     if target_opset is not None and target_opset < _OLDEST_OPSET:
         raise ValueError(f"The graph needs target_opset={_OLDEST_OPSET} or later; got {target_opset}.")
     check_is_fitted(last)
+    if isinstance(last, RecurrentSCNRegressor):
+        return _written(_signed(_step_after(before, last, target_opset)), path)
+    return _written(_signed(_converted(model, before, last, target_opset)), path)
+
+
+def _step_after(before: list[BaseEstimator], last: RecurrentSCNRegressor, target_opset: int | None) -> Any:
+    if before:
+        raise ValueError(
+            f"A step of a recurrent network cannot be exported after {type(before[-1]).__name__}; export the last step "
+            "alone, to_onnx(pipeline[-1]), and apply the other steps before the graph."
+        )
+    return step_graph(last, target_opset)
+
+
+def _converted(model: BaseEstimator, before: list[BaseEstimator], last: Any, target_opset: int | None) -> Any:
+    register_converters()
+    skl2onnx = optional("skl2onnx", _PURPOSE)
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    exceptions = optional("skl2onnx.common.exceptions", _PURPOSE)
     try:
-        graph = skl2onnx.to_onnx(
+        return skl2onnx.to_onnx(
             _with_hidden_layers(model),
             name=type(last).__name__,
             initial_types=[("X", types.DoubleTensorType([None, model.n_features_in_]))],
@@ -103,8 +128,11 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
             f"skl2onnx has no counterpart for one of the steps {', '.join(type(step).__name__ for step in before)}; "
             "export the last step alone, to_onnx(pipeline[-1]), and apply the other steps before the graph."
         ) from error
+
+
+def _signed(graph: Any) -> Any:
     graph.producer_name, graph.producer_version = "scikit-scn", __version__
-    return _written(graph, path)
+    return graph
 
 
 def _written(graph: Any, path: str | os.PathLike[str] | None) -> Any:

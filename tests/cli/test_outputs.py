@@ -79,7 +79,7 @@ def test_another_name_of_the_same_file(here):
         ("predict none.scn none.csv -o p.xlsx", "p.xlsx must end in one of .csv, .tsv, .parquet."),
         ("outliers none.scn none.csv -o o.xlsx", "o.xlsx must end in one of .csv, .tsv, .parquet."),
         ("report none.scn none.csv -o r.txt", "r.txt must end in one of .html, .htm."),
-        ("export none.scn m.txt", "m.txt must end in .onnx."),
+        ("export none.scn m.txt", "m.txt must end in one of .onnx, .c."),
         ("fit none.csv -t y -m folder", "folder is a folder; give the name of the file to write."),
         ("predict none.scn none.csv -o folder.csv", "folder.csv is a folder; give the name of the file to write."),
         ("demo --out demo.txt", "demo.txt must end in one of .png, .svg, .pdf, .jpg, .webp."),

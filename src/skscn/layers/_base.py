@@ -28,6 +28,38 @@ class Graph(Protocol):
         ...
 
 
+class Code(Protocol):
+    """What a layer or a loss needs to write itself in C, where ``real`` is the type of numbers."""
+
+    def table(self, hint: str, values: np.ndarray) -> str:
+        """The name of a table of numbers, row by row."""
+        ...
+
+    def number(self, value: float) -> str:
+        """A number."""
+        ...
+
+    def math(self, name: str) -> str:
+        """A function of math.h, in the precision of ``real``."""
+        ...
+
+    def function(self, hint: str, returns: str, parameters: str, body: str) -> str:
+        """The name of a function."""
+        ...
+
+    def activation(self, activation: Activation) -> str:
+        """The name of a function real → real."""
+        ...
+
+    def softmax(self) -> str:
+        """The name of a function ``void (real *f, int n)`` that works in place."""
+        ...
+
+    def logistic(self) -> str:
+        """The name of a function real → real."""
+        ...
+
+
 class Layer(ABC):
     """Computes the columns of nodes from rows of inputs.
 
@@ -117,6 +149,10 @@ class Layer(ABC):
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """The output h of these nodes in an ONNX graph, from scaled inputs that do not end with a 1."""
         raise ValueError(f"Nodes of the layer {type(self).__name__} have no counterpart in ONNX.")
+
+    def c_function(self, code: Code, nodes: Nodes) -> str:
+        """The name of a C function ``real (const real *x, int j)``: the output h of node j, from scaled inputs."""
+        raise ValueError(f"Nodes of the layer {type(self).__name__} have no counterpart in C.")
 
 
 @dataclass(frozen=True, eq=False)

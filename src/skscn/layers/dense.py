@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from skscn.activations import Activation
-from skscn.layers._base import Graph, Layer, Nodes
+from skscn.layers._base import Code, Graph, Layer, Nodes
 
 
 @dataclass(frozen=True)
@@ -76,6 +76,17 @@ class Dense(Layer):
         """As in the formula."""
         inner = graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))
         return graph.activation(self.activation, inner)
+
+    def c_function(self, code: Code, nodes: Nodes) -> str:
+        """As in the formula; a row of the table is a bias and its weights."""
+        width, table = len(nodes.weights), code.table("weights", np.vstack([nodes.biases, nodes.weights]).T)
+        body = f"""
+            const real *w = {table} + {width + 1} * j;
+            real z = w[0];
+            for (int i = 0; i < {width}; i++) z += w[i + 1] * x[i];
+            return {code.activation(self.activation)}(z);
+        """
+        return code.function("node", "real", "const real *x, int j", body)
 
 
 def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
-from skscn.layers import Graph
+from skscn.layers import Code, Graph
 from skscn.scaling import Scaling, Statistics
 
 # A function of targets y and outputs f, both of shape (n, m), row by row; functions that can be sent to other machines.
@@ -122,3 +122,9 @@ class Loss(ABC):
         if type(self).mean is not Loss.mean:
             raise ValueError(f"What the loss {type(self).__name__} predicts has no counterpart in ONNX.")
         return f
+
+    def c_function(self, code: Code, n_outputs: int) -> str | None:
+        """:meth:`mean` in C, the name of a function ``void (real *f)`` that works in place; None if it is f itself."""
+        if type(self).mean is not Loss.mean:
+            raise ValueError(f"What the loss {type(self).__name__} predicts has no counterpart in C.")
+        return None

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from skscn.layers import Graph
+from skscn.layers import Code, Graph
 from skscn.losses._base import StatisticsOf
 from skscn.losses._penalised import Penalised
 
@@ -104,6 +104,16 @@ class LogLoss(Penalised):
         share, count = self._share(n_outputs if softmax else 2)
         own = graph("Softmax", f, axis=1) if softmax else graph("Sigmoid", f)
         return graph("Add", graph("Mul", own, graph.constant(1.0 - share)), graph.constant(share / count))
+
+    def c_function(self, code: Code, n_outputs: int) -> str:
+        """Probabilities."""
+        softmax = self.exclusive and n_outputs > 1
+        share, count = self._share(n_outputs if softmax else 2)
+        first = f"{code.softmax()}(f, {n_outputs});\n" if softmax else ""
+        own = "f[i]" if softmax else f"{code.logistic()}(f[i])"
+        mixed = f"{code.number(1.0 - share)} * {own} + {code.number(share / count)}"
+        body = f"{first}for (int i = 0; i < {n_outputs}; i++) f[i] = {mixed};"
+        return code.function("mean", "void", "real *f", body)
 
 
 def _targets(y: np.ndarray, f: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import xlogy
 
-from skscn.layers import Graph
+from skscn.layers import Code, Graph
 from skscn.losses._base import StatisticsOf
 from skscn.losses._penalised import Penalised
 from skscn.losses._robust import residual
@@ -101,6 +101,11 @@ class Poisson(Penalised):
     def operators(self, graph: Graph, f: str, n_outputs: int) -> str:
         """exp f."""
         return graph("Exp", f)
+
+    def c_function(self, code: Code, n_outputs: int) -> str:
+        """exp f."""
+        body = f"for (int i = 0; i < {n_outputs}; i++) f[i] = {code.math('exp')}(f[i]);"
+        return code.function("mean", "void", "real *f", body)
 
 
 def _rate(targets: Statistics) -> float:

@@ -82,6 +82,12 @@ class RecurrentNodes:
         """Which nodes are products."""
         return np.asarray(self.factors[0] >= 0)
 
+    def heard(self) -> np.ndarray:
+        """Feedback weights as a matrix (L, k): what each node hears of all nodes one row before, itself included."""
+        matrix = np.diag(self.feedback)
+        np.add.at(matrix, (self.sources, np.arange(len(self))), self.source_weights)
+        return matrix
+
     def has_echo_state(self) -> np.ndarray:
         """Whether each node satisfies the echo-state condition."""
         return np.asarray(np.abs(self.feedback) <= LARGEST_FEEDBACK)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from skscn.extras import optional
+from skscn.graphs import Operators
 from skscn.readers.missing import MISSING
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Moment, RowTime, cycle_days
@@ -27,7 +28,7 @@ def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
     Parameters
     ----------
     graph : onnx.ModelProto
-        Its only input is that of the encoded rows. It is changed.
+        Its first input is that of the encoded rows; others, such as a state, stay as they are. It is changed.
     encoder : TableEncoder
 
     Returns
@@ -35,11 +36,13 @@ def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
     graph : onnx.ModelProto
     """
     names = [column.name for column in encoder.columns_]
-    taken = sorted({output.name for output in graph.graph.output} & set(names))
-    if taken:
-        raise ValueError(f"The graph's output is called {taken[0]!r}, like one of the columns; rename the column.")
+    others = {"output": graph.graph.output, "input": graph.graph.input[1:]}
+    for what, ends in others.items():
+        taken = sorted({end.name for end in ends} & set(names))
+        if taken:
+            raise ValueError(f"The graph's {what} is called {taken[0]!r}, like one of the columns; rename the column.")
     _make_way(graph.graph, set(names))
-    table = _Table()
+    table = _Table(_OWN)
     parts = [table.encoded(column) for column in encoder.columns_]
     table.node("Concat", *parts, output=graph.graph.input[0].name, axis=1)
     _put_first(graph, table, encoder)
@@ -60,8 +63,8 @@ def _make_way(graph: Any, names: set[str]) -> None:
 def _put_first(graph: Any, table: _Table, encoder: TableEncoder) -> None:
     onnx = optional("onnx", _PURPOSE)
     nodes = [*table.nodes, *graph.graph.node]
-    for whole, parts in ((graph.graph.node, nodes), (graph.graph.input, map(_input, encoder.columns_))):
-        parts = list(parts)
+    inputs = [*map(_input, encoder.columns_), *graph.graph.input[1:]]
+    for whole, parts in ((graph.graph.node, nodes), (graph.graph.input, inputs)):
         del whole[:]
         whole.extend(parts)
     graph.graph.initializer.extend(table.constants)
@@ -78,23 +81,8 @@ def _input(column: Column) -> Any:
     return onnx.helper.make_tensor_value_info(column.name, kind, [None, 1])
 
 
-class _Table:
-    """Collects operators and constants; each call returns the name of the output of an operator."""
-
-    def __init__(self) -> None:
-        self.nodes: list[Any] = []
-        self.constants: list[Any] = []
-        self._onnx = optional("onnx", _PURPOSE)
-
-    def node(self, kind: str, *inputs: str, output: str | None = None, domain: str = "", **attributes: Any) -> str:
-        output = output or f"{_OWN}{len(self.nodes)}"
-        self.nodes.append(self._onnx.helper.make_node(kind, list(inputs), [output], domain=domain, **attributes))
-        return output
-
-    def constant(self, value: Any) -> str:
-        name = f"{_OWN}constant {len(self.constants)}"
-        self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value), name))
-        return name
+class _Table(Operators):
+    """The operators that encode columns."""
 
     def as_double(self, truth: str) -> str:
         return self.node("Cast", truth, to=self._onnx.TensorProto.DOUBLE)

@@ -1,0 +1,160 @@
+"""Rows for the test in an exported file, made from what a model knows of its inputs, and their predictions."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.networks import grown_networks
+from skscn.readers.arrow import arrow
+from skscn.recurrent import RecurrentSCNRegressor
+from skscn.scaling import InputScaling, QuantileScaling
+from skscn.tables import TableEncoder
+from skscn.tables.columns import Category, Clock, Column, Flag, Measured, Moment
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+COUNT = 5
+# Rounding errors of a sum, in units of the last place of its largest term.
+_ROUNDINGS = 64.0
+_AGREEMENT = {"float64": 1e-12, "float32": 1e-5}
+# Irrational steps spread values evenly.
+_STEPS = (0.618, 0.414)
+
+
+@dataclass(frozen=True)
+class Examples:
+    """Rows for the test of a model.
+
+    Attributes
+    ----------
+    rows : ndarray or pyarrow.Table
+        As they are given to it.
+    expected : ndarray of shape (n, k)
+        Its predictions or probabilities; of a recurrent network, for rows that follow the training.
+    labels : ndarray of shape (n,)
+        What it predicts.
+    tolerance : float
+        How far rounding may take the numbers apart: sums of large terms that cancel lose more digits.
+    """
+
+    rows: Any
+    expected: np.ndarray
+    labels: np.ndarray
+    tolerance: float
+
+
+def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
+    """Rows within the range of training, as far as a model knows it."""
+    rows: Any = _within(last)
+    for step in reversed(before):
+        if isinstance(step, TableEncoder):
+            rows = _table(step)
+        else:
+            rows = _within(step) if isinstance(step, GrowingNetwork) else _nameless(step).inverse_transform(rows)
+    if isinstance(rows, np.ndarray):
+        largest = float(np.finfo(dtype).max)
+        rows = rows.clip(-largest, largest).astype(dtype).astype(np.float64)
+    numbers = rows
+    for step in before:
+        numbers = step.transform(numbers) if isinstance(step, TableEncoder) else _nameless(step).transform(numbers)
+    expected, labels, terms = (_course if isinstance(last, RecurrentSCNRegressor) else _answers)(last, numbers)
+    tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
+    return Examples(rows, expected, labels, float(tolerance))
+
+
+def _nameless(step: Any) -> Any:
+    """A fitted step that expects arrays."""
+    step = copy(step)
+    vars(step).pop("feature_names_in_", None)
+    return step
+
+
+def _answers(last: Any, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Predictions or probabilities, classes, and the size of the terms that are summed."""
+    model = _nameless(last)
+    labels: np.ndarray = model.predict(numbers)
+    expected: np.ndarray = model.predict_proba(numbers) if hasattr(model, "predict_proba") else labels
+    return expected.reshape(len(numbers), -1), labels, _terms(last, numbers, float(np.abs(expected).max()))
+
+
+def _terms(last: Any, numbers: np.ndarray, size: float) -> float:
+    """The largest sum of absolute terms of a network, times how fast predictions change with it."""
+    terms = 0.0
+    for network, features in _networks(last):
+        block = numbers[:, features]
+        linear = np.abs(network.inputs.transform(block)) @ np.abs(network.linear.direct_weights)
+        sums = linear + np.abs(network.hidden(block)) @ np.abs(network.output_weights)
+        slope = 1.0 if network.loss.plain else max(size, 1.0)
+        terms = max(terms, float((sums * network.outputs.scale).max()) * slope)
+    calibration = getattr(last, "calibration_", None)
+    return terms if calibration is None else terms * max(1.0, calibration.exponent / calibration.floor)
+
+
+def _course(model: RecurrentSCNRegressor, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """The same for rows that follow the training, of the first sequence, without targets."""
+    reservoir, state = model.reservoir_, next(iter(model.states_.values()))
+    columns, _ = reservoir.columns(numbers, None, state)
+    expected = reservoir.outputs.inverse_transform(columns @ reservoir.output_weights)
+    terms = np.abs(columns) @ np.abs(reservoir.output_weights) * reservoir.outputs.scale
+    return expected, expected, float(terms.max())
+
+
+def _networks(last: Any) -> list[tuple[Any, Any]]:
+    """The networks of an estimator, and the columns of each."""
+    members = grown_networks(last)
+    features = getattr(last, "features_", [slice(None)] * len(members))
+    return [(member.network_, part) for member, part in zip(members, features, strict=True)]
+
+
+def _within(estimator: Any) -> np.ndarray:
+    """Rows between the limits of the inputs."""
+    width = estimator.n_features_in_
+    places = np.add.outer(np.arange(COUNT) * _STEPS[0], np.arange(width) * _STEPS[1]) + 0.1
+    shares = places - np.floor(places)
+    if isinstance(estimator, RecurrentSCNRegressor):
+        return _unscaled(estimator.reservoir_.inputs, 2.0 * shares - 1.0)
+    rows = np.zeros((COUNT, width))
+    for network, features in reversed(_networks(estimator)):
+        rows[:, features] = _unscaled(network.inputs, shares[:, features])
+    return rows
+
+
+def _unscaled(scaling: InputScaling, shares: np.ndarray) -> np.ndarray:
+    if isinstance(scaling, QuantileScaling):
+        numbers = (shares * len(scaling.knots)).astype(int)
+        return np.take_along_axis(scaling.knots, numbers, axis=0).astype(np.float64)
+    moderate = np.where(np.isfinite(scaling.scale), scaling.scale, 0.0)
+    return np.asarray(scaling.offset + moderate * shares)
+
+
+def _table(encoder: TableEncoder) -> pa.Table:
+    pa = arrow()
+    return pa.table({column.name: _column(column, place) for place, column in enumerate(encoder.columns_)})
+
+
+def _column(column: Column, place: int) -> Any:
+    """Values of a column, one of them missing, and a category that training did not have."""
+    pa = arrow()
+    missing = place % COUNT
+    if isinstance(column, Category):
+        texts = [*column.categories[:COUNT], "?unseen?"]
+        return pa.array(
+            [None if row == missing else texts[(row + place) % len(texts)] for row in range(COUNT)], pa.string()
+        )
+    assert isinstance(column, Measured)
+    low, high = column.range or (column.fill - 1.0, column.fill + 1.0)
+    shares = np.modf(0.1 + _STEPS[0] * np.arange(COUNT) + _STEPS[1] * place)[0]
+    values = [None if row == missing else low + share * (high - low) for row, share in enumerate(shares)]
+    if isinstance(column, Flag):
+        return pa.array([None if value is None else value > column.fill for value in values], pa.bool_())
+    if not isinstance(column, Clock | Moment):
+        return pa.array(values, pa.float64())
+    microseconds, kind = (3600e6, pa.time64("us")) if isinstance(column, Clock) else (86400e6, pa.timestamp("us"))
+    ticks = [None if value is None else round(value * microseconds) for value in values]
+    return pa.array(ticks, pa.int64()).cast(kind)

@@ -1,0 +1,93 @@
+"""A grown network as C functions: scaling, nodes, output weights, bounds and the mean of its loss."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skscn.export._code import CCode
+from skscn.network import Network
+from skscn.scaling import InputScaling, QuantileScaling
+
+# As in np.interp.
+_INTERPOLATE = """
+int low = 0, high = n - 1;
+if (x != x) return x;
+if (x < knots[0]) return shares[0];
+if (x >= knots[high]) return shares[high];
+while (high - low > 1) {
+    const int middle = (low + high) / 2;
+    if (knots[middle] <= x) low = middle;
+    else high = middle;
+}
+return (shares[high] - shares[low]) / (knots[high] - knots[low]) * (x - knots[low]) + shares[low];
+"""
+
+
+def scaled(code: CCode, scaling: InputScaling, features: np.ndarray | None = None) -> str:
+    """A function ``void (const real *x, real *z)``: inputs, or some of them, scaled."""
+    x = "x[i]" if features is None else f"x[{code.integers('features', features)}[i]]"
+    if isinstance(scaling, QuantileScaling):
+        count, width = scaling.knots.shape
+        knots, shares = code.table("knots", scaling.knots.T), code.table("shares", scaling.shares.T)
+        parameters = "real x, const real *knots, const real *shares, int n"
+        interpolate = code.function("interpolate", "real", parameters, _INTERPOLATE)
+        value = f"{interpolate}({x}, {knots} + {count} * i, {shares} + {count} * i, {count})"
+    else:
+        width = len(scaling.offset)
+        offset, scale = code.table("offset", scaling.offset), code.table("scale", scaling.scale)
+        limits = f"{code.limit(scaling.low)}, {code.limit(scaling.high)}"
+        value = f"{code.clamp()}(({x} - {offset}[i]) / {scale}[i], {limits})"
+    return code.function(
+        "scaled", "void", "const real *x, real *z", f"for (int i = 0; i < {width}; i++) z[i] = {value};"
+    )
+
+
+def hidden(code: CCode, network: Network) -> str:
+    """A function ``void (const real *x, real *h)``: the output of every node, for rows that are not scaled."""
+    lines = [f"real z[{network.n_features}];", f"{scaled(code, network.inputs)}(x, z);"]
+    start = 0
+    for block in network.layers:
+        node = block.nodes.layer.c_function(code, block.nodes)
+        lines.append(f"for (int j = 0; j < {block.size}; j++) h[{start} + j] = {node}(z, j);")
+        start += block.size
+    return code.function("hidden", "void", "const real *x, real *h", "\n".join(lines))
+
+
+def predicted(code: CCode, network: Network, features: np.ndarray | None = None) -> str:
+    """A function ``void (const real *x, real *f)``: predictions for rows that are not scaled, or for some columns."""
+    m = network.n_outputs
+    lines = [f"real z[{network.n_features}];", f"{scaled(code, network.inputs, features)}(x, z);"]
+    intercept = code.table("intercept", network.linear.intercept)
+    lines.append(f"for (int i = 0; i < {m}; i++) f[i] = {intercept}[i];")
+    if network.linear.direct_weights.any():
+        direct = code.table("direct_weights", network.linear.direct_weights)
+        lines += _added(network.n_features, "z[j]", direct, m)
+    for block in network.layers:
+        if block.size:
+            node = block.nodes.layer.c_function(code, block.nodes)
+            lines += _added(block.size, f"{node}(z, j)", code.table("output_weights", block.output_weights), m)
+    lines += _unscaled(code, network)
+    mean = network.loss.c_function(code, m)
+    lines += [] if mean is None else [f"{mean}(f);"]
+    return code.function("network", "void", "const real *x, real *f", "\n".join(lines))
+
+
+def _added(count: int, value: str, weights: str, m: int) -> list[str]:
+    """The sum over j of values times weights, added to the outputs."""
+    return [
+        f"for (int j = 0; j < {count}; j++) {{",
+        f"    const real h = {value};",
+        f"    for (int i = 0; i < {m}; i++) f[i] += h * {weights}[{m} * j + i];",
+        "}",
+    ]
+
+
+def _unscaled(code: CCode, network: Network) -> list[str]:
+    """Outputs within their bounds, in units of the target."""
+    lines, clamp, largest = [], code.clamp(), code.limit(np.inf)
+    if network.bounds is not None:
+        low, high = code.table("lowest", network.bounds[0]), code.table("highest", network.bounds[1])
+        lines.append(f"    f[i] = {clamp}(f[i], {low}[i], {high}[i]);")
+    scale, offset = code.table("unit", network.outputs.scale), code.table("zero", network.outputs.offset)
+    lines.append(f"    f[i] = {clamp}(f[i] * {scale}[i] + {offset}[i], -{largest}, {largest});")
+    return [f"for (int i = 0; i < {network.n_outputs}; i++) {{", *lines, "}"]

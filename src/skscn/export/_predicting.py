@@ -1,0 +1,65 @@
+"""The file of a regressor or a classifier: one function that predicts from a row."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from skscn.export._code import CCode, braced, remark, string
+from skscn.export._estimators import Core, core_of
+from skscn.export._examples import Examples
+from skscn.export._inputs import RowInputs
+from skscn.export._program import Program, example_row, expected_of, function, rounding, rows_of, tested
+
+
+def predicting(code: CCode, name: str, inputs: RowInputs, last: Any, examples: Examples, outputs: list[str]) -> Program:
+    """A function NAME_predict."""
+    core = core_of(code, last)
+    returns, out = "void" if core.classes is None else "int", "y" if core.names is None else "probabilities"
+    head = f"{returns} {name}_predict({inputs.parameter}, {code.real} *{out})"
+    call = f"{core.function}({inputs.numbers}, {out});"
+    declarations = [*inputs.declarations, f"{head};"]
+    definitions = [function(head, [*inputs.lines, call if core.classes is None else f"return {call}"])]
+    if core.names is not None:
+        known = f"const char *const {name}_classes[{core.size}]"
+        declarations.append(f"extern {known};")
+        definitions.insert(0, f"{known} = {braced(map(string, core.names))};")
+    return Program(
+        [*rounding(code, examples), *_usage(name, inputs, core, outputs)],
+        _example(code, name, inputs, core, out, examples),
+        declarations,
+        definitions,
+        _test(code, name, inputs, core, examples),
+    )
+
+
+def _usage(name: str, inputs: RowInputs, core: Core, outputs: list[str]) -> list[str]:
+    lines = ["Inputs:", *(f"    {line}" for line in inputs.descriptions), ""]
+    if core.names is None:
+        called = [f": {remark(output)}" for output in outputs] or [""] * core.size
+        return [*lines, "Predictions:", *(f"    y[{place}]{text}" for place, text in enumerate(called))]
+    what = "Classes" if core.classes else "Labels, each with a probability of its own; above 0.5 it is predicted"
+    of = f" of {remark(outputs[0])}" if core.classes and outputs else ""
+    return [*lines, f"{what}{of}:", *(f"    {place}: {remark(label)}" for place, label in enumerate(core.names))]
+
+
+def _example(code: CCode, name: str, inputs: RowInputs, core: Core, out: str, examples: Examples) -> str:
+    lines = [example_row(code, name, inputs, examples), f"{code.real} {out}[{core.size}];"]
+    call = f"{name}_predict({inputs.argument}, {out});"
+    if core.classes is None:
+        return "\n".join([*lines, call])
+    return "\n".join([*lines, f"int number = {call}", f"const char *found = {name}_classes[number];"])
+
+
+def _test(code: CCode, name: str, inputs: RowInputs, core: Core, examples: Examples) -> list[str]:
+    lines = [rows_of(code, name, inputs, examples), expected_of(examples), "int wrong = 0;"]
+    call = [f"{name}_predict({inputs.tested}, y);"]
+    if core.classes is not None:
+        labels = [core.classes.index(str(label)) for label in examples.labels]
+        lines.insert(2, f"static const int labels[] = {braced(map(str, labels))};")
+        call = [
+            f"if ({name}_predict({inputs.tested}, y) != labels[n]) {{",
+            '    printf("row %d: another class\\n", n);',
+            "    wrong = 1;",
+            "}",
+        ]
+    return [*lines, *tested(code, call, core.size, examples), "return wrong;"]
