@@ -15,7 +15,7 @@ from scipy import sparse
 from skscn import kernels
 from skscn.activations import Activation
 from skscn.factor import Factor
-from skscn.layers import Nodes
+from skscn.layers import Deep, Nodes
 from skscn.losses import Loss, name_of
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
@@ -168,6 +168,12 @@ class Network:
     factor: Factor | None
     single_output: bool
     single_precision: bool
+
+    @property
+    def stack(self) -> tuple[WeightedNodes, ...]:
+        """The layers on top of each other that the last round has grown; in a network of one layer, that layer."""
+        first = max(i for i, block in enumerate(self.layers) if not isinstance(block.nodes.layer, Deep))
+        return self.layers[first:]
 
     @property
     def nodes(self) -> Nodes:
