@@ -176,6 +176,11 @@ class Network:
         return self.layers[first:]
 
     @property
+    def deep(self) -> tuple[WeightedNodes, ...]:
+        """The layers on top of others."""
+        return tuple(block for block in self.layers if isinstance(block.nodes.layer, Deep))
+
+    @property
     def nodes(self) -> Nodes:
         """The hidden nodes, of all layers."""
         return self.layers[0].nodes if len(self.layers) == 1 else Nodes.joined([block.nodes for block in self.layers])
@@ -218,9 +223,9 @@ class Network:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether the gradients of its outputs are known: those of all nodes, which are of one layer."""
+        """Whether the gradients of its outputs are known: those of all nodes, which see the inputs in the same way."""
         first, *others = (block.nodes.layer for block in self.layers)
-        return first.has_gradients and all(layer == first for layer in others)
+        return first.has_gradients and all(layer == first or isinstance(layer, Deep) for layer in others)
 
     @property
     def _carries(self) -> bool:

@@ -56,7 +56,7 @@ def is_worth_it(deeper: Training, training: Training) -> bool:
 
 
 def until_stalled(steps: Generator[Step, None, StopReason]) -> Generator[Step, None, StopReason]:
-    """The steps of a layer that is not the last one, until they gain almost nothing: its columns are nearly dependent."""
+    """The steps of a layer that is not the last one, until they gain almost nothing: its rank is exhausted."""
     taken: list[Step] = []
     while True:
         try:

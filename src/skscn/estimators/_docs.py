@@ -22,10 +22,10 @@ _PARAMETERS = {
     ),
     "inputs": (
         '{"all", "previous", "output", "auto"}',
-        'What the nodes of a further layer see: the inputs and the columns of all nodes below ("all"), only the columns\n'
-        'of the layer before, as published ("previous"), or the inputs and the outputs of the network below ("output").\n'
-        '"auto" grows each further layer as "all" and as "output", and held-out rows choose; without early stopping it\n'
-        'is "all".',
+        'What the nodes of a further layer see: the inputs and the columns of all nodes below ("all"), only those of\n'
+        'the layer before, as published ("previous"), or the inputs and the outputs of the network below ("output").\n'
+        '"auto" grows each further layer as "all" and as "output", and held-out rows choose; without early stopping\n'
+        'it is "all".',
     ),
     "tol": ("float", "ε: growth ends when the training RMSE of the scaled target is at most this."),
     "max_candidates": (

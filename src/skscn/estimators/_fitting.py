@@ -150,6 +150,11 @@ class Grown(NamedTuple):
     fitted: dict[str, Any]
     training: Training
 
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback has ended the fit."""
+        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
+
 
 @dataclass(frozen=True)
 class Fit:
@@ -177,7 +182,7 @@ class Fit:
             if this.final:
                 break
             network, before = fitted["network_"], fitted["history_"]
-            if fitted["stop_reason_"] == StopReason.CALLBACK or self._is_finished(model, network):
+            if grown.is_stopped or self._is_finished(model, network):
                 fitted |= self._finished(training, model)
                 this = this._replace(goal=self.recipe.loss, final=True)
                 break
@@ -236,26 +241,31 @@ class Fit:
     def _deepened(self, this: Round, grown: Grown) -> Grown:
         """The last round with further layers, for as long as they are worth it."""
         for _ in range(1, self.plan.max_layers):
-            deeper = self._deeper(this, grown)
-            if deeper is None or not is_worth_it(deeper.training, grown.training):
+            others = self._deeper(this, grown)
+            if not others:
                 break
-            grown = deeper
+            deeper = min(others, key=lambda other: other.training.lowest or 0.0)
+            grown = deeper if is_worth_it(deeper.training, grown.training) else grown
+            if others[-1].is_stopped:
+                return Grown({**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)}, grown.training)
+            if grown is not deeper:
+                break
         return grown
 
-    def _deeper(self, this: Round, grown: Grown) -> Grown | None:
-        """With another layer, the best of the forms that come into question; None if there cannot be another one."""
-        training, before, stopped = grown.training, this.earlier, (StopReason.CALLBACK, StopReason.TOL)
-        below = training.below + training.nodes
-        if grown.fitted["stop_reason_"] in stopped or not training.nodes or below >= self.plan.max_nodes:
-            return None
+    def _deeper(self, this: Round, grown: Grown) -> list[Grown]:
+        """With another layer, in all forms that come into question; nothing if there cannot be another one."""
+        training, before = grown.training, this.earlier
+        below, reached = training.below + training.nodes, grown.fitted["stop_reason_"] == StopReason.TOL
+        if grown.is_stopped or reached or not training.nodes or below >= self.plan.max_nodes:
+            return []
         history = training.history[len(before.history) :]
         earlier = before._replace(lower=history[history["nodes"] <= below])
         others: list[Grown] = []
         for inputs in tried(self.recipe.inputs, watched=training.lowest is not None):
-            if not others or others[-1].fitted["stop_reason_"] != StopReason.CALLBACK:
+            if not others or not others[-1].is_stopped:
                 layer, blocks = next_layer(training, inputs)
                 others.append(self._layer(this, replace(self.frame, layer=layer, below=blocks), earlier))
-        return min(others, key=lambda other: other.training.lowest or 0.0)
+        return others
 
     def _layer(self, this: Round, frame: Frame, earlier: Earlier) -> Grown:
         """One layer of a round: the fitted attributes of an estimator that stopped after it, and the training."""

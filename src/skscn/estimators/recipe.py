@@ -253,8 +253,8 @@ class Recipe:
             )
         if len(network.stack) > 1 and self.loss.rounds > 1:
             raise ValueError(
-                f"warm_start=True cannot continue a network of several layers with loss={name_of(self.loss)!r}, which is "
-                "minimised in several rounds; use warm_start=False to start again."
+                f"warm_start=True cannot continue a network of several layers with loss={name_of(self.loss)!r}, which "
+                "is minimised in several rounds; use warm_start=False to start again."
             )
         if self.max_nodes is not None and self.max_nodes < network.n_nodes:
             raise ValueError(

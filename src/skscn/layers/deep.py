@@ -1,19 +1,19 @@
 """A layer on top of others: h(x) = g(wᵀz + b), where z has columns of the nodes below.
 
-All layers are linked to the output, so a deeper node only changes where a candidate takes its inputs from: the residual,
-the inequality and the output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
+All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
+output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
-from skscn.activations import Activation
 from skscn.layers._base import Graph, Layer, Nodes
-from skscn.layers.identity import IDENTITY
+from skscn.layers.identity import IDENTITY, Identity
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,11 +35,6 @@ class Deep(Layer):
     with_inputs: bool
 
     @property
-    def activation(self) -> Activation | None:  # type: ignore[override]
-        """g of these nodes."""
-        return self.top.activation
-
-    @property
     def outer(self) -> float:
         """That of the nodes themselves."""
         return self.top.outer
@@ -57,7 +52,8 @@ class Deep(Layer):
     @property
     def has_gradients(self) -> bool:
         """Whether all derivatives on the way down to the inputs are known."""
-        return self.top.has_gradients and all(block.layer.has_gradients for block in self.below)
+        own = self.top.has_gradients or isinstance(self.top, Identity)
+        return own and all(block.layer.has_gradients for block in self.below)
 
     def width(self, n_inputs: int) -> int:
         """A weight for each column that is seen."""
@@ -110,10 +106,28 @@ class Deep(Layer):
         """With respect to features."""
         return self.top.gradients(X, nodes, output_weights)
 
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through these nodes, and from there through each block below."""
+        pulled = self.top.pulled_back(self.features(X), nodes, factors)
+        direct = X.shape[1] * self.with_inputs
+        total = pulled[:, :direct].copy() if self.with_inputs else np.zeros(X.shape)
+        ends = np.cumsum([direct, *map(len, self.below)])
+        for block, start, stop in zip(self.below, ends, ends[1:], strict=False):
+            total += block.layer.pulled_back(X, block, pulled[:, start:stop])
+        return total
+
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
-        """The operators of the nodes below, and then of these."""
-        columns = [block.layer.operators(graph, x, block) for block in self.below]
-        seen = [x, *columns] if self.with_inputs else columns
+        """The operators of the nodes below, each once, and then of these."""
+        return self._written(graph, x, nodes, {})
+
+    def _written(self, graph: Graph, x: str, nodes: Nodes, known: dict[int, str]) -> str:
+        seen = [x] if self.with_inputs else []
+        for block in self.below:
+            if id(block) not in known:
+                layer = block.layer
+                written = partial(layer._written, known=known) if isinstance(layer, Deep) else layer.operators
+                known[id(block)] = written(graph, x, block)
+            seen.append(known[id(block)])
         return self.top.operators(graph, graph("Concat", *seen, axis=1) if len(seen) > 1 else seen[0], nodes)
 
 

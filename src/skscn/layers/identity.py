@@ -21,6 +21,11 @@ class Identity(Layer):
         columns: np.ndarray = folded.T @ x.T
         return columns
 
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through the weights."""
+        pulled: np.ndarray = factors @ nodes.weights.T
+        return pulled
+
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """As in the formula."""
         return graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))

@@ -29,10 +29,13 @@ class Shelf:
         A reader removes those that it uses, so that arrays nothing refers to are left over.
     activations : mapping of str to function
         The user's custom activations.
+    shared : list
+        Objects that others refer to by their number, in the order in which they were written or read.
     """
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     activations: Mapping[str, Activation | Function] = field(default_factory=dict)
+    shared: list[Any] = field(default_factory=list)
 
     def take(self, place: str) -> np.ndarray:
         """The array of a place."""

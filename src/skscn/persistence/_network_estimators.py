@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.estimators import (
+    DeepSCNClassifier,
+    DeepSCNRegressor,
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNRegressor,
+)
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.networks import is_multilabel
 from skscn.persistence._base import Field, Sizes, UnusableError
@@ -38,10 +45,11 @@ _CALIBRATION = Record(Calibration, exponent=Scalar(0.0), floor=Scalar(1e-6, 1e6)
 
 REGRESSORS: dict[str, Field] = {
     cls.__name__: FittedEstimator(cls, GROWN, _derived)
-    for cls in (SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor)
+    for cls in (SCNRegressor, DeepSCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor)
 }
 CLASSIFIERS: dict[str, Field] = {
-    "SCNClassifier": FittedEstimator(
-        SCNClassifier, {**GROWN, "classes_": Labels(), "calibration_": Optional(_CALIBRATION)}, _derived_of_classifier
+    cls.__name__: FittedEstimator(
+        cls, {**GROWN, "classes_": Labels(), "calibration_": Optional(_CALIBRATION)}, _derived_of_classifier
     )
+    for cls in (SCNClassifier, DeepSCNClassifier)
 }

@@ -37,8 +37,8 @@ on held-out rows by more than 3 %; otherwise the network is that of the layers b
 >>> from skscn import DeepSCNRegressor, SCNRegressor
 >>> X = np.random.default_rng(0).random((600, 1))
 >>> y = 1 - abs(1 - 2 * (1 - abs(1 - 2 * (1 - abs(1 - 2 * X[:, 0])))))
->>> shallow, deep = (cls(max_nodes=60, random_state=0).fit(X[:400], y[:400]) for cls in (SCNRegressor, DeepSCNRegressor))
->>> shallow.score(X[400:], y[400:]) < deep.score(X[400:], y[400:])
+>>> shallow, deep = SCNRegressor(random_state=0), DeepSCNRegressor(random_state=0)
+>>> shallow.fit(X[:400], y[:400]).score(X[400:], y[400:]) < deep.fit(X[:400], y[:400]).score(X[400:], y[400:])
 True
 """,
 )
