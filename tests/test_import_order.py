@@ -23,13 +23,8 @@ LAYERS = [
     {"growth", "settling"},
     {"progress"},
     {"estimators"},
-<<<<<<< HEAD
     {"online", "recurrent"},
-    {"fitted_loss"},
-=======
-    {"recurrent"},
     {"fitted_loss", "following"},
->>>>>>> program
     {"plot"},
     {"report"},
 ]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from skscn.activations import ACTIVATIONS, Activation
     from skscn.estimators import (
+        DeepSCNClassifier,
+        DeepSCNRegressor,
         IRVFLRegressor,
         ModifiedQuickpropRegressor,
         SCNClassifier,
@@ -25,6 +27,8 @@ __all__ = [
     "ACTIVATIONS",
     "Activation",
     "Chunks",
+    "DeepSCNClassifier",
+    "DeepSCNRegressor",
     "IRVFLRegressor",
     "ModelFileError",
     "ModifiedQuickpropRegressor",
@@ -48,6 +52,8 @@ _HOMES = {
     "ACTIVATIONS": "skscn.activations",
     "Activation": "skscn.activations",
     "Chunks": "skscn.rows",
+    "DeepSCNClassifier": "skscn.estimators",
+    "DeepSCNRegressor": "skscn.estimators",
     "IRVFLRegressor": "skscn.estimators",
     "ModelFileError": "skscn.persistence",
     "ModifiedQuickpropRegressor": "skscn.estimators",

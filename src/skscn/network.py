@@ -15,7 +15,7 @@ from scipy import sparse
 from skscn import kernels
 from skscn.activations import Activation
 from skscn.factor import Factor
-from skscn.layers import Nodes
+from skscn.layers import Deep, Nodes
 from skscn.losses import Loss, name_of
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
@@ -177,6 +177,17 @@ class Network:
     shares: np.ndarray | None = None
 
     @property
+    def stack(self) -> tuple[WeightedNodes, ...]:
+        """The layers on top of each other that the last round has grown; in a network of one layer, that layer."""
+        first = max(i for i, block in enumerate(self.layers) if not isinstance(block.nodes.layer, Deep))
+        return self.layers[first:]
+
+    @property
+    def deep(self) -> tuple[WeightedNodes, ...]:
+        """The layers on top of others."""
+        return tuple(block for block in self.layers if isinstance(block.nodes.layer, Deep))
+
+    @property
     def nodes(self) -> Nodes:
         """The hidden nodes, of all layers."""
         return self.layers[0].nodes if len(self.layers) == 1 else Nodes.joined([block.nodes for block in self.layers])
@@ -219,9 +230,9 @@ class Network:
 
     @property
     def has_gradients(self) -> bool:
-        """Whether the gradients of its outputs are known: those of all nodes, which are of one layer."""
+        """Whether the gradients of its outputs are known: those of all nodes, which see the inputs in the same way."""
         first, *others = (block.nodes.layer for block in self.layers)
-        return first.has_gradients and all(layer == first for layer in others)
+        return first.has_gradients and all(layer == first or isinstance(layer, Deep) for layer in others)
 
     @property
     def _carries(self) -> bool:

@@ -5,6 +5,7 @@ For outputs f_q(x) = Σ_l β_lq h_l(x) + a_qᵀx, the mean over the rows of Σ_q
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -35,6 +36,7 @@ def mean_squared_gradients(
     *,
     units: np.ndarray | None = None,
     sample_weight: np.ndarray | None = None,
+    above: Sequence[tuple[Nodes, np.ndarray]] = (),
 ) -> np.ndarray:
     """Σ_q (∂f_q/∂x_j)² for each input, on average over rows; one pass of g′ and one matrix product for each output.
 
@@ -53,6 +55,8 @@ def mean_squared_gradients(
     units : ndarray of shape (d,), default=None
         By which gradients are multiplied, for instance the :func:`spreads` of the inputs.
     sample_weight : ndarray of shape (n,), default=None
+    above : sequence of tuples of Nodes and ndarray of shape (k, m)
+        Further layers, on top of others, and their output weights.
 
     Returns
     -------
@@ -65,8 +69,12 @@ def mean_squared_gradients(
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     squares = np.zeros(n_inputs)
     for rows in blocks(n_rows, max(n_inputs, len(nodes))):
-        for gradient, constant in zip(nodes.layer.gradients(X[rows], nodes, output_weights), straight.T, strict=True):
+        gradients = nodes.layer.gradients(X[rows], nodes, output_weights)
+        for output, (gradient, constant) in enumerate(zip(gradients, straight.T, strict=True)):
             gradient += constant
+            for block, weights in above:
+                factors = np.broadcast_to(weights[:, output], (len(gradient), len(block)))
+                gradient += block.layer.pulled_back(X[rows], block, factors)
             if units is not None:
                 gradient *= units
             gradient *= gradient

@@ -275,7 +275,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             labels_of(data.targets),
             data.sample_weight,
             weight=settled.rows.weight,
-            n_nodes=settled.output_weights.nodes,
+            n_nodes=settled.below + settled.output_weights.nodes,
         )
 
     @lazily

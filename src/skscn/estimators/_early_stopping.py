@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -94,9 +94,9 @@ class Watch(ABC):
         """Whether there has been no improvement for ``patience`` nodes, and all nodes to keep are there."""
         return self.standing.waited >= max(self.patience, self.kept_nodes - self.standing.best_nodes)
 
-    def begin(self, linear: Nodes, output_weights: OutputWeights, rows: Rows) -> None:
-        """Evaluate the network with only its linear columns."""
-        self._add(linear)
+    def begin(self, fixed: Sequence[Nodes], output_weights: OutputWeights, rows: Rows) -> None:
+        """Evaluate the network with only the columns before the first node: linear ones, and those of layers below."""
+        self._add_all(fixed)
         value = self._judge(output_weights, rows)[0]
         self.standing = Standing(value, reference=value)
 
@@ -105,14 +105,13 @@ class Watch(ABC):
         self._add(nodes)
         return self._note(output_weights, rows, len(nodes))
 
-    def renew(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
+    def renew(self, fixed: Sequence[Nodes], nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
         """Evaluate the network with all its nodes changed; return its validation RMSE, or NaN."""
         self._forget()
-        self._add(linear)
-        self._add(nodes)
+        self._add_all([*fixed, nodes])
         return self._note(output_weights, rows, 0)
 
-    def is_worse(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
+    def is_worse(self, fixed: Sequence[Nodes], nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
         """Whether the network with all its nodes changed is worse than it was."""
         return False
 
@@ -125,6 +124,10 @@ class Watch(ABC):
             standing = replace(standing, reference=value, waited=0)
         self.standing = standing
         return validation_rmse
+
+    def _add_all(self, blocks: Sequence[Nodes]) -> None:
+        for nodes in blocks:
+            self._add(nodes)
 
     @abstractmethod
     def _add(self, nodes: Nodes) -> None:
@@ -179,16 +182,15 @@ class Validation(Watch):
         self._size = 0
         self._errors.clear()
 
-    def is_worse(self, linear: Nodes, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
+    def is_worse(self, fixed: Sequence[Nodes], nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:
         """By the error on the held-out rows."""
-        value, _ = self.watching(linear, nodes)._judge(output_weights, rows)
+        value, _ = self.watching(fixed, nodes)._judge(output_weights, rows)
         return value > self._present
 
-    def watching(self, linear: Nodes, nodes: Nodes) -> Validation:
+    def watching(self, fixed: Sequence[Nodes], nodes: Nodes) -> Validation:
         """The same rows with the columns of other nodes."""
         other = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.own_loss)
-        other._add(linear)
-        other._add(nodes)
+        other._add_all([*fixed, nodes])
         return other
 
     @property
@@ -250,7 +252,7 @@ class Criterion(Watch):
         """There is nothing to forget."""
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        degrees = output_weights.linear + self.degrees_per_node * output_weights.nodes
+        degrees = output_weights.linear + self.degrees_per_node * (output_weights.below + output_weights.nodes)
         factor = self.factor(rows.weight, degrees)
         return (rows.rmse * factor if np.isfinite(factor) else np.inf), np.nan
 

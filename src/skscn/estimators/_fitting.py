@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
+from skscn.estimators._deepening import is_worth_it, next_layer, tried, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._following import follow
 from skscn.estimators._settlement import Settlement
@@ -120,7 +121,7 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
     if estimator.is_continued():
         network = estimator.network_
         # Further rounds continue with the weights that follow from the network itself.
-        nodes, model = network.layers[-1].nodes, network if recipe.loss.rounds > 1 else None
+        nodes, model = network.stack[0].nodes, network if recipe.loss.rounds > 1 else None
         return Start(estimator._seed, nodes, estimator.history_, model)
     saved = None if checkpoint is None else checkpoint.load(recipe.layer)
     if saved is not None:
@@ -149,6 +150,33 @@ def _row_weights(data: TrainingData, network: Network) -> np.ndarray:
     return weights
 
 
+class Round(NamedTuple):
+    """One round of a fit: its number, the model before it, what it minimises, its rows, and what was there before.
+
+    Only the ``final`` one may have several layers.
+    """
+
+    number: int
+    model: Outputs | None
+    goal: Loss
+    train: TrainingData
+    held_out: ArrayData
+    earlier: Earlier
+    final: bool
+
+
+class Grown(NamedTuple):
+    """A layer that has been grown: the fitted attributes of an estimator that stopped after it, and the training."""
+
+    fitted: dict[str, Any]
+    training: Training
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback has ended the fit."""
+        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
+
+
 @dataclass(frozen=True)
 class Fit:
     """One fit: its decisions, its rows, where it begins, and who follows it."""
@@ -170,15 +198,17 @@ class Fit:
         before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
         model = self._first_model()
         for number in range(self._done + 1, rounds + 1):
-            fitted, training = self._grown(number, model, before)
-            if number == rounds:
+            this = self._round(number, model, before)
+            fitted, training = grown = self._layer(this, self.frame, this.earlier)
+            if this.final:
                 break
             network, before = fitted["network_"], fitted["history_"]
-            if fitted["stop_reason_"] == StopReason.CALLBACK or self._is_finished(model, network):
+            if grown.is_stopped or self._is_finished(model, network):
                 fitted |= self._finished(training, model)
+                this = this._replace(goal=self.recipe.loss, final=True)
                 break
             model = network
-        return fitted
+        return self._deepened(this, grown).fitted
 
     def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
         """The network of a round that turned out to be the last one."""
@@ -215,22 +245,60 @@ class Fit:
         before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
 
-    def _grown(self, number: int, model: Outputs | None, before: np.ndarray) -> tuple[dict[str, Any], Training]:
-        """One round: the fitted attributes of an estimator that stopped after it, and the training itself."""
-        estimator, recipe, start = self.estimator, self.recipe, self.start
-        goal = recipe.loss.in_round(number)
-        loss = self._loss(model)
-        train, held_out = self.rows.training.working(loss, model), self.rows.held_out.working(loss, model)
-        settle = None
-        if goal.settling is not None:
-            settle = partial(self._settled, model=model, loss=goal, final=number == recipe.loss.rounds)
+    def _round(self, number: int, model: Outputs | None, before: np.ndarray) -> Round:
+        """A round, with the working targets and weights that follow from a model."""
+        loss, rounds = self._loss(model), self.recipe.loss.rounds
         blocks = tuple(block.nodes for block in model.layers) if isinstance(model, Network) else ()
-        earlier = Earlier(before, blocks)
+        return Round(
+            number,
+            model,
+            self.recipe.loss.in_round(number),
+            self.rows.training.working(loss, model),
+            self.rows.held_out.working(loss, model),
+            Earlier(before, blocks, np.empty(0, HISTORY)),
+            final=number == rounds,
+        )
+
+    def _deepened(self, this: Round, grown: Grown) -> Grown:
+        """The last round with further layers, for as long as they are worth it."""
+        for _ in range(1, self.plan.max_layers):
+            others = self._deeper(this, grown)
+            if not others:
+                break
+            deeper = min(others, key=lambda other: other.training.lowest or 0.0)
+            grown = deeper if is_worth_it(deeper.training, grown.training) else grown
+            if others[-1].is_stopped:
+                return Grown({**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)}, grown.training)
+            if grown is not deeper:
+                break
+        return grown
+
+    def _deeper(self, this: Round, grown: Grown) -> list[Grown]:
+        """With another layer, in all forms that come into question; nothing if there cannot be another one."""
+        training, before = grown.training, this.earlier
+        below, reached = training.below + training.nodes, grown.fitted["stop_reason_"] == StopReason.TOL
+        if grown.is_stopped or reached or not training.nodes or below >= self.plan.max_nodes:
+            return []
+        history = training.history[len(before.history) :]
+        earlier = before._replace(lower=history[history["nodes"] <= below])
+        others: list[Grown] = []
+        for inputs in tried(self.recipe.inputs, watched=training.lowest is not None):
+            if not others or not others[-1].is_stopped:
+                layer, blocks = next_layer(training, inputs)
+                others.append(self._layer(this, replace(self.frame, layer=layer, below=blocks), earlier))
+        return others
+
+    def _layer(self, this: Round, frame: Frame, earlier: Earlier) -> Grown:
+        """One layer of a round: the fitted attributes of an estimator that stopped after it, and the training."""
+        estimator, recipe, start = self.estimator, self.recipe, self.start
+        settle, below = None, frame.below
+        if this.goal.settling is not None:
+            settle = partial(self._settled, model=this.model, loss=this.goal, final=this.final, below=below)
         training = Training(
-            train,
-            self.frame,
+            this.train,
+            frame,
             recipe.output_weights,
-            self._watch(number, held_out, model, goal),
+            self._watch(this.number, this.held_out, this.model, this.goal),
             estimator.n_jobs,
             self.plan.pace,
             settle,
@@ -238,19 +306,23 @@ class Fit:
             everything=not is_averaged(),
         )
         with training:
-            if number == self._done + 1 and start.nodes is not None and start.history is not None:
+            if not below and this.number == self._done + 1 and start.nodes is not None and start.history is not None:
                 training.resume(start.nodes, last_round(start.history), start.polished)
             steps = training.steps(
                 recipe.configuration,
-                max_nodes=self.plan.max_nodes,
+                max_nodes=self.plan.nodes_of_layer(training.below),
                 tol=estimator.tol,
-                # Nodes of different rounds are not drawn alike.
-                seed=start.seed + number - 1,
+                # Nodes of different rounds and layers are not drawn alike.
+                seed=start.seed + this.number - 1 + len(below),
             )
+            if training.lowest is None and len(below) < self.plan.max_layers - 1:
+                steps = until_stalled(steps)
             learnt = partial(estimator._learnt, training, start.seed)
-            reason = follow(estimator, steps, training, self.callbacks, learnt, self.checkpoint, start.seed)
+            # Layers above the first are grown again by a fit that continues.
+            checkpoint = None if below else self.checkpoint
+            reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
-            return fitted, training
+            return Grown(fitted, training)
 
     def _loss(self, model: Outputs | None) -> Loss:
         """The loss that the working targets and weights of a round follow from."""
@@ -262,23 +334,33 @@ class Fit:
     def _adapted(self, loss: Loss, model: Outputs) -> Loss:
         return loss.adapted(self.rows.training.statistics_of(model))
 
-    def _settled(self, grown: Nodes, kept: int, *, model: Outputs | None, loss: Loss, final: bool) -> Network:
-        """The network of a round: as many nodes of earlier rounds as there may be, and its own.
+    def _settled(
+        self,
+        grown: Nodes,
+        kept: int,
+        *,
+        model: Outputs | None,
+        loss: Loss,
+        final: bool,
+        below: tuple[Nodes, ...] = (),
+    ) -> Network:
+        """The network of a round: as many nodes of earlier rounds as there may be, and its own, layer by layer.
 
         These are the ones that early stopping keeps; in the end the loss may weigh all numbers of nodes.
         """
+        lower = sum(map(len, below))
         if isinstance(loss, Penalised) and loss.tries_sizes:
-            return self._settlement.network([grown], loss, final=final, sizes=(0, kept))
+            return self._settlement.network([*below, grown], loss, final=final, sizes=(0, lower + kept))
         earlier: list[Nodes] = []
         if isinstance(model, Network):
             # The network that warm_start continues has the nodes of this round already.
             blocks = model.layers[:-1] if model is self.start.model else model.layers
             earlier = [block.nodes for block in blocks]
-        most = self.plan.max_nodes
-        before = Nodes.joined([grown.take(slice(0)), *earlier]).take(slice(most - kept))
+        most = self.plan.max_nodes - lower
+        before = Nodes.joined([Nodes.none(self.recipe.layer, self.data.shape[1]), *earlier]).take(slice(most - kept))
         averages = final and loss.settling == "reweighted" and len(self.rows.held_out.targets) > 0
         own = grown.take(slice(most - len(before) if averages else kept))
-        return self._settlement.network([before, own] if len(before) else [own], loss, final=final)
+        return self._settlement.network([*([before] if len(before) else []), *below, own], loss, final=final)
 
     @cached_property
     def _settlement(self) -> Settlement:

@@ -27,7 +27,8 @@ def follow(
     """Run every step; return why growth ended. ``learnt`` returns what the estimator has learnt so far."""
     rounds, listener = (training.round, training.frame.loss.rounds), current_listener()
     limit = None if estimator.max_nodes == "auto" else estimator.max_nodes
-    label = ", ".join(filter(None, [type(estimator).__name__, round_of(*rounds)]))
+    layer = f"layer {len(training.frame.below) + 1}" if training.frame.below else ""
+    label = ", ".join(filter(None, [type(estimator).__name__, round_of(*rounds), layer]))
     progress = Progress(label, limit, estimator.verbose)
     if listener is not None:
         listener.begin_round(*rounds)
@@ -47,5 +48,5 @@ def follow(
             reason = StopReason.CALLBACK
     if checkpoint is not None:
         checkpoint.save(training, seed)
-    progress.close(training.output_weights.nodes, reason)
+    progress.close(training.below + training.output_weights.nodes, reason)
     return reason

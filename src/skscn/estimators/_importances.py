@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -46,15 +46,18 @@ def feature_importances(network: Network, data: TrainingData) -> np.ndarray | No
     numbers = _sampled(data.shape[0])
     sample, linear = data.take(numbers), network.linear
     X, weights = _ScaledRows(sample.X, network.inputs), sample.sample_weight
+    deep = network.deep
+    first = replace(network, layers=tuple(block for block in network.layers if block not in deep))
     with single_threaded():
         squares = mean_squared_gradients(
-            network.nodes,
-            network.output_weights,
+            first.nodes,
+            first.output_weights,
             linear.nodes,
             linear.output_weights,
             X,
             units=spreads(X, weights),
             sample_weight=weights,
+            above=[(block.nodes, block.output_weights) for block in deep],
         )
     return shares(squares) if np.isfinite(squares).all() else None
 

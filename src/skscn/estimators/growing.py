@@ -57,6 +57,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         "quantile": 0.5,
         "direct_link": False,
         "alpha": 0.0,
+        "max_layers": 1,
+        "nodes_per_layer": "auto",
+        "inputs": "auto",
     }
 
     network_: Network

@@ -39,7 +39,7 @@ class GrownSteps(NamedTuple):
 
 def growth_of(network: Any) -> GrownSteps:
     """The growth of a fitted network."""
-    return GrownSteps(last_round(network.history_), network.network_.layers[-1].size)
+    return GrownSteps(last_round(network.history_), sum(block.size for block in network.network_.stack))
 
 
 def is_multilabel(classifier: Any) -> bool:

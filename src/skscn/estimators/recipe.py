@@ -16,7 +16,7 @@ from sklearn.base import is_classifier
 from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration, Pace
 from skscn.estimators.data import ArrayData, TrainingData
-from skscn.layers import IDENTITY, LAYERS, Layer, Nodes
+from skscn.layers import IDENTITY, LAYERS, Dense, Layer, Nodes
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
 from skscn.network import Network
 from skscn.output_weights import ALGORITHMS, OutputWeights
@@ -60,6 +60,11 @@ class Recipe:
         None if the configuration decides.
     max_nodes : int or None
         None if only early stopping decides, within the limits of a plan.
+    max_layers : int
+    nodes_per_layer : int or None
+        None if early stopping decides, or else equal shares of ``max_nodes``.
+    inputs : str
+        What the nodes of further layers see.
     """
 
     layer: Layer
@@ -76,6 +81,9 @@ class Recipe:
     validation_fraction: float
     nodes_per_step: int | None
     max_nodes: int | None
+    max_layers: int
+    nodes_per_layer: int | None
+    inputs: str
 
     @classmethod
     def of(cls, estimator: GrowingNetwork) -> Recipe:
@@ -106,6 +114,9 @@ class Recipe:
             validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
             nodes_per_step=None if _is_auto(parameter("nodes_per_step")) else parameter("nodes_per_step"),
             max_nodes=None if estimator.max_nodes == "auto" else estimator.max_nodes,
+            max_layers=parameter("max_layers"),
+            nodes_per_layer=None if _is_auto(parameter("nodes_per_layer")) else parameter("nodes_per_layer"),
+            inputs=parameter("inputs"),
         )
         for contradiction in recipe._contradictions(estimator):
             raise ValueError(contradiction)
@@ -142,6 +153,10 @@ class Recipe:
                 f"loss={loss!r} is minimised in several rounds, and the layer {layer} depends on earlier rows, "
                 'which are not kept between them; use loss="squared".'
             )
+        if self.max_layers > 1 and not isinstance(self.layer, Dense):
+            yield f'Further layers are on top of dense ones, not of {layer}; use layer="dense", or max_layers=1.'
+        if self.max_layers > 1 and self.configuration.needs_derivative:
+            yield f'{search} is for one layer; use configuration="polished", or max_layers=1.'
         if is_classifier(estimator) and not self.loss.classifies:
             known = " or ".join(f"loss={name!r}" for name, cls in LOSSES.items() if cls.classifies)
             yield f"loss={loss!r} is for regression; use {known} for classes."
@@ -171,6 +186,7 @@ class Recipe:
         if refusal is not None:
             raise ValueError(refusal)
         criterion = self._criterion(data)
+        most = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0])
         return Plan(
             criterion,
             self._share_held_out(data),
@@ -178,8 +194,16 @@ class Recipe:
             # With a penalty, links need no minimum of rows.
             self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
             self._pace(float(np.rint(data.weight))),
-            _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0]),
+            most,
+            self.max_layers,
+            self._most_in_layer(most, criterion),
         )
+
+    def _most_in_layer(self, most: int, criterion: str | None) -> int:
+        """The largest number of nodes of a layer: what is given, all, or without early stopping equal shares."""
+        if self.nodes_per_layer is not None:
+            return self.nodes_per_layer
+        return most if criterion is not None else -(-most // self.max_layers)
 
     def _pace(self, weight: float) -> Pace:
         """How many nodes a step adds on rows of this total weight."""
@@ -227,6 +251,11 @@ class Recipe:
                 "warm_start=True continues a network with the same number of outputs, layer, activation, loss and "
                 "scaling (which may depend on the configuration); use warm_start=False to start again."
             )
+        if len(network.stack) > 1 and self.loss.rounds > 1:
+            raise ValueError(
+                f"warm_start=True cannot continue a network of several layers with loss={name_of(self.loss)!r}, which "
+                "is minimised in several rounds; use warm_start=False to start again."
+            )
         if self.max_nodes is not None and self.max_nodes < network.n_nodes:
             raise ValueError(
                 f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
@@ -250,6 +279,8 @@ class Plan:
         How many nodes a step adds.
     max_nodes : int
         The largest number of nodes.
+    max_layers, nodes_per_layer : int
+        The largest number of layers, and of nodes in each.
     """
 
     criterion: str | None
@@ -258,6 +289,12 @@ class Plan:
     settled_linear: Nodes
     pace: Pace
     max_nodes: int
+    max_layers: int
+    nodes_per_layer: int
+
+    def nodes_of_layer(self, below: int) -> int:
+        """The largest number of nodes of a layer on top of this number of nodes."""
+        return min(self.nodes_per_layer, self.max_nodes - below)
 
 
 def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:

@@ -63,7 +63,21 @@ def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Frame:
-    """What surrounds the nodes of a network."""
+    """What surrounds the nodes of a network, or of one of its layers.
+
+    Attributes
+    ----------
+    layer : Layer
+        The layer that grows.
+    loss : Loss
+    inputs, outputs : scalings
+    linear : Nodes
+        Intercept and direct links.
+    bounded, single_output, single_precision : bool
+        As in the network.
+    below : tuple of Nodes
+        The layers below, which are finished.
+    """
 
     layer: Layer
     loss: Loss
@@ -73,13 +87,25 @@ class Frame:
     bounded: bool
     single_output: bool
     single_precision: bool
+    below: tuple[Nodes, ...] = ()
 
 
 class Earlier(NamedTuple):
-    """What earlier rounds have left: their history, and the blocks of nodes of the last network, if there was one."""
+    """What was there before: of earlier rounds, and of the layers below.
+
+    Attributes
+    ----------
+    history : ndarray
+        Of earlier rounds.
+    blocks : tuple of Nodes
+        Of the last network, if there was one.
+    lower : ndarray
+        The history of the layers below, in the same round.
+    """
 
     history: np.ndarray
     blocks: tuple[Nodes, ...]
+    lower: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -136,7 +162,7 @@ class Training:
     ):
         self.data, self.frame, self.n_jobs, self.pace = data, frame, n_jobs, pace
         self._settle, self._everything = settle, everything
-        self.earlier = Earlier(np.empty(0, HISTORY), ()) if earlier is None else earlier
+        self.earlier = Earlier(np.empty(0, HISTORY), (), np.empty(0, HISTORY)) if earlier is None else earlier
         self.round = int(self.earlier.history["round"].max(initial=0)) + 1
         self._make_output_weights = make_output_weights
         self._watch = watch
@@ -156,13 +182,30 @@ class Training:
         """Open the rows and add the linear columns."""
         self._begin()
         if self._watch:
-            self._watch.begin(self._linear, self.output_weights, self.rows)
+            self._watch.begin(self._fixed, self.output_weights, self.rows)
         return self
 
     def _begin(self) -> None:
         self.rows.__enter__()
-        kept = self.output_weights.append_linear(self.rows, self.frame.linear)
+        rule = self.output_weights
+        kept = rule.append_linear(self.rows, self.frame.linear)
         self._linear = self.frame.linear.take(kept)
+        pace = self.pace if rule.takes_blocks else Pace(1)
+        for block in self.frame.below:
+            if not readmit(self.rows, rule, block, pace):
+                raise ValueError(_OTHER_DATA)
+        if self.frame.below:
+            rule.begin_layer()
+
+    @property
+    def _fixed(self) -> list[Nodes]:
+        """The columns before the first node."""
+        return [self._linear, *self.frame.below]
+
+    @property
+    def below(self) -> int:
+        """How many nodes the layers below have."""
+        return sum(map(len, self.frame.below))
 
     def __exit__(self, *exception: object) -> None:
         self.rows.__exit__(*exception)
@@ -189,6 +232,17 @@ class Training:
     def nodes(self) -> int:
         """How many nodes to keep."""
         return len(self.best)
+
+    @property
+    def lowest(self) -> float | None:
+        """The lowest value of what early stopping monitors; None without it."""
+        return None if self._watch is None else self._watch.standing.best
+
+    def readout(self, below: tuple[Nodes, ...]) -> tuple[Nodes, tuple[Nodes, ...], np.ndarray]:
+        """The linear part, these blocks of nodes, the last of which are those to keep, and all their output weights."""
+        settled = self.settled()
+        solution = settled.output_weights.solution(settled.rows, settled.output_weights.nodes)
+        return settled._linear, below, solution.output_weights
 
     @property
     def candidates(self) -> Nodes:
@@ -243,7 +297,7 @@ class Training:
         """Let the watch see nodes that are not what they were; return the validation error with them, if any."""
         assert self._watch is not None
         assert self.polished is not None
-        validation_rmse = self._watch.renew(self._linear, nodes, self.output_weights, self.rows)
+        validation_rmse = self._watch.renew(self._fixed, nodes, self.output_weights, self.rows)
         self._look_at_best()
         return validation_rmse
 
@@ -291,7 +345,7 @@ class Training:
                 step = self._polish(step, configuration, seed)
             values = {**vars(step), "round": self.round}
             self._history.append(tuple(values[name] for name in HISTORY.names or ()))
-            yield step
+            yield replace(step, nodes=self.below + step.nodes)
         return StopReason.EARLY_STOPPING
 
     def _is_due(self, step: Step, configuration: Configuration) -> bool:
@@ -307,6 +361,9 @@ class Training:
         started, before, nodes = perf_counter(), self.rows.rmse, self.grown
         factor = self.output_weights.final_factor(self.rows, step.nodes)
         rng = np.random.default_rng((seed, step.nodes, 1))
+        if factor is not None:
+            # The columns of layers below stay as they are, like linear ones.
+            factor = replace(factor, linear=self.output_weights.fixed)
         found = None if factor is None else configuration.refined(self.rows, nodes, factor, rng)
         if found is None:
             return step
@@ -324,7 +381,7 @@ class Training:
 
     def _is_worse(self, nodes: Nodes) -> bool:
         """Whether the watch prefers the nodes as they were to these."""
-        return self._watch is not None and self._watch.is_worse(self._linear, nodes, self.output_weights, self.rows)
+        return self._watch is not None and self._watch.is_worse(self._fixed, nodes, self.output_weights, self.rows)
 
     def _restore(self, nodes: Nodes, history: np.ndarray) -> None:
         """Add nodes as they were added before: those of the last polishing, and the steps since."""
@@ -336,8 +393,10 @@ class Training:
 
     @property
     def history(self) -> np.ndarray:
-        """One row per step, those of earlier rounds first."""
-        return np.concatenate([self.earlier.history, self._own_history])
+        """One row per step, those of earlier rounds and of layers below first."""
+        own = self._own_history
+        own["nodes"] += self.below
+        return np.concatenate([self.earlier.history, self.earlier.lower, own])
 
     @property
     def _own_history(self) -> np.ndarray:
@@ -368,7 +427,7 @@ class Training:
             return self._of_all_rows(self.settled().network())
         nodes, linear, rule = self.best, self._linear, self.output_weights
         solution, factor = rule.solution(self.rows, self.nodes), rule.final_factor(self.rows, self.nodes)
-        network = assembled(self.frame, self.frame.loss, linear, [nodes], solution, factor)
+        network = assembled(self.frame, self.frame.loss, linear, [*self.frame.below, nodes], solution, factor)
         if factor is not None and isinstance(rule, LeastSquares):
             network = replace(network, alpha=rule.chosen(factor))
         network = self._of_all_rows(network)
@@ -379,7 +438,7 @@ class Training:
         watch = self._watch
         if network.factor is None or not self._everything or not isinstance(watch, Validation):
             return network
-        watch = watch if self.best_is_present else watch.watching(self._linear, self.best)
+        watch = watch if self.best_is_present else watch.watching(self._fixed, self.best)
         return replace(network, factor=watch.joined(network.factor))
 
     def _averaged(self) -> Network:
@@ -391,16 +450,17 @@ class Training:
             shares = {number: share for number, share in watch.shares.items() if share > 0.0}
         else:
             training, nodes, shares = self.settled(), self.best, {self.nodes: 1.0}
-            watch = watch.watching(self._linear, nodes)
+            watch = watch.watching(self._fixed, nodes)
         rule, most = training.output_weights, max(shares)
         assert isinstance(rule, LeastSquares)
         factor = rule.final_factor(training.rows, most)
         factor = watch.joined(factor) if self._everything else factor
         # A node has the shares of all networks that are larger than those before it.
         weights = [sum(share for number, share in shares.items() if number > node) for node in range(most)]
-        directions = np.append(np.ones(factor.linear), weights)
+        directions = np.append(np.ones(rule.fixed), weights)
         solution = shrunk(rule.solved(factor), directions)
-        network = assembled(self.frame, self.frame.loss, self._linear, [nodes.take(slice(most))], solution, factor)
+        blocks = [*self.frame.below, nodes.take(slice(most))]
+        network = assembled(self.frame, self.frame.loss, self._linear, blocks, solution, factor)
         network = replace(network, alpha=rule.chosen(factor), shares=directions)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
 

@@ -4,10 +4,11 @@ Activations are applied only here: kernels, searches, validation and the network
 """
 
 from skscn.layers._base import Code, Graph, Layer, Nodes
+from skscn.layers.deep import Deep, readout
 from skscn.layers.dense import Dense
 from skscn.layers.identity import IDENTITY, Identity
 
 # The layers that hidden nodes can belong to; intercept and direct links are nodes of IDENTITY.
 LAYERS: dict[str, type[Layer]] = {"dense": Dense}
 
-__all__ = ["IDENTITY", "LAYERS", "Code", "Dense", "Graph", "Identity", "Layer", "Nodes"]
+__all__ = ["IDENTITY", "LAYERS", "Code", "Deep", "Dense", "Graph", "Identity", "Layer", "Nodes", "readout"]

@@ -140,10 +140,14 @@ class Layer(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no derivative.")
 
     def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
-        """For each output, Σ_l β_l ∂h_l/∂x of shape (n, d), for scaled inputs that do not end with a 1.
+        """For each output, Σ_l β_l ∂h_l/∂x of shape (n, d), for :meth:`features` x.
 
         Feature importances need it; if a subclass defines it, :attr:`has_gradients` is true. Arrays may be overwritten.
         """
+        raise NotImplementedError(f"{type(self).__name__} has no gradients.")
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Σ_l u_l ∂h_l/∂x of shape (n, d), for scaled inputs and factors u of shape (n, k): the chain rule."""
         raise NotImplementedError(f"{type(self).__name__} has no gradients.")
 
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:

@@ -72,6 +72,13 @@ class Dense(Layer):
         for weights in output_weights.T.astype(X.dtype, copy=False):
             yield (slopes * weights[:, np.newaxis]).T @ transposed
 
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through g′ and the weights."""
+        assert self.activation.derivative is not None
+        slopes = self.activation.derivative(_inner(X, nodes.weights, nodes.biases))
+        pulled: np.ndarray = (slopes.T * factors) @ nodes.weights.T
+        return pulled
+
     def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
         """As in the formula."""
         inner = graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))

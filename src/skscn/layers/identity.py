@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.layers._base import Layer
+from skscn.layers._base import Graph, Layer, Nodes
 
 
 @dataclass(frozen=True)
@@ -20,6 +20,15 @@ class Identity(Layer):
         """The same, contiguous in this shape."""
         columns: np.ndarray = folded.T @ x.T
         return columns
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through the weights."""
+        pulled: np.ndarray = factors @ nodes.weights.T
+        return pulled
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """As in the formula."""
+        return graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))
 
 
 IDENTITY = Identity()

@@ -134,7 +134,7 @@ class OutputWeights:
         self.window = window
         self.alpha = alpha
         self.factor = np.zeros((0, 0))
-        self.linear = 0
+        self.linear = self.below = 0
         self.linear_nodes: Nodes | None = None
         self._joined: list[Nodes] = []
         self._directions: list[np.ndarray] = []
@@ -142,12 +142,17 @@ class OutputWeights:
 
     @property
     def nodes(self) -> int:
-        """L, the number of nodes so far."""
-        return len(self._directions) - self.linear
+        """L, the number of nodes so far, without those of layers below."""
+        return len(self._directions) - self.fixed
+
+    @property
+    def fixed(self) -> int:
+        """How many columns there were before the first node: linear ones, and those of layers below."""
+        return self.linear + self.below
 
     @property
     def grown(self) -> Nodes:
-        """The nodes, without the linear columns; there must be some."""
+        """The nodes, without linear columns and layers below; there must be some."""
         return Nodes.joined(self._joined)
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
@@ -158,6 +163,11 @@ class OutputWeights:
         kept = self._append_independent(rows, nodes)
         self.linear, self.linear_nodes = len(kept), nodes.take(kept)
         return kept
+
+    def begin_layer(self) -> None:
+        """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
+        self.below = len(self._directions) - self.linear
+        self.linear_nodes, self._joined = None, []
 
     def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
@@ -229,7 +239,7 @@ class OutputWeights:
         self.factor = extended
 
     def _columns(self, nodes: int | None) -> int:
-        return self.linear + (self.nodes if nodes is None else nodes)
+        return self.fixed + (self.nodes if nodes is None else nodes)
 
     def coefficients(self, nodes: int | None = None) -> np.ndarray:
         """C of shape (columns, m): how far each column moved the output along its direction; linear columns first."""

@@ -31,11 +31,14 @@ class Shelf:
         The user's custom activations.
     updatable : bool
         Whether what further rows can join is written.
+    shared : list
+        Objects that others refer to by their number, in the order in which they were written or read.
     """
 
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
     activations: Mapping[str, Activation | Function] = field(default_factory=dict)
     updatable: bool = True
+    shared: list[Any] = field(default_factory=list)
 
     def take(self, place: str) -> np.ndarray:
         """The array of a place."""

@@ -11,11 +11,11 @@ import numpy as np
 from skscn.estimators.training import HISTORY, history_columns, history_of
 from skscn.factor import Factor
 from skscn.growth import StopReason
-from skscn.layers import IDENTITY, LAYERS, Dense, Nodes
+from skscn.layers import IDENTITY, LAYERS, Deep, Dense, Identity, Layer, Nodes
 from skscn.losses import LOSSES, Squared
 from skscn.network import LinearColumns, Network, WeightedNodes
 from skscn.persistence._activations import Activations
-from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys
+from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys, shortened
 from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._fields import Array, Enumerated, Scalar, Sparse, Triangle
 from skscn.persistence._registered import Registered
@@ -33,7 +33,9 @@ def _check_network(network: Network) -> None:
     if len(network.coefficients) != network.linear.size + network.n_nodes:
         raise UnusableError("a network has more or fewer directions than columns")
     if not all(block.nodes.layer.fits(block.nodes, network.n_features) for block in network.layers):
-        raise UnusableError("the nodes of a network do not fit its inputs")
+        raise UnusableError("the nodes of a network do not fit its inputs, or those below them")
+    if all(isinstance(block.nodes.layer, Deep) for block in network.layers):
+        raise UnusableError("a network has no first layer")
     if network.n_features == 0 or network.n_outputs == 0 or (network.single_output and network.n_outputs != 1):
         raise UnusableError("a network has no inputs or no outputs, or several where it should have one")
     if network.bounds is not None and len(network.bounds) != 2:
@@ -44,21 +46,70 @@ def _check_network(network: Network) -> None:
         raise UnusableError("a network has neither directions nor a factor that they follow from")
 
 
-def _block(
-    make: Callable[..., WeightedNodes], nodes: Callable[..., Nodes], inputs: str, count: str, **more: Field
-) -> Record:
-    """Nodes and their output weights; the letters of their inputs and of their number."""
+class _Layers:
+    """A registered layer; or one on top of others, with the nodes below it, each of which a file contains once."""
+
+    plain = Registered("layers", LAYERS)
+    tops = Registered("layers", {**LAYERS, "identity": Identity})
+
+    def write(self, value: Layer, place: str, shelf: Shelf) -> dict[str, Any]:
+        if not isinstance(value, Deep):
+            return self.plain.write(value, place, shelf)
+        below = [
+            self._written(nodes, at(at(place, "below"), number), shelf) for number, nodes in enumerate(value.below)
+        ]
+        top = self.tops.write(value.top, at(place, "top"), shelf)
+        return {"name": "deep", "top": top, "with_inputs": value.with_inputs, "below": below}
+
+    def _written(self, nodes: Nodes, place: str, shelf: Shelf) -> Any:
+        for number, known in enumerate(shelf.shared):
+            if known is nodes:
+                return number
+        stored = _NODES.write(nodes, place, shelf)
+        shelf.shared.append(nodes)
+        return stored
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Layer:
+        if not isinstance(stored, dict) or stored.get("name") != "deep":
+            layer: Layer = self.plain.read(stored, place, shelf, sizes)
+            return layer
+        check_keys(stored, ("name", "top", "with_inputs", "below"), place)
+        if not isinstance(stored["below"], list) or not stored["below"]:
+            raise UnusableError(f"there are no nodes below {place}")
+        below = [
+            self._known(nodes, at(at(place, "below"), number), shelf) for number, nodes in enumerate(stored["below"])
+        ]
+        top = self.tops.read(stored["top"], at(place, "top"), shelf, sizes)
+        return Deep(top, tuple(below), _WITH_INPUTS.read(stored["with_inputs"], place, shelf, sizes))
+
+    def _known(self, stored: Any, place: str, shelf: Shelf) -> Nodes:
+        if isinstance(stored, dict):
+            shelf.shared.append(_NODES.read(stored, place, shelf, {}))
+            stored = len(shelf.shared) - 1
+        if type(stored) is not int or not 0 <= stored < len(shelf.shared):
+            raise UnusableError(f"{place} is {shortened(stored)}, and there are no such nodes")
+        nodes: Nodes = shelf.shared[stored]
+        return nodes
+
+
+def _nodes(make: Callable[..., Nodes], inputs: str, count: str, **more: Field) -> Record:
+    """Nodes; the letters of their inputs and of their number."""
     return Record(
         make,
-        nodes=Record(
-            nodes,
-            weights=Array(np.float64, inputs + count),
-            biases=Array(np.float64, count),
-            scopes=Array(np.float64, count, finite=False),
-            **more,
-        ),
-        output_weights=Array(np.float64, count + "m"),
+        weights=Array(np.float64, inputs + count),
+        biases=Array(np.float64, count),
+        scopes=Array(np.float64, count, finite=False),
+        **more,
     )
+
+
+_WITH_INPUTS = Enumerated(False, True)
+_NODES = _nodes(Nodes, "w", "L", layer=_Layers())
+
+
+def _block(make: Callable[..., WeightedNodes], nodes: Record, count: str) -> Record:
+    """Nodes and their output weights; the letter of their number."""
+    return Record(make, nodes=nodes, output_weights=Array(np.float64, count + "m"))
 
 
 _FACTOR = Record(
@@ -81,11 +132,9 @@ _COMMON: dict[str, Field] = {
 _PRESENT = Record(
     Network,
     _check_network,
-    linear=_block(LinearColumns, partial(Nodes, IDENTITY), "d", "p"),
+    linear=_block(LinearColumns, _nodes(partial(Nodes, IDENTITY), "d", "p"), "p"),
     # Layers have different numbers of nodes; whether they fit together is checked afterwards.
-    layers=Several(
-        _block(WeightedNodes, Nodes, "w", "L", layer=Registered("layers", LAYERS)), apart=True, as_tuple=True
-    ),
+    layers=Several(_block(WeightedNodes, _NODES, "L"), apart=True, as_tuple=True),
     loss=Registered("losses", LOSSES),
     factor=Optional(_FACTOR),
     directions=Optional(Sparse("q")),

@@ -6,7 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn.estimators import (
+    DeepSCNClassifier,
+    DeepSCNRegressor,
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNRegressor,
+)
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.networks import is_multilabel
 from skscn.persistence._base import Field, Sizes, UnusableError
@@ -40,11 +47,11 @@ _CALIBRATION = Record(Calibration, exponent=Scalar(0.0), floor=Scalar(1e-6, 1e6)
 
 REGRESSORS: dict[str, Field] = {
     cls.__name__: FittedEstimator(cls, GROWN, _derived)
-    for cls in (SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor)
+    for cls in (SCNRegressor, DeepSCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor)
 }
 CLASSIFIERS: dict[str, Field] = {
-    "SCNClassifier": FittedEstimator(
-        SCNClassifier,
+    cls.__name__: FittedEstimator(
+        cls,
         {
             **GROWN,
             "classes_": Labels(),
@@ -53,4 +60,5 @@ CLASSIFIERS: dict[str, Field] = {
         },
         _derived_of_classifier,
     )
+    for cls in (SCNClassifier, DeepSCNClassifier)
 }
