@@ -256,7 +256,8 @@ def test_other_models_have_no_feedback(fitted, skscn):
     said = refused(skscn, folder / "known.csv", "-t", "purity", "--set", "washout=10")
     assert "washout is a parameter of recurrent networks; add --estimator recurrent" in said
     said = refused(skscn, folder / "known.csv", *recurrent("--set", "n_members=3"))
-    assert "n_members is not a parameter of recurrent networks, which have max_candidates, max_nodes" in said
+    assert "n_members is not a parameter of recurrent networks, which have " in said
+    assert "max_candidates, max_nodes, " in said
     done = skscn("fit", folder / "known.csv", "-m", folder / "n.scn", *recurrent("--set", "feedback=True"), code=2)
     assert "use --feedback" in done.stderr
 
@@ -300,6 +301,21 @@ def test_missing_inputs_are_filled_and_it_is_said(skscn, tmp_path):
     rows = [(row[0], "" if n % 50 == 0 else row[1], *row[2:]) for n, row in enumerate(simulated(300))]
     done = skscn("fit", write(tmp_path / "p.csv", rows), "-m", tmp_path / "m.scn", *recurrent())
     assert "Missing values replaced by the median and marked in an extra column: flow (6)" in done.stderr
+
+
+def test_gaps_in_later_rows_are_noted_and_harmless(skscn, tmp_path):
+    """Ten days of hourly rows: the hour of the day is no input, as its jump after a gap would do harm."""
+    rows = [(START + dt.timedelta(hours=n), *row[1:]) for n, row in enumerate(simulated(400))]
+    folder, _, _ = fit_in(tmp_path, skscn, rows, 300)
+    assert list(load_model(folder / "model.scn")[0].get_feature_names_out()) == ["flow", "heat"]
+    write(folder / "later.csv", [*rows[300:340], *rows[345:]])
+    done = skscn("evaluate", folder / "model.scn", folder / "later.csv", "--json")
+    found = json.loads(done.stdout)
+    assert found["r2"] > 0.8
+    assert any(note.startswith("Rows are missing before row 41 (2024-03-15 09:00:00)") for note in found["notes"])
+    with_cycles = recurrent("--set", "cycles=true", "--cv", "0")
+    skscn("fit", folder / "known.csv", "-m", folder / "cycles.scn", *with_cycles)
+    assert "when sine of day" in load_model(folder / "cycles.scn")[0].get_feature_names_out()
 
 
 def test_gaps_are_noted(skscn, tmp_path):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._clock import TrainingClock, written
+from skscn.cli._clock import GAP, TrainingClock, written
 from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import quoted
 
@@ -31,7 +31,7 @@ class ArrivingRows:
 
     def __init__(self, encoder: Any, clock: Any, file: TableFile, remarks: list[str], what: str, lost: str):
         self._clock, self._remarks, self._what, self._lost = TrainingClock.read(clock), remarks, what, lost
-        self._n_rows, self._latest = 0, np.datetime64("NaT")
+        self._n_rows, self._latest, self._noted = 0, np.datetime64("NaT"), False
         self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
         if self._timed is not None and self._timed.time_ not in file.names:
             raise ValueError(
@@ -55,8 +55,20 @@ class ArrivingRows:
         anew = not self._n_rows and bool(self._lost) and not self._clock.is_followed_by(times[0])
         if anew:
             self._remarks.append(self._about(times[0]))
+        self._note_gaps(times)
         self._n_rows, self._latest = self._n_rows + len(times), times[-1]
         return anew
+
+    def _note_gaps(self, times: np.ndarray) -> None:
+        """Say once that rows are missing, and where."""
+        steps = np.diff(np.concatenate([[self._latest], times]))
+        gaps = np.flatnonzero(steps > GAP * self._clock.step)
+        if len(gaps) and not self._noted:
+            self._noted = True
+            self._remarks.append(
+                f"Rows are missing before row {self._n_rows + int(gaps[0]) + 1:,} ({written(times[gaps[0]])}): "
+                f"{self._what} counts rows, and the predictions after a gap are worse."
+            )
 
     def _check_order(self, times: np.ndarray) -> None:
         """Raise ValueError if the time is missing in a row, falls, or repeats."""

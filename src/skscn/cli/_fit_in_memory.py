@@ -17,7 +17,7 @@ from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation
-from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, fit_rows
+from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._testing import Folds, cross_validate, split, split_series
@@ -50,7 +50,7 @@ def fit_in_memory(
     check_series(options, series)
     rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.past is not None)
     check_length(options, rows)
-    encoder = TableEncoder(**settings.encoder, time=series.time).fit(rows.table)
+    encoder = TableEncoder(**{**default_encoding(options), **settings.encoder}, time=series.time).fit(rows.table)
     voice.notes(series.notes)
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."

@@ -19,6 +19,15 @@ MOST_ROWS_TESTED = 10_000
 _LONGEST_HORIZON, _RUNS = 100, 40
 
 
+def default_encoding(options: FitOptions) -> dict[str, Any]:
+    """Parameters of the encoder that differ for a recurrent network.
+
+    Delayed sines and cosines of the time depend on each other, and their weights become so large that predictions
+    explode when the time jumps, as it does after a gap. A forecast, whose times go on, is worth that risk.
+    """
+    return {"cycles": False} if options.recurrent and not options.feedback else {}
+
+
 def check_inputs(options: FitOptions, encoder: TableEncoder) -> None:
     """Raise ValueError if there is nothing to predict from; with feedback, the past of the target is enough."""
     if not encoder.columns_ and not options.feedback:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
 # Files of version 0.1 do without it.
-_TIME = "time"
+_TIME, _CYCLES = "time", "cycles"
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):
@@ -60,6 +60,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         first. ``notes_`` say which.
     time : str or None, default=None
         The column that says when each row was taken, where the rows are a series; they have to be in its order.
+    cycles : bool, default=True
+        Whether the place of that time in the year, the week and the day is encoded.
 
     Attributes
     ----------
@@ -93,12 +95,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         "max_categories": [Interval(Integral, 1, None, closed="left")],
         "dates": [StrOptions(set(DATE_ORDERS))],
         "time": [str, None],
+        "cycles": ["boolean"],
     }
 
-    def __init__(self, max_categories: int = 20, dates: str = "auto", time: str | None = None):
+    def __init__(self, max_categories: int = 20, dates: str = "auto", time: str | None = None, cycles: bool = True):
         self.max_categories = max_categories
         self.dates = dates
         self.time = time
+        self.cycles = cycles
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -170,7 +174,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             )
         time = learn_time(learnt[self.time], self.time, columns[self.time])
         learnt = {name: without_trend(result, columns[name]) for name, result in learnt.items()}
-        learnt[self.time] = Learnt(time if time.cycles else None)
+        learnt[self.time] = Learnt(time if time.cycles and self.cycles else None)
         return learnt, time
 
     def _set(self, columns: list[Column], left_out: list[str], notes: list[str], time: RowTime | None = None) -> None:
@@ -321,6 +325,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             "notes": list(self.notes_),
             **({} if self.dates == "auto" else {"dates": self.dates}),
             **({} if self._time is None else {_TIME: _plain(self._time.to_json())}),
+            **({} if self.cycles else {_CYCLES: False}),
         }
 
     @classmethod
@@ -331,8 +336,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         ----------
         state : dict
         """
-        # Files of the first version say nothing of dates and times.
-        if not isinstance(state, dict) or set(state) - {"dates", _TIME} != _FIELDS:
+        # Files of the first version say nothing of dates, times and cycles.
+        if not isinstance(state, dict) or set(state) - {"dates", _TIME, _CYCLES} != _FIELDS:
             raise ValueError(f"A table encoder must be an object with exactly the fields {', '.join(sorted(_FIELDS))}.")
         most, columns, left_out, notes = (state[name] for name in ("max_categories", "columns", "left_out", "notes"))
         if not isinstance(most, int) or isinstance(most, bool) or most < 1:
@@ -346,7 +351,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         if not isinstance(dates, str) or dates not in DATE_ORDERS:
             raise ValueError(f"The field dates of a table encoder must be one of {', '.join(DATE_ORDERS)}.")
         time = _time_from_json(state.get(_TIME), left_out, columns)
-        encoder = cls(most, dates, None if time is None else time.name)
+        cycles = state.get(_CYCLES, True)
+        if not isinstance(cycles, bool):
+            raise ValueError("The field cycles of a table encoder must be true or false.")
+        encoder = cls(most, dates, None if time is None else time.name, cycles)
         encoder._set([column_from_json(column) for column in columns], left_out, notes, time)
         names = [*encoder.groups_, *left_out]
         refuse_twins(names)
