@@ -222,6 +222,17 @@ def test_tables(compiled, tested):
             assert tested(model, dtype=dtype).returncode == 0
 
 
+def test_the_time_of_the_rows_of_a_series(compiled, tested):
+    times = pd.date_range("2024-01-01", periods=900, freq="h")
+    table = pa.table({"when": times, "flow": RNG.normal(size=900)})
+    target = table["flow"].to_numpy() + np.sin(2 * np.pi * times.hour / 24)
+    model = make_pipeline(TableEncoder(time="when"), SCNRegressor(**SMALL)).fit(table, target)
+    assert [column.kind for column in model[0].columns_] == ["row time", "number"]
+    function = compiled({"series": model})["series"]
+    np.testing.assert_allclose(function(function.rows(table))[0][:, 0], model.predict(table), atol=1e-11)
+    assert tested(model).returncode == 0
+
+
 def test_members_of_a_row_have_names_of_their_own():
     text = to_c(make_pipeline(TableEncoder(), SCNRegressor(**SMALL)).fit(*parted(houses())), name="house")
     members = re.search(r"typedef struct \{(.*?)\} house_row;", text, re.DOTALL)[1].split(";")
@@ -350,6 +361,14 @@ def test_what_cannot_be_written(model, reason, tmp_path):
     with pytest.raises(ValueError, match=reason):
         to_c(model, tmp_path / "model.c")
     assert not list(tmp_path.iterdir())
+
+
+def test_names_of_outputs():
+    model = SCNRegressor(**SMALL).fit(X, OUTPUTS)
+    assert " *     y[0]: heat\n *     y[1]: flow\n" in to_c(model, outputs=["heat", "flow"])
+    assert " * Classes of kind:\n *     0: 0\n" in to_c(SCNClassifier(**SMALL).fit(X, LABELS), outputs=["kind"])
+    with pytest.raises(ValueError, match="The model has 2 outputs; outputs names 1"):
+        to_c(model, outputs=["heat"])
 
 
 def test_bad_options():

@@ -153,8 +153,7 @@ def string(text: str) -> str:
 
 def remark(text: str) -> str:
     """Text within a comment, which cannot end it, begin another one or continue a line."""
-    for sign in ("*/", "/*", "??"):
-        text = text.replace(sign, " ".join(sign))
+    text = re.sub(r"\*(?=/)|/(?=\*)|\?(?=\?)", r"\g<0> ", text)
     return "".join(sign if sign.isprintable() and sign != "\\" else " " for sign in text)
 
 

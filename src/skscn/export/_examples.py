@@ -37,15 +37,15 @@ class Examples:
         As they are given to it.
     expected : ndarray of shape (n, k)
         Its predictions or probabilities; of a recurrent network, for rows that follow the training.
-    labels : ndarray of shape (n,)
-        What it predicts.
+    labels : list of str
+        The classes; "" where rounding may decide between two of them.
     tolerance : float
         How far rounding may take the numbers apart: sums of large terms that cancel lose more digits.
     """
 
     rows: Any
     expected: np.ndarray
-    labels: np.ndarray
+    labels: list[str]
     tolerance: float
 
 
@@ -63,9 +63,9 @@ def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
     numbers = rows
     for step in before:
         numbers = step.transform(numbers) if isinstance(step, TableEncoder) else _nameless(step).transform(numbers)
-    expected, labels, terms = (_course if isinstance(last, RecurrentSCNRegressor) else _answers)(last, numbers)
+    expected, terms = (_course if isinstance(last, RecurrentSCNRegressor) else _answers)(last, numbers)
     tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
-    return Examples(rows, expected, labels, float(tolerance))
+    return Examples(rows, expected, _labels(last, expected, float(tolerance)), float(tolerance))
 
 
 def _nameless(step: Any) -> Any:
@@ -75,12 +75,20 @@ def _nameless(step: Any) -> Any:
     return step
 
 
-def _answers(last: Any, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-    """Predictions or probabilities, classes, and the size of the terms that are summed."""
+def _labels(last: Any, expected: np.ndarray, tolerance: float) -> list[str]:
+    if not hasattr(last, "classes_"):
+        return []
+    second, first = np.sort(expected, axis=1)[:, -2:].T
+    certain = first - second > 2.0 * tolerance
+    classes = last.classes_[expected.argmax(axis=1)]
+    return [str(label) if sure else "" for label, sure in zip(classes, certain, strict=True)]
+
+
+def _answers(last: Any, numbers: np.ndarray) -> tuple[np.ndarray, float]:
+    """Predictions or probabilities, and the size of the terms that are summed."""
     model = _nameless(last)
-    labels: np.ndarray = model.predict(numbers)
-    expected: np.ndarray = model.predict_proba(numbers) if hasattr(model, "predict_proba") else labels
-    return expected.reshape(len(numbers), -1), labels, _terms(last, numbers, float(np.abs(expected).max()))
+    expected: np.ndarray = getattr(model, "predict_proba", model.predict)(numbers)
+    return expected.reshape(len(numbers), -1), _terms(last, numbers, float(np.abs(expected).max()))
 
 
 def _terms(last: Any, numbers: np.ndarray, size: float) -> float:
@@ -96,13 +104,13 @@ def _terms(last: Any, numbers: np.ndarray, size: float) -> float:
     return terms if calibration is None else terms * max(1.0, calibration.exponent / calibration.floor)
 
 
-def _course(model: RecurrentSCNRegressor, numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+def _course(model: RecurrentSCNRegressor, numbers: np.ndarray) -> tuple[np.ndarray, float]:
     """The same for rows that follow the training, of the first sequence, without targets."""
     reservoir, state = model.reservoir_, next(iter(model.states_.values()))
     columns, _ = reservoir.columns(numbers, None, state)
     expected = reservoir.outputs.inverse_transform(columns @ reservoir.output_weights)
     terms = np.abs(columns) @ np.abs(reservoir.output_weights) * reservoir.outputs.scale
-    return expected, expected, float(terms.max())
+    return expected, float(terms.max())
 
 
 def _networks(last: Any) -> list[tuple[Any, Any]]:
@@ -157,4 +165,6 @@ def _column(column: Column, place: int) -> Any:
         return pa.array(values, pa.float64())
     microseconds, kind = (3600e6, pa.time64("us")) if isinstance(column, Clock) else (86400e6, pa.timestamp("us"))
     ticks = [None if value is None else round(value * microseconds) for value in values]
+    if isinstance(column, Clock):
+        ticks = [None if tick is None else tick % round(24 * microseconds) for tick in ticks]
     return pa.array(ticks, pa.int64()).cast(kind)

@@ -8,7 +8,7 @@ from skscn.export._code import CCode, braced, remark, string
 from skscn.export._estimators import Core, core_of
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
-from skscn.export._program import Program, example_row, expected_of, function, rounding, rows_of, tested
+from skscn.export._program import Program, described, example_row, expected_of, function, rounding, rows_of, tested
 
 
 def predicting(code: CCode, name: str, inputs: RowInputs, last: Any, examples: Examples, outputs: list[str]) -> Program:
@@ -24,7 +24,7 @@ def predicting(code: CCode, name: str, inputs: RowInputs, last: Any, examples: E
         declarations.append(f"extern {known};")
         definitions.insert(0, f"{known} = {braced(map(string, core.names))};")
     return Program(
-        [*rounding(code, examples), *_usage(name, inputs, core, outputs)],
+        [*rounding(code, examples), *_usage(inputs, core, outputs)],
         _example(code, name, inputs, core, out, examples),
         declarations,
         definitions,
@@ -32,13 +32,12 @@ def predicting(code: CCode, name: str, inputs: RowInputs, last: Any, examples: E
     )
 
 
-def _usage(name: str, inputs: RowInputs, core: Core, outputs: list[str]) -> list[str]:
+def _usage(inputs: RowInputs, core: Core, outputs: list[str]) -> list[str]:
     lines = ["Inputs:", *(f"    {line}" for line in inputs.descriptions), ""]
     if core.names is None:
-        called = [f": {remark(output)}" for output in outputs] or [""] * core.size
-        return [*lines, "Predictions:", *(f"    y[{place}]{text}" for place, text in enumerate(called))]
+        return [*lines, *described(outputs, core.size)]
     what = "Classes" if core.classes else "Labels, each with a probability of its own; above 0.5 it is predicted"
-    of = f" of {remark(outputs[0])}" if core.classes and outputs else ""
+    of = f" of {remark(outputs[0])}" if outputs else ""
     return [*lines, f"{what}{of}:", *(f"    {place}: {remark(label)}" for place, label in enumerate(core.names))]
 
 
@@ -54,10 +53,10 @@ def _test(code: CCode, name: str, inputs: RowInputs, core: Core, examples: Examp
     lines = [rows_of(code, name, inputs, examples), expected_of(examples), "int wrong = 0;"]
     call = [f"{name}_predict({inputs.tested}, y);"]
     if core.classes is not None:
-        labels = [core.classes.index(str(label)) for label in examples.labels]
+        labels = [core.classes.index(label) if label else -1 for label in examples.labels]
         lines.insert(2, f"static const int labels[] = {braced(map(str, labels))};")
         call = [
-            f"if ({name}_predict({inputs.tested}, y) != labels[n]) {{",
+            f"if ({name}_predict({inputs.tested}, y) != labels[n] && labels[n] >= 0) {{",
             '    printf("row %d: another class\\n", n);',
             "    wrong = 1;",
             "}",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.export._code import CCode, braced, nested, string
+from skscn.export._code import CCode, braced, nested, remark, string
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
 
@@ -74,6 +74,14 @@ def rounding(code: CCode, examples: Examples) -> list[str]:
         f"Single precision: in the test, predictions may differ by {examples.tolerance:.1g} from those of Python.",
         "",
     ]
+
+
+def described(outputs: list[str], size: int) -> list[str]:
+    """The predictions, with their names if these are given."""
+    if outputs and len(outputs) != size:
+        raise ValueError(f"The model has {size} output{'s' if size > 1 else ''}; outputs names {len(outputs)}.")
+    called = [f": {remark(output)}" for output in outputs] or [""] * size
+    return ["Predictions:", *(f"    y[{place}]{text}" for place, text in enumerate(called))]
 
 
 def rows_of(code: CCode, prefix: str, inputs: RowInputs, examples: Examples) -> str:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from skscn.export._code import CCode, remark
+from skscn.export._code import CCode, nested, remark
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
-from skscn.export._program import Program, example_row, expected_of, function, rounding, rows_of, tested
+from skscn.export._program import Program, described, example_row, expected_of, function, rounding, rows_of, tested
 from skscn.export._recurrent import StepCode, state_type, state_value, step_code
 from skscn.recurrent import RecurrentSCNRegressor, Reservoir
 
@@ -18,17 +18,17 @@ def stepping(
     step = step_code(code, name, reservoir)
     kind = state_type(name, reservoir, code.real)
     heads = _heads(code, name, inputs, last)
+    cold = state_value(code, reservoir, reservoir.cold_state())
+    ends = nested(state_value(code, reservoir, state) for state in last.states_.values())
     bodies = {
-        "cold": ["*state = cold;"],
-        "end": [f"*state = ends[{'sequence' if len(last.states_) > 1 else 0}];"],
-        "step": _step(inputs, reservoir, step),
+        "cold": [f"static const {name}_state cold = {cold};", "*state = cold;"],
+        "end": [
+            f"static const {name}_state ends[] = {ends};",
+            f"*state = ends[{'sequence' if len(last.states_) > 1 else 0}];",
+        ],
+        "step": [*_advanced(inputs, reservoir, step, "y_before"), f"{step.unscale}(y);"],
         "forecast": _forecast(inputs, reservoir, step),
     }
-    states = ", ".join(state_value(code, reservoir, state) for state in last.states_.values())
-    bodies["cold"].insert(
-        0, f"static const {name}_state cold = {state_value(code, reservoir, reservoir.cold_state())};"
-    )
-    bodies["end"].insert(0, f"static const {name}_state ends[] = {{{states}}};")
     return Program(
         [*rounding(code, examples), *_usage(name, inputs, last, outputs)],
         _example(code, name, inputs, last, examples),
@@ -55,10 +55,6 @@ def _advanced(inputs: RowInputs, reservoir: Reservoir, step: StepCode, told: str
     return [*inputs.lines, f"{step.advance}({', '.join(given)});"]
 
 
-def _step(inputs: RowInputs, reservoir: Reservoir, step: StepCode) -> list[str]:
-    return [*_advanced(inputs, reservoir, step, "y_before"), f"{step.unscale}(y);"]
-
-
 def _forecast(inputs: RowInputs, reservoir: Reservoir, step: StepCode) -> list[str]:
     return [
         *_advanced(inputs, reservoir, step, "0"),
@@ -68,19 +64,18 @@ def _forecast(inputs: RowInputs, reservoir: Reservoir, step: StepCode) -> list[s
     ]
 
 
-def _arguments(reservoir: Reservoir, row: str, told: str | None) -> str:
-    """What a step is called with."""
-    given = [row] if reservoir.n_features else []
-    given += [told] if told is not None and reservoir.fed_back else []
-    return ", ".join(["&state", *given, "y"])
+def _arguments(reservoir: Reservoir, row: str) -> str:
+    """What a step is called with, if no target is known."""
+    return ", ".join(["&state", *[row] * (reservoir.n_features > 0), *["0"] * reservoir.fed_back, "y"])
 
 
 def _usage(name: str, inputs: RowInputs, last: RecurrentSCNRegressor, outputs: list[str]) -> list[str]:
     reservoir, labels = last.reservoir_, list(last.states_)
-    several, called = len(labels) > 1, [f": {remark(output)}" for output in outputs] or [""] * reservoir.n_outputs
+    several = len(labels) > 1
     lines = ["Inputs of a row:", *(f"    {line}" for line in inputs.descriptions), ""] if reservoir.n_features else []
-    lines += ["Predictions:", *(f"    y[{place}]{text}" for place, text in enumerate(called)), ""]
     lines += [
+        *described(outputs, reservoir.n_outputs),
+        "",
         f"The program keeps a {name}_state for each sequence of rows, which are given in order of time.",
         f"    {name}_cold: begin where nothing is known of earlier rows",
         f"    {name}_end: begin at the end of training{', of one of the sequences below' if several else ''}",
@@ -102,14 +97,14 @@ def _example(code: CCode, name: str, inputs: RowInputs, last: RecurrentSCNRegres
         f"{code.real} y[{reservoir.n_outputs}];",
         f"{name}_state state;",
         f"{name}_end(&state{', 0' if len(last.states_) > 1 else ''});",
-        f"{name}_step({_arguments(reservoir, inputs.argument, '0')});",
+        f"{name}_step({_arguments(reservoir, inputs.argument)});",
     ]
     return "\n".join(lines)
 
 
 def _test(code: CCode, name: str, inputs: RowInputs, last: RecurrentSCNRegressor, examples: Examples) -> list[str]:
     reservoir = last.reservoir_
-    call = f"{name}_step({_arguments(reservoir, inputs.tested, '0')});"
+    call = f"{name}_step({_arguments(reservoir, inputs.tested)});"
     return [
         *([rows_of(code, name, inputs, examples)] if reservoir.n_features else []),
         expected_of(examples),
