@@ -40,8 +40,8 @@ def copy_results(folder: Path) -> None:
 def read_reading(search: str) -> Reading:
     """The results of one reading of the paper's search."""
     cells = {number: read_csv(RESULTS / f"{file_name(name, search)}.csv") for name, number in TABLES.items()}
-    seconds = json.loads((RESULTS / f"{file_name('times', search)}.json").read_text(encoding="utf-8"))
-    return Reading(search, cells, seconds)
+    times = RESULTS / f"{file_name('times', search)}.json"
+    return Reading(search, cells, json.loads(times.read_text(encoding="utf-8")) if times.exists() else [])
 
 
 def blocks() -> dict[str, str]:

@@ -48,18 +48,19 @@ def test_the_page_uses_the_search_that_comes_closest_by_a_wide_margin():
     assert re.search(rf"\| renewal \| \d+ \| {second.ratio:.2f} \| {second.close} of 92", PAGE)
 
 
-def test_renewal_is_better_than_the_paper_except_for_sc_i_on_db1():
-    cells = READINGS["renewal"].supervised
-    spikes = [cell.ratio for cell in cells if (cell.data, cell.method) == ("DB1", "SC-I")]
-    assert sum(cell.ratio < 1.0 for cell in cells) > 0.6 * len(cells)
-    assert min(spikes) > 1.0
-    assert "SC-I on DB 1 is the exception: its errors are higher than the paper's with both searches." in PAGE
+def test_renewal_learns_faster_than_the_paper_except_where_the_page_says_so():
+    cells = [cell for cell in READINGS["renewal"].supervised if "test" not in cell.quantity]
+    slower = {(cell.data, cell.method) for cell in cells if cell.ratio > 1.0}
+    assert slower == {("DB1", "SC-I"), ("DB1", "SC-II, K = 5")}
+    assert "except for SC-I and for SC-II with K = 5 on DB 1" in PAGE
 
 
-def test_most_test_errors_are_above_the_papers_and_most_training_errors_below():
-    assert sum(ratio > 1 for ratio in ratios("test")) > 0.75 * len(ratios("test"))
-    assert sum(ratio < 1 for ratio in ratios("train")) > 0.5 * len(ratios("train"))
-    assert "most test errors of SC-I, SC-II and SC-III are somewhat higher than the paper's" in PAGE
+@pytest.mark.parametrize("search", READINGS)
+def test_test_errors_on_db2_and_db3_are_higher_than_the_papers(search):
+    cells = [c for c in READINGS[search].cells[2] if c.data in ("DB2", "DB3") and c.method in ("SC-II", "SC-III")]
+    ratios = [cell.ratio for cell in cells if "test" in cell.quantity]
+    assert 1.0 < min(ratios) < max(ratios) < 1.2
+    assert "higher than the paper's, with both searches, by about a tenth" in PAGE
 
 
 @pytest.mark.parametrize("data", ["DB3", "DB4"])

@@ -86,7 +86,7 @@ def test_both_readings_are_on_the_page(tmp_path):
     page, text = ((tmp_path / name).read_text(encoding="utf-8") for name in ("index.html", "index.md"))
     for search, explanation in SEARCHES.items():
         assert f"Search: {search}" in page
-        assert f"## {search}\n\n{explanation}" in text
+        assert f"## {search}\n\nThe search, {search}: {explanation}" in text
     assert text.count("| paper | ladder | ratio | | renewal | ratio | |") == 1
     assert text.count("| paper | ladder | ratio | |\n") == 1
     assert "| SC-I | train RMSE, L = 25 | 0.0927 ± 0.0020 | 0.0500 ± 0.0000 | 0.54 |" in text

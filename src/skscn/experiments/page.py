@@ -85,8 +85,12 @@ class Report:
         """Write summary, claims, tables and times as Markdown."""
         blocks = [f"{self.trials} trials, data seed {self.seed}.", CRITERION, self.blocks()["searches"]]
         for reading in self.readings:
-            title = [f"## {reading.search}", SEARCHES[reading.search]] if len(self.readings) > 1 else []
-            blocks += [*title, *_reading_blocks(reading).values()]
+            title = f"## {reading.search}" if len(self.readings) > 1 else ""
+            blocks += [
+                title,
+                f"The search, {reading.search}: {SEARCHES[reading.search]}",
+                *_reading_blocks(reading).values(),
+            ]
         blocks.append("\n".join(self._table_lines()))
         replace_file(path, ("\n\n".join(filter(None, blocks)) + "\n").encode())
 

@@ -23,8 +23,8 @@ from skscn.growth import StopReason
 ALL_SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
 # How the paper's search can be read.
 SEARCHES = {
-    "ladder": "As in the authors' release: λ rises; one pool is drawn for each, on which r rises from 0.9 to 0.999999.",
-    "renewal": "As in the pseudo code, step 15: r starts at 0.9; if no λ has a candidate that passes, r is renewed at "
+    "ladder": "as in the authors' release, λ rises; one pool is drawn for each, on which r rises from 0.9 to 0.999999.",
+    "renewal": "as in step 15 of the pseudo code, r starts at 0.9; if no candidate passes with any λ, r is renewed at "
     "random, and the nodes that follow keep it.",
 }
 FIRST_SEARCH = "ladder"
