@@ -29,7 +29,7 @@ from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
 from skscn.recurrent.journal import Journal
-from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading, solutions
+from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.sequences import Sequences
 
@@ -137,7 +137,9 @@ class _Follower:
 
     def __call__(self, growing: Growing, accepted: AcceptedNodes) -> bool:
         sizes = [growing.size]
-        errors = later_errors(growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED)[0]
+        (errors,) = later_errors(
+            growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED, growing.solutions
+        )
         error, alpha = float(errors.min()), _FOLLOWED[int(errors.argmin())]
         if error < self._best:
             self._best, self._best_nodes = error, len(growing.nodes)
@@ -164,7 +166,7 @@ def _regrown(
         if again.size >= columns and again.factor().residual_squares.sum() <= factor.residual_squares.sum():
             growing, exhausted, factor = again, ended, again.factor()
     size = len(factor.triangle)
-    (weights,) = solutions(factor, size, [alpha])
+    (weights,) = growing.solutions(factor, size, [alpha])
     return FittedReservoir(
         best.style,
         growing.nodes.take(slice(size - growing.linear)),
@@ -189,10 +191,10 @@ def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
 def _refitted(sequences: Sequences, best: _Finalist, effort: Effort, *, stopped: bool) -> FittedReservoir:
     """The nodes that free runs have chosen, with output weights from all rows."""
     growing, size, alpha = best.growing, best.choice.columns, best.choice.alpha
-    (before,) = full_weights(growing, solutions(growing.factor(), size, [alpha]))
+    (before,) = full_weights(growing, growing.solutions(growing.factor(), size, [alpha]))
     factor = _joined(sequences, growing, size)
     penalties = (alpha * 100.0 ** np.arange(4)).tolist()
-    tried = [*full_weights(growing, solutions(factor, size, penalties)), before]
+    tried = [*full_weights(growing, growing.solutions(factor, size, penalties)), before]
     nodes = growing.nodes.take(slice(size - growing.linear))
     stable = [place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights)]
     chosen = stable[0] if stable else len(penalties)
@@ -222,7 +224,7 @@ def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weight
 
 def _later_residuals(sequences: Sequences, best: _Finalist) -> np.ndarray:
     growing, blocks = best.growing, sequences.blocks(SHARE, BLOCKS)
-    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice)
+    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice, growing.solutions)
 
 
 def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:
