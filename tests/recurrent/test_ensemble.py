@@ -208,7 +208,7 @@ def test_bad_requests_are_refused(model, free, driven):
         with pytest.raises(ValueError, match=message) as refused:
             act()
         assert "\n" not in str(refused.value)
-    assert free.forecast(5.0).shape == (5,)
+    assert free.forecast(5.0).shape == free.forecast_interval(5.0)[0].shape == (5,)
 
 
 def test_bad_parameters_are_refused():

@@ -201,10 +201,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     def _learn(self, data: Prepared, members: Sequence[GrownReservoir]) -> None:
         self.estimators_ = [member.network for member in members]
         parts = [member.reservoir_ for member in self.estimators_]
-        nodes, weights = (
-            joined_nodes([part.nodes for part in parts]),
-            self._mean([part.output_weights for part in parts]),
-        )
+        nodes = joined_nodes([part.nodes for part in parts])
+        weights = self._mean([part.output_weights for part in parts])
         empty = Factor.empty(0, data.sequences.targets.shape[1])
         alpha = max(part.alpha for part in parts)
         reservoir = data.reservoir(max(part.length for part in parts), nodes, weights, np.zeros(0, int), empty, alpha)

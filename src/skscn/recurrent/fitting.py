@@ -108,23 +108,13 @@ def fit_reservoir(
             break
         audience.begin_round(number, most)
         journal.begin_network()
-        growing, exhausted = grow(
-            sequences,
-            style,
-            effort,
-            journal.rng,
-            SHARE,
-            _Follower(sequences, patience, journal, audience),
-            journal.step,
-        )
+        follower = _Follower(sequences, patience, journal, audience)
+        growing, exhausted = grow(sequences, style, effort, journal.rng, SHARE, follower, journal.step)
         finalists.append(_Finalist(style, growing, judge(sequences, growing), exhausted))
     best = min(finalists, key=lambda finalist: finalist.choice.error)
     if sequences.fed_back:
         return _refitted(sequences, best, effort, stopped=audience.stopped)
-    if not audience.stopped:
-        audience.begin_round(most, most)
-        journal.begin_network()
-    return _regrown(sequences, best, effort, journal, audience)
+    return _regrown(sequences, best, effort, journal, audience, most)
 
 
 class _Follower:
@@ -148,9 +138,9 @@ class _Follower:
 
 
 def _regrown(
-    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience
+    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience, number: int
 ) -> FittedReservoir:
-    """The same style, number of nodes and penalty on all rows, unless the fit is to end."""
+    """The same style, number of nodes and penalty on all rows, in the last round, unless the fit is to end."""
     columns, alpha = best.choice.columns, best.choice.alpha
     wanted = columns - best.growing.linear
 
@@ -159,9 +149,10 @@ def _regrown(
 
     growing, exhausted, factor = best.growing, best.exhausted, _joined(sequences, best.growing, columns)
     if not audience.stopped:
-        again, ended = grow(
-            sequences, best.style, replace(effort, nodes=wanted), journal.rng, notify=follow, step=journal.step
-        )
+        audience.begin_round(number, number)
+        journal.begin_network()
+        same = replace(effort, nodes=wanted)
+        again, ended = grow(sequences, best.style, same, journal.rng, notify=follow, step=journal.step)
         # Draws differ: the nodes that explain all rows better are kept.
         if again.size >= columns and again.factor().residual_squares.sum() <= factor.residual_squares.sum():
             growing, exhausted, factor = again, ended, again.factor()

@@ -225,7 +225,7 @@ class ReservoirRegressor(
         """
         outputs = self._free(steps, X, state, group)
         widths = np.maximum.accumulate(quantile(self._spread, coverage), axis=0)
-        widths = widths[np.minimum(np.arange(steps), len(widths) - 1)]
+        widths = widths[np.minimum(np.arange(len(outputs)), len(widths) - 1)]
         return self.reservoir_.shaped(outputs - widths), self.reservoir_.shaped(outputs + widths)
 
     def _free(self, steps: Any, X: Any, state: ReservoirState | None, group: Hashable) -> np.ndarray:
