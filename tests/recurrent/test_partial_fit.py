@@ -10,6 +10,7 @@ from scipy.linalg import lstsq
 
 from skscn import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor, load_model, save_model
 
+pytestmark = pytest.mark.usefixtures("few_pilots")
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, (900, 2))
 Y = np.convolve(np.tanh(2 * X[:, 0]), 0.7 ** np.arange(30))[:900] + X[:, 1] * np.roll(X[:, 0], 2)
@@ -18,14 +19,6 @@ SMALL = {"max_nodes": 12, "max_candidates": 40, "nodes_per_step": 4, "random_sta
 
 
 TARGETS = {"exact": Y, "noisy": NOISY, "two": np.column_stack([NOISY, Y])}
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_pilots():
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("skscn.recurrent.choosing.LENGTHS", (0, 2))
-        patched.setattr("skscn.recurrent.choosing._STEPS", 10)
-        yield
 
 
 @cache

@@ -160,3 +160,27 @@ def test_blocks_of_later_rows_are_the_end_of_each_sequence():
     assert early.tolist() == [*range(10, 70), *range(110, 170)]
     assert np.sort(np.concatenate(blocks)).tolist() == [*range(70, 100), *range(170, 200)]
     assert [len(block) for block in blocks] == [20, 20, 20]
+
+
+@pytest.mark.parametrize("window", [1, 4])
+def test_a_window_of_output_weights(window):
+    """SC-II by its definition: linear columns once, then each node with those before it that are in the window."""
+    data = sequences()
+    growing, rng = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 8, window), np.random.default_rng(0)
+    for _ in range(8):
+        before = (growing.residual**2).sum()
+        r = growing.step(rng, 1).contraction
+        assert (growing.residual**2).sum() <= (r + (1 - r) / (len(growing.nodes) + 1)) * before * (1 + 1e-12)
+    H, T, linear = growing.columns[growing.course.rows], data.targets[growing.course.rows], growing.linear
+    weights = np.zeros((growing.size, 1))
+    weights[:linear] = np.linalg.lstsq(H[:, :linear], T, rcond=None)[0]
+    for end in range(linear + 1, growing.size + 1):
+        part = slice(max(linear, end - window), end)
+        weights[part] += np.linalg.lstsq(H[:, part], T - H @ weights, rcond=None)[0]
+    (found,) = growing.solutions(growing.factor(), growing.size, [1e-3])
+    assert np.allclose(H @ found, H @ weights, rtol=0, atol=1e-12)
+    assert np.allclose(growing.residual, T - H @ weights, rtol=0, atol=1e-12)
+    again = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 8, window)
+    for node in range(8):
+        again.repeat(growing.nodes.take(slice(node, node + 1)))
+    assert (again.residual == growing.residual).all()

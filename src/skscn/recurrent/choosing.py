@@ -18,7 +18,7 @@ import numpy as np
 from skscn.recurrent.drawing import Style
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
-from skscn.recurrent.later import LaterChoice, best_choice, later_errors, solutions
+from skscn.recurrent.later import LaterChoice, best_choice, later_errors
 from skscn.recurrent.sequences import Sequences
 
 # The first part of time, on which networks are grown to be judged, and in how many blocks the rest is.
@@ -39,13 +39,14 @@ Pilot: TypeAlias = Callable[[Callable[[], float]], float]
 
 @dataclass(frozen=True)
 class Effort:
-    """How a network is grown: its most nodes, candidates of a step, nodes of a step, and when to stop."""
+    """How a network is grown: its most nodes, candidates of a step, nodes of a step, when to stop, SC-II's window."""
 
     nodes: int
     pool: int
     per_step: int
     contractions: tuple[float, ...]
     tol: float
+    window: int | None = None
 
 
 def grow(
@@ -58,7 +59,8 @@ def grow(
     step: Callable[[Growing, np.random.Generator, int], AcceptedNodes | None] = Growing.step,
 ) -> tuple[Growing, bool]:
     """Grow a network step by step; return it, and whether growth ended because no candidate passed."""
-    growing = Growing(sequences.course(style.length, share), style, effort.contractions, effort.pool, effort.nodes)
+    course = sequences.course(style.length, share)
+    growing = Growing(course, style, effort.contractions, effort.pool, effort.nodes, effort.window)
     while len(growing.nodes) < effort.nodes and growing.rmse > effort.tol:
         accepted = step(growing, rng, min(effort.per_step, effort.nodes - len(growing.nodes)))
         if accepted is None:
@@ -74,7 +76,8 @@ def judge(sequences: Sequences, growing: Growing) -> LaterChoice:
         return _by_free_runs(sequences, growing)
     sizes = _sizes(growing, 5)
     blocks = sequences.blocks(SHARE, BLOCKS)
-    return best_choice(later_errors(growing.factor(), growing.columns, sequences.targets, blocks, sizes), sizes)
+    errors = later_errors(growing.factor(), growing.columns, sequences.targets, blocks, sizes, solve=growing.solutions)
+    return best_choice(errors, sizes)
 
 
 def _sizes(growing: Growing, every: int) -> list[int]:
@@ -88,7 +91,7 @@ def _by_free_runs(sequences: Sequences, growing: Growing) -> LaterChoice:
     weights = np.zeros((len(variants), growing.size, sequences.targets.shape[1]))
     for place, size in enumerate(sizes):
         rows = slice(place * len(_FREE_PENALTIES), (place + 1) * len(_FREE_PENALTIES))
-        weights[rows, :size] = solutions(growing.factor(), size, _FREE_PENALTIES)
+        weights[rows, :size] = growing.solutions(growing.factor(), size, _FREE_PENALTIES)
     squares = free_errors(sequences, growing, weights, origins, steps)
     known = ~np.isnan(squares)
     errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)

@@ -63,6 +63,10 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         T_max, the candidates of a step.
     nodes_per_step : int, default=10
         Nodes to add in one step, from the same candidates.
+    algorithm : {"SC-II", "SC-III"}, default="SC-III"
+        Which output weights are evaluated again after each node: those within a sliding window of nodes, or all.
+    window : int, default=15
+        K, the number of nodes whose output weights SC-II evaluates again.
     tol : float, default=1e-10
         ε: growth ends when the training RMSE of the standardised target is at most this.
     n_iter_no_change : int, default=50
@@ -125,6 +129,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         washout: int | Literal["auto"] = "auto",
         max_candidates: int = 1000,
         nodes_per_step: int = 10,
+        algorithm: Literal["SC-II", "SC-III"] = "SC-III",
+        window: int = 15,
         tol: float = 1e-10,
         n_iter_no_change: int = 50,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -138,6 +144,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         self.washout = washout
         self.max_candidates = max_candidates
         self.nodes_per_step = nodes_per_step
+        self.algorithm = algorithm
+        self.window = window
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change
         self.checkpoint = checkpoint
@@ -193,10 +201,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     def _learn(self, data: Prepared, members: Sequence[GrownReservoir]) -> None:
         self.estimators_ = [member.network for member in members]
         parts = [member.reservoir_ for member in self.estimators_]
-        nodes, weights = (
-            joined_nodes([part.nodes for part in parts]),
-            self._mean([part.output_weights for part in parts]),
-        )
+        nodes = joined_nodes([part.nodes for part in parts])
+        weights = self._mean([part.output_weights for part in parts])
         empty = Factor.empty(0, data.sequences.targets.shape[1])
         alpha = max(part.alpha for part in parts)
         reservoir = data.reservoir(max(part.length for part in parts), nodes, weights, np.zeros(0, int), empty, alpha)

@@ -20,9 +20,9 @@ from skscn.recurrent.choosing import Effort, full_weights
 from skscn.recurrent.drawing import Style
 from skscn.recurrent.fitting import FittedReservoir, choose_styles, fit_reservoir
 from skscn.recurrent.following import Audience, Notice
+from skscn.recurrent.growing import rule
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.journal import Journal
-from skscn.recurrent.later import solutions
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
 from skscn.recurrent.reservoir import Reservoir
@@ -57,6 +57,10 @@ class RecurrentSCNRegressor(ReservoirRegressor):
         T_max, the candidates of a step.
     nodes_per_step : int, default=10
         Nodes to add in one step, from the same candidates.
+    algorithm : {"SC-II", "SC-III"}, default="SC-III"
+        Which output weights are evaluated again after each node: those within a sliding window of nodes, or all.
+    window : int, default=15
+        K, the number of nodes whose output weights SC-II evaluates again.
     tol : float, default=1e-10
         ε: growth ends when the training RMSE of the standardised target is at most this.
     n_iter_no_change : int, default=50
@@ -118,6 +122,8 @@ class RecurrentSCNRegressor(ReservoirRegressor):
         "washout": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
         "max_candidates": [Interval(Integral, 2, None, closed="left")],
         "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
+        "algorithm": [StrOptions({"SC-II", "SC-III"})],
+        "window": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
         "checkpoint": [None, str, os.PathLike],
@@ -137,6 +143,8 @@ class RecurrentSCNRegressor(ReservoirRegressor):
         washout: int | Literal["auto"] = "auto",
         max_candidates: int = 1000,
         nodes_per_step: int = 10,
+        algorithm: Literal["SC-II", "SC-III"] = "SC-III",
+        window: int = 15,
         tol: float = 1e-10,
         n_iter_no_change: int = 50,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -148,6 +156,8 @@ class RecurrentSCNRegressor(ReservoirRegressor):
         self.washout = washout
         self.max_candidates = max_candidates
         self.nodes_per_step = nodes_per_step
+        self.algorithm = algorithm
+        self.window = window
         self.tol = tol
         self.n_iter_no_change = n_iter_no_change
         self.checkpoint = checkpoint
@@ -202,8 +212,8 @@ class RecurrentSCNRegressor(ReservoirRegressor):
 
         The first call is :meth:`fit`. Further rows drive the state on, from the end of the same group, and join those
         that output weights are evaluated on: these are then the weights of least squares, with the penalty that ``fit``
-        has chosen, over all rows seen. Nodes and the widths of intervals stay as they are. With ``feedback=True``,
-        free runs are not tested again.
+        has chosen, over all rows seen, or those of SC-II on all these rows. Nodes and the widths of intervals stay as
+        they are. With ``feedback=True``, free runs are not tested again.
 
         Parameters
         ----------
@@ -219,14 +229,15 @@ class RecurrentSCNRegressor(ReservoirRegressor):
             return self
         rows, reservoir = given(self, X, y, groups, reset=False, supervised=True), self.reservoir_
         columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
-        self.reservoir_ = with_rows(reservoir, rows, columns)
+        self.reservoir_ = with_rows(reservoir, rows, columns, self.effort().window)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
         return self
 
     def effort(self) -> Effort:
         """How networks are grown."""
-        return Effort(self.max_nodes, self.max_candidates, self.nodes_per_step, CONTRACTIONS, self.tol)
+        window = self.window if self.algorithm == "SC-II" else None
+        return Effort(self.max_nodes, self.max_candidates, self.nodes_per_step, CONTRACTIONS, self.tol, window)
 
 
 # What callbacks are given of a fitted estimator.
@@ -255,7 +266,7 @@ def _learnt(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:
 def _so_far(data: Prepared, notice: Notice) -> dict[str, Any]:
     """The attributes of an estimator that stopped after a step, for callbacks."""
     growing, factor = notice.growing, notice.growing.factor()
-    (weights,) = full_weights(growing, solutions(factor, growing.size, [notice.alpha]))
+    (weights,) = full_weights(growing, growing.solutions(factor, growing.size, [notice.alpha]))
     return _learnt(
         data,
         FittedReservoir(
@@ -272,7 +283,7 @@ def _so_far(data: Prepared, notice: Notice) -> dict[str, Any]:
     )
 
 
-def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray) -> Reservoir:
+def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray, window: int | None = None) -> Reservoir:
     """The reservoir with output weights from further rows as well; ``columns`` are [1, z, s] of these rows."""
     assert rows.y is not None
     known = ~np.isnan(rows.y).any(axis=1)
@@ -281,5 +292,6 @@ def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray) -> Reservo
     kept, targets = reservoir.kept, (rows.y[known] - reservoir.outputs.offset) / reservoir.outputs.scale
     factor = reservoir.factor.with_rows(columns[known][:, kept], targets)
     weights = np.zeros_like(reservoir.output_weights)
-    (weights[kept],) = solutions(factor, len(kept), [reservoir.alpha])
+    solve = rule(window, linear=int((kept <= reservoir.nodes.width).sum()))
+    (weights[kept],) = solve(factor, len(kept), [reservoir.alpha])
     return replace(reservoir, output_weights=weights, factor=factor)

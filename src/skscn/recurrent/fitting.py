@@ -29,7 +29,7 @@ from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
 from skscn.recurrent.journal import Journal
-from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading, solutions
+from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.sequences import Sequences
 
@@ -108,23 +108,13 @@ def fit_reservoir(
             break
         audience.begin_round(number, most)
         journal.begin_network()
-        growing, exhausted = grow(
-            sequences,
-            style,
-            effort,
-            journal.rng,
-            SHARE,
-            _Follower(sequences, patience, journal, audience),
-            journal.step,
-        )
+        follower = _Follower(sequences, patience, journal, audience)
+        growing, exhausted = grow(sequences, style, effort, journal.rng, SHARE, follower, journal.step)
         finalists.append(_Finalist(style, growing, judge(sequences, growing), exhausted))
     best = min(finalists, key=lambda finalist: finalist.choice.error)
     if sequences.fed_back:
         return _refitted(sequences, best, effort, stopped=audience.stopped)
-    if not audience.stopped:
-        audience.begin_round(most, most)
-        journal.begin_network()
-    return _regrown(sequences, best, effort, journal, audience)
+    return _regrown(sequences, best, effort, journal, audience, most)
 
 
 class _Follower:
@@ -137,7 +127,9 @@ class _Follower:
 
     def __call__(self, growing: Growing, accepted: AcceptedNodes) -> bool:
         sizes = [growing.size]
-        errors = later_errors(growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED)[0]
+        (errors,) = later_errors(
+            growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED, growing.solutions
+        )
         error, alpha = float(errors.min()), _FOLLOWED[int(errors.argmin())]
         if error < self._best:
             self._best, self._best_nodes = error, len(growing.nodes)
@@ -146,9 +138,9 @@ class _Follower:
 
 
 def _regrown(
-    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience
+    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience, number: int
 ) -> FittedReservoir:
-    """The same style, number of nodes and penalty on all rows, unless the fit is to end."""
+    """The same style, number of nodes and penalty on all rows, in the last round, unless the fit is to end."""
     columns, alpha = best.choice.columns, best.choice.alpha
     wanted = columns - best.growing.linear
 
@@ -157,14 +149,15 @@ def _regrown(
 
     growing, exhausted, factor = best.growing, best.exhausted, _joined(sequences, best.growing, columns)
     if not audience.stopped:
-        again, ended = grow(
-            sequences, best.style, replace(effort, nodes=wanted), journal.rng, notify=follow, step=journal.step
-        )
+        audience.begin_round(number, number)
+        journal.begin_network()
+        same = replace(effort, nodes=wanted)
+        again, ended = grow(sequences, best.style, same, journal.rng, notify=follow, step=journal.step)
         # Draws differ: the nodes that explain all rows better are kept.
         if again.size >= columns and again.factor().residual_squares.sum() <= factor.residual_squares.sum():
             growing, exhausted, factor = again, ended, again.factor()
     size = len(factor.triangle)
-    (weights,) = solutions(factor, size, [alpha])
+    (weights,) = growing.solutions(factor, size, [alpha])
     return FittedReservoir(
         best.style,
         growing.nodes.take(slice(size - growing.linear)),
@@ -189,10 +182,10 @@ def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
 def _refitted(sequences: Sequences, best: _Finalist, effort: Effort, *, stopped: bool) -> FittedReservoir:
     """The nodes that free runs have chosen, with output weights from all rows."""
     growing, size, alpha = best.growing, best.choice.columns, best.choice.alpha
-    (before,) = full_weights(growing, solutions(growing.factor(), size, [alpha]))
+    (before,) = full_weights(growing, growing.solutions(growing.factor(), size, [alpha]))
     factor = _joined(sequences, growing, size)
     penalties = (alpha * 100.0 ** np.arange(4)).tolist()
-    tried = [*full_weights(growing, solutions(factor, size, penalties)), before]
+    tried = [*full_weights(growing, growing.solutions(factor, size, penalties)), before]
     nodes = growing.nodes.take(slice(size - growing.linear))
     stable = [place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights)]
     chosen = stable[0] if stable else len(penalties)
@@ -222,7 +215,7 @@ def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weight
 
 def _later_residuals(sequences: Sequences, best: _Finalist) -> np.ndarray:
     growing, blocks = best.growing, sequences.blocks(SHARE, BLOCKS)
-    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice)
+    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice, growing.solutions)
 
 
 def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:

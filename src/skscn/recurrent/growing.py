@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from skscn.factor import Factor
 from skscn.recurrent.drawing import Style, draw
+from skscn.recurrent.later import Solve, solutions, windowed_solutions
 from skscn.recurrent.line import Segments, one_row_later
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.states import block_states, candidate_states
@@ -56,12 +58,21 @@ class AcceptedNodes:
 class Growing:
     """A growing reservoir with its states on all rows and an orthonormal basis of its columns on the scored rows.
 
-    Columns are [1, z, states]; those of the delay line that depend on others are left out.
+    Columns are [1, z, states]; those of the delay line that depend on others are left out. All output weights are
+    evaluated again with each node (SC-III), or those within a window of nodes (SC-II).
     """
 
-    def __init__(self, course: Course, style: Style, contractions: tuple[float, ...], pool: int, most: int):
+    def __init__(
+        self,
+        course: Course,
+        style: Style,
+        contractions: tuple[float, ...],
+        pool: int,
+        most: int,
+        window: int | None = None,
+    ):
         n, width = course.z.shape
-        self.course, self.style, self.contractions, self.pool = course, style, contractions, pool
+        self.course, self.style, self.contractions, self.pool, self.window = course, style, contractions, pool, window
         self.nodes = RecurrentNodes.empty(width)
         self._columns = np.empty((n, 1 + width + most), order="F")
         self._lagged = np.empty((n, most), order="F")
@@ -106,9 +117,14 @@ class Growing:
         """R and C of the scored rows; only the intercept is not penalised."""
         size, targets = self.size, self.course.targets[self.course.rows]
         coefficients = self.basis.T @ targets
+        residual = self.residual if self.window is None else targets - self.basis @ coefficients
         return Factor(
-            self.triangle[:size, :size].copy(), coefficients, (self.residual**2).sum(axis=0), float(len(targets)), 1
+            self.triangle[:size, :size].copy(), coefficients, (residual**2).sum(axis=0), float(len(targets)), 1
         )
+
+    def solutions(self, factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
+        """Output weights (penalties, size, m) of the first columns, by the rule of this network."""
+        return rule(self.window, self.linear)(factor, size, penalties)
 
     def step(self, rng: np.random.Generator, count: int) -> AcceptedNodes | None:
         """Accept up to ``count`` nodes from one pool of candidates; None if no candidate passes."""
@@ -142,7 +158,8 @@ class Growing:
         states = block_states(self.course.z, self.lagged, nodes, self.course.segments)
         for column in states.T:
             remainder, shares, norm = self._orthogonal(column[self.course.rows])
-            self._join(column, remainder / norm, shares, norm)
+            moved, length = self._moved(column[self.course.rows], remainder, norm)
+            self._join(column, remainder / norm, shares, norm, moved / length)
         self._note(nodes, states)
 
     def _note(self, nodes: RecurrentNodes, states: np.ndarray) -> None:
@@ -155,19 +172,20 @@ class Growing:
         remainder, shares, norm = self._orthogonal(states[self.course.rows])
         if norm <= SMALLEST_REMAINDER * np.sqrt((shares**2).sum()):
             return None
-        sums = Sums((self.residual.T @ remainder)[:, np.newaxis], np.array([norm**2]))
+        moved, length = self._moved(states[self.course.rows], remainder, norm)
+        sums = Sums((self.residual.T @ moved)[:, np.newaxis], np.array([length**2]))
         squares = (self.residual**2).sum(axis=0)
         for contraction in self.contractions:
             found = slack(sums, squares, contraction, len(self.nodes) + 1, together=True)
             if found[0, 0] >= 0.0:
-                self._join(states, remainder / norm, shares, norm)
+                self._join(states, remainder / norm, shares, norm, moved / length)
                 return contraction, float(found[0, 0])
         return None
 
     def _ranked(self, columns: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
         """The candidates that lower the error on these of the scored rows most, each after those before it."""
         usable = np.flatnonzero(_supported(columns))
-        remainders, basis, residual = columns[:, usable], self.basis[places], self.residual[places]
+        remainders, basis, residual = columns[:, usable], self._solved()[places], self.residual[places]
         smallest = SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", remainders, remainders)
         if len(places) < len(self.residual):
             basis, _ = np.linalg.qr(basis)
@@ -191,7 +209,7 @@ class Growing:
         remainder, shares, norm = self._orthogonal(column[self.course.rows])
         independent = bool(norm > _DEPENDENT * np.sqrt((shares**2).sum() + norm**2))
         if independent:
-            self._join(column, remainder / norm, shares, norm)
+            self._join(column, remainder / norm, shares, norm, remainder / norm)
         return independent
 
     def _orthogonal(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
@@ -203,13 +221,41 @@ class Growing:
         remainder -= basis @ again
         return remainder, shares + again, float(np.sqrt(remainder @ remainder))
 
-    def _join(self, column: np.ndarray, direction: np.ndarray, shares: np.ndarray, norm: float) -> None:
+    def _moved(self, column: np.ndarray, remainder: np.ndarray, norm: float) -> tuple[np.ndarray, float]:
+        """What the columns that are solved for with this one leave of it, along which the output moves; its norm."""
+        if self.window is None:
+            return remainder, norm
+        basis = self._solved()
+        moved = column - basis @ (basis.T @ column)
+        return moved, float(np.sqrt(moved @ moved))
+
+    def _solved(self) -> np.ndarray:
+        """An orthonormal basis of the columns that are solved for together with the next one."""
+        if self.window is None:
+            return self.basis
+        first = max(self.linear, self.size + 1 - self.window)
+        return np.asarray(self.basis @ np.linalg.qr(self.triangle[: self.size, first : self.size])[0])
+
+    def _join(
+        self, column: np.ndarray, direction: np.ndarray, shares: np.ndarray, norm: float, along: np.ndarray
+    ) -> None:
         size = self.size
         self._columns[:, size] = column
         self._basis[:, size] = direction
         self.triangle[:size, size], self.triangle[size, size] = shares, norm
         self.size += 1
-        self.residual -= np.outer(direction, direction @ self.residual)
+        self.residual -= np.outer(along, along @ self.residual)
+
+
+def rule(window: int | None, linear: int) -> Solve:
+    """How output weights follow from a factor whose first columns are linear: SC-III, or SC-II with a window."""
+    if window is None:
+        return solutions
+
+    def windowed(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
+        return np.repeat(windowed_solutions(factor, size, linear, window)[np.newaxis], len(penalties), axis=0)
+
+    return windowed
 
 
 def _supported(columns: np.ndarray) -> np.ndarray:

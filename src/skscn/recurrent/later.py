@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import svd
+from scipy.linalg import lstsq, svd
 
 from skscn.factor import Factor
 
 # α per row, relative to columns of variance 1.
 PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
+
+# Output weights (penalties, size, m) of the first ``size`` columns from a factor, for each penalty.
+Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -53,6 +57,22 @@ def solutions(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarr
     return np.array(weights)
 
 
+def windowed_solutions(factor: Factor, size: int, linear: int, window: int) -> np.ndarray:
+    """Output weights (size, m) of Algorithm SC-II, with R and C in place of the columns and targets.
+
+    The first ``linear`` columns are solved for together; each column after them is then solved for with those before
+    it that are within the window, and the others stay as they are.
+    """
+    triangle, left = factor.triangle[:size, :size], factor.coefficients[:size].copy()
+    weights = np.zeros_like(left)
+    for end in range(min(linear, size), size + 1):
+        part = slice(0 if end <= linear else max(linear, end - window), end)
+        change = lstsq(triangle[:end, part], left[:end])[0]
+        weights[part] += change
+        left[:end] -= triangle[:end, part] @ change
+    return weights
+
+
 def later_errors(
     factor: Factor,
     columns: np.ndarray,
@@ -60,13 +80,14 @@ def later_errors(
     blocks: Sequence[np.ndarray],
     sizes: Sequence[int],
     penalties: Sequence[float] = PENALTIES,
+    solve: Solve = solutions,
 ) -> np.ndarray:
     """Root mean squared errors (sizes, penalties) over all blocks, each with weights from the rows before it."""
     squares, count = np.zeros((len(sizes), len(penalties))), 0
     for number, block in enumerate(blocks):
         H, T = columns[block], targets[block]
         for place, size in enumerate(sizes):
-            outputs = np.tensordot(H[:, :size], solutions(factor, size, penalties), axes=(1, 1))
+            outputs = np.tensordot(H[:, :size], solve(factor, size, penalties), axes=(1, 1))
             squares[place] += ((outputs - T[:, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
         count += len(block)
         if number < len(blocks) - 1:
@@ -81,12 +102,17 @@ def best_choice(errors: np.ndarray, sizes: Sequence[int], penalties: Sequence[fl
 
 
 def later_residuals(
-    factor: Factor, columns: np.ndarray, targets: np.ndarray, blocks: Sequence[np.ndarray], choice: LaterChoice
+    factor: Factor,
+    columns: np.ndarray,
+    targets: np.ndarray,
+    blocks: Sequence[np.ndarray],
+    choice: LaterChoice,
+    solve: Solve = solutions,
 ) -> np.ndarray:
     """Residuals of all blocks, one after the other, each with weights from the rows before it, shape (rows, m)."""
     residuals = []
     for block in blocks:
-        (weights,) = solutions(factor, choice.columns, [choice.alpha])
+        (weights,) = solve(factor, choice.columns, [choice.alpha])
         residuals.append(targets[block] - columns[block, : choice.columns] @ weights)
         factor = factor.with_rows(columns[block], targets[block])
     return np.concatenate(residuals)

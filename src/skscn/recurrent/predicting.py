@@ -225,7 +225,7 @@ class ReservoirRegressor(
         """
         outputs = self._free(steps, X, state, group)
         widths = np.maximum.accumulate(quantile(self._spread, coverage), axis=0)
-        widths = widths[np.minimum(np.arange(steps), len(widths) - 1)]
+        widths = widths[np.minimum(np.arange(len(outputs)), len(widths) - 1)]
         return self.reservoir_.shaped(outputs - widths), self.reservoir_.shaped(outputs + widths)
 
     def _free(self, steps: Any, X: Any, state: ReservoirState | None, group: Hashable) -> np.ndarray:
@@ -234,9 +234,10 @@ class ReservoirRegressor(
         reservoir = self.reservoir_
         if not reservoir.fed_back:
             raise ValueError("forecast needs a model whose outputs come back as inputs; fit one with feedback=True.")
-        if not isinstance(steps, int | np.integer) or steps < 1:
+        if not isinstance(steps, int | float | np.integer) or not np.isfinite(steps) or steps < 1 or steps % 1:
             raise ValueError(f"steps must be a whole number above 0; got {steps!r}.")
-        inputs = self._inputs_ahead(int(steps), X)
+        count = int(steps)
+        inputs = self._inputs_ahead(count, X)
         start = state if state is not None else self.state_ if group is None else self._start(group, "end", 1)
         if not isinstance(start, ReservoirState):
             raise ValueError(f"state must be a ReservoirState or None; got {start!r}.")
@@ -246,7 +247,7 @@ class ReservoirRegressor(
         z = np.concatenate([line[::-1].ravel(), np.zeros(reservoir.n_driving)])[np.newaxis]
         starts = Starts(z, start.nodes[np.newaxis], start.output[np.newaxis])
         between, weights = (reservoir.low, reservoir.high), reservoir.output_weights[np.newaxis]
-        return free_run(reservoir.nodes, starts, weights, between, int(steps), inputs)[:, 0]
+        return free_run(reservoir.nodes, starts, weights, between, count, inputs)[:, 0]
 
     def _inputs_ahead(self, steps: int, X: Any) -> np.ndarray | None:
         """Scaled inputs (1, steps, d) of the rows that follow, or None."""
