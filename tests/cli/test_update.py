@@ -47,7 +47,7 @@ def test_the_updated_model_has_learnt_the_rows(skscn, model, sold, tmp_path):
     assert facts["after"]["rmse"] < facts["before"]["rmse"]
     assert evaluated[out]["share_trained_on"] > 0.9
     assert facts["while_learning"]["rows"] == 147 - 147 // 7
-    assert not facts["worse"]
+    assert not facts["while_learning"]["worse"]
     steps = load_model(out)
     assert facts["rows_seen"] == steps[-1].n_rows_seen_ == load_model(model)[-1].n_rows_seen_ + 147
     assert "Left out: 3 rows without a value of price." in facts["notes"]
@@ -55,6 +55,7 @@ def test_the_updated_model_has_learnt_the_rows(skscn, model, sold, tmp_path):
     said = skscn("update", out, sold)
     assert "before learning these rows" in said.stdout
     assert "Learning part by part" in said.stderr
+    assert "About 100 % of these rows were learnt before; from now on they count twice." in said.stderr
     assert load_model(out)[-1].n_rows_seen_ == facts["rows_seen"] + 147
 
 
@@ -69,7 +70,7 @@ def test_a_worse_model_replaces_nothing_unless_it_is_forced(skscn, model, sold, 
     assert "was left as it is, because learning from these rows makes it worse" in said.stderr
     assert copy.read_bytes() == model.read_bytes()
     facts = json.loads(skscn("update", copy, wrong, "-o", tmp_path / "other.scn", "--json").stdout)
-    assert facts["worse"]
+    assert facts["while_learning"]["worse"]
     assert facts["while_learning"]["updated"]["rmse"] > facts["while_learning"]["unchanged"]["rmse"]
     skscn("update", copy, wrong, "--force")
     assert copy.read_bytes() != model.read_bytes()
@@ -139,7 +140,7 @@ def test_a_row_that_is_wrong_is_named_and_the_others_are_answered(model, sold):
     assert [bool(line.strip('"')) for line in done.stdout.splitlines()] == [True, True, False, False, True]
     assert "Row 2 was neither predicted nor learnt: A row of standard input has 2 values for 7 columns" in done.stderr
     assert "Row 3 was neither" in done.stderr
-    assert "lacks 'size'" in follow(model, "a,b\n1,2\n", code=1).stderr
+    assert "lacks 'number', 'size'" in follow(model, "a,b\n1,2\n", code=1).stderr
     assert "--learn needs a column 'price'" in follow(model, header.rpartition(",")[0] + "\n", "--learn", code=1).stderr
     for options in (["--follow", "-o", "x.scn"], ["--learn"], []):
         assert CliRunner().invoke(app, ["predict", str(model), *options]).exit_code == 2
