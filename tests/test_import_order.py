@@ -20,7 +20,7 @@ LAYERS = [
     {"rows", "network", "sensitivity"},
     {"tables", "series"},
     {"output_weights", "configuration"},
-    {"growth", "settling"},
+    {"growth", "settling", "updating"},
     {"progress"},
     {"estimators"},
     {"online", "recurrent"},

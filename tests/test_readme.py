@@ -36,6 +36,7 @@ SMALL = {
     "skscn fit": "skscn fit --help",
     "skscn fit --help": "skscn fit --help",
     "skscn reproduce": "skscn reproduce --help",
+    "skscn update": "skscn update --help",
     "./run bench accuracy": "benchmarks/accuracy.py --sets iris --methods SCN --splits 1 --out accuracy",
     "./run bench speed": "benchmarks/speed.py --quick --parts a --out speed",
     "./run bench large": "benchmarks/large.py --rows 500 --functions friedman --methods SCN --out large",

@@ -121,7 +121,8 @@ class Factor:
         """R⁻¹ of shape (k, k): along its columns the output moves by C, one column of H after the other."""
         if self._is_dependent:
             raise ValueError("The columns depend on each other, so the network has no stages with fewer nodes.")
-        inverse: np.ndarray = solve_triangular(self.triangle, np.eye(len(self.triangle)))
+        size = len(self.triangle)
+        inverse: np.ndarray = solve_triangular(self.triangle, np.eye(size)) if size else self.triangle
         return inverse
 
     @property

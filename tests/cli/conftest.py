@@ -51,6 +51,12 @@ def houses(folder):
 
 
 @pytest.fixture(scope="session")
+def sold(folder):
+    """Other houses, from the same towns."""
+    return write_houses(folder / "sold.csv", 150, seed=3)
+
+
+@pytest.fixture(scope="session")
 def iris(folder):
     """Three classes in a file as spreadsheets of many countries write it."""
     from sklearn.datasets import load_iris

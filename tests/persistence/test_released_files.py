@@ -39,3 +39,13 @@ def kinds(value):
 def test_there_is_a_file_of_each_kind():
     headers = [archive.read_header(path, persistence._KIND) for path in RELEASED]
     assert set(MODELS) <= set().union(*map(kinds, headers))
+
+
+UPDATABLE = [path for path in RELEASED if path.parent.name == "0.1.0" and "Pipeline" not in path.stem]
+
+
+@pytest.mark.parametrize("path", UPDATABLE, ids=lambda path: path.stem)
+def test_a_model_of_version_0_1_must_be_fitted_once_more_before_it_can_be_updated(path):
+    model, rows = skscn.load_model(path), np.array(json.loads((path.parent / "expected.json").read_text())["rows"])
+    with pytest.raises(ValueError, match="must be fitted once more before it can be updated"):
+        model.partial_fit(rows, model.predict(rows))

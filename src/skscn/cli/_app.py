@@ -167,8 +167,8 @@ def update(
 
     The output weights become those of all rows; nodes are not added. The error on the new rows is shown before and
     after they were learnt. They are learnt in up to ten parts, and if the error on later parts, before learning them,
-    is more than 1 % larger than that of the unchanged model, the updated model is worse: it does not replace MODEL
-    unless --force is given.
+    is clearly larger than that of the unchanged model, the updated model is worse: it does not replace MODEL unless
+    --force is given.
 
     Example: skscn update houses.scn sold.csv -o houses2.scn
     """

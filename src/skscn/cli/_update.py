@@ -22,12 +22,17 @@ from skscn.cli._voice import Voice, short
 from skscn.following import is_recurrent
 from skscn.persistence import save_model
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
+from skscn.tables.columns import Number
 from skscn.words import count, quoted, shortened
 
 # New rows are learnt in this number of parts at most, each of at least this number of rows, to see whether that helps.
 _PARTS, _FEWEST = 10, 20
-# An error that is larger by this share is called worse; less may be chance.
-_WORSE = 0.01
+# An error that is larger by this share, and by this number of standard errors, is called worse; less may be chance.
+_WORSE, _SURE = 0.01, 2.0
+
+
+# From this share of the rows on it is worth saying that they were learnt before.
+_REPEATED = 0.05
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,8 @@ def run_update(options: UpdateOptions, voice: Voice) -> None:
     notes: list[str] = []
     rows, last_day = _read(model, file, target, options.weight, notes)
     before, after, learning, estimator = _learnt(model, rows)
-    worse = _is_worse(learning)
-    notes = [*model.remarks, *notes, *_about_learning(learning)]
+    worse = learning["worse"]
+    notes = [*model.remarks, *notes, *_about_learning(learning), *_about_repeats(model, rows)]
     written = not worse or options.force or out != options.model
     if written:
         _save(model, estimator, target, out, options.data, rows, last_day)
@@ -81,7 +86,7 @@ def run_update(options: UpdateOptions, voice: Voice) -> None:
     voice.result(
         {
             **{"model": str(options.model), "data": str(options.data), "target": target.name, "rows": len(rows.y)},
-            **{"before": before, "after": after, "while_learning": learning, "worse": worse},
+            **{"before": before, "after": after, "while_learning": learning},
             **{"rows_seen": estimator.n_rows_seen_, "out": str(out) if written else None, "notes": notes},
         },
         [("Rows", f"{len(rows.y):,}"), *_lines(before, after), ("Written to", str(out) if written else "nothing")],
@@ -112,7 +117,7 @@ def _read(
 ) -> tuple[NewRows, float | None]:
     """The rows that have a target, and the time of the last one in days, if rows have times."""
     encoder = model.columns(file, without=(target.name,))
-    weights = {} if weight is None else {file.find(weight): None}
+    weights = {} if weight is None else {file.find(weight): Number(weight, np.nan, False).read_type}
     outside, last_day, missing = encoder.looking_outside(), None, 0
     parts: list[tuple[np.ndarray, ...]] = []
     for batch in encoded_batches(model, file, encoder, {target.name: target.read_type, **weights}):
@@ -142,14 +147,16 @@ def _learnt(model: Model, rows: NewRows) -> tuple[dict[str, float], dict[str, fl
         if number:
             unlearnt.append((part, _answers(estimator, rows.X[part])))
         rows.learn(estimator, part)
-    learning: dict[str, Any] = {"rows": 0, "updated": None, "unchanged": None}
+    learning: dict[str, Any] = {"rows": 0, "updated": None, "unchanged": None, "worse": False}
     if unlearnt:
-        later = slice(unlearnt[0][0].start, len(rows.y))
-        joined = tuple(np.concatenate(some) for some in zip(*(found for _, found in unlearnt), strict=True))
+        y = rows.y[unlearnt[0][0].start :]
+        updated = tuple(np.concatenate(some) for some in zip(*(found for _, found in unlearnt), strict=True))
+        before = tuple(some[-len(y) :] for some in answers)
         learning = {
-            "rows": len(rows.y) - later.start,
-            "updated": _scores(estimator, rows.y[later], joined),
-            "unchanged": _scores(unchanged, rows.y[later], tuple(some[later] for some in answers)),
+            "rows": len(y),
+            "updated": _scores(estimator, y, updated),
+            "unchanged": _scores(unchanged, y, before),
+            "worse": _is_worse(*(_losses(unchanged, y, some) for some in (updated, before))),
         }
     after = _scores(estimator, rows.y, _answers(estimator, rows.X))
     return _scores(unchanged, rows.y, answers), after, learning, estimator
@@ -173,12 +180,19 @@ def _error(scores: dict[str, float]) -> str:
     return "log_loss" if "log_loss" in scores else "rmse"
 
 
-def _is_worse(learning: dict[str, Any]) -> bool:
-    """Whether a model that learns part by part had a larger error on later parts than one that does not learn."""
-    if not learning["rows"]:
-        return False
-    name = _error(learning["updated"])
-    return bool(learning["updated"][name] > (1.0 + _WORSE) * learning["unchanged"][name])
+def _losses(estimator: Any, y: np.ndarray, answers: tuple[np.ndarray, ...]) -> np.ndarray:
+    """The log loss or the squared error of each row."""
+    if len(answers) == 2:
+        losses: np.ndarray = -np.log(true_class_shares(y, estimator.classes_, answers[1]).clip(np.finfo(float).eps))
+        return losses
+    return np.asarray((y - answers[0]) ** 2)
+
+
+def _is_worse(updated: np.ndarray, unchanged: np.ndarray) -> bool:
+    """Whether losses are larger, by more than chance explains, of a model that learns part by part."""
+    more = updated - unchanged
+    doubt = _SURE * more.std() / np.sqrt(len(more))
+    return bool(more.mean() > max(_WORSE * unchanged.mean(), doubt))
 
 
 def _about_learning(learning: dict[str, Any]) -> list[str]:
@@ -190,6 +204,13 @@ def _about_learning(learning: dict[str, Any]) -> list[str]:
         f"Learning part by part, {TITLES[name]} {updated} on the {count(learning['rows'], 'row')} of later parts, "
         f"before learning them; the unchanged model has {unchanged} there."
     ]
+
+
+def _about_repeats(model: Model, rows: NewRows) -> list[str]:
+    share = RowSketch().add(rows.X, rows.y).share_in(model.notes.get("sketch")) if model.lags is None else None
+    if share is None or share < _REPEATED:
+        return []
+    return [f"About {100 * share:.0f} % of these rows were learnt before; from now on they count twice."]
 
 
 def _lines(before: dict[str, float], after: dict[str, float]) -> list[tuple[str, str]]:

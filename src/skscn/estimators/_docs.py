@@ -107,7 +107,8 @@ _PARAMETERS = {
     "n_iter_no_change": ("int", "Nodes without a lower validation error before early stopping ends growth."),
     "warm_start": (
         "bool",
-        "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`.\n"
+        "Let `fit` continue the network of the previous call, on the same data, for instance to a larger `max_nodes`;\n"
+        "other data are refused: see `partial_fit`.\n"
         "A loss that needs several rounds continues the last one, with the row weights that follow from the network,\n"
         "so the result is not that of a single fit.",
     ),
@@ -155,6 +156,8 @@ n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int
     Number of steps taken.
+n_rows_seen_ : int
+    Number of rows of positive weight that `fit` and `partial_fit` were given; 0 if a file of version 0.1 does not say.
 n_features_in_ : int
     Number of inputs.
 feature_names_in_ : ndarray of str

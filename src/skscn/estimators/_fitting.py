@@ -94,16 +94,17 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
             "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
             "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
             ConvergenceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
 def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> str | None:
     """That of the rows, with which a network that is continued must have been grown.
 
-    Members of an ensemble are not continued, and rows on a cluster are read once more only where it is needed.
+    Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
+    dense, only where it is needed.
     """
-    if is_averaged() or not (isinstance(data, ArrayData) or estimator.warm_start):
+    if is_averaged() or not (isinstance(data.X, np.ndarray) or estimator.warm_start):
         return None
     found = data.fingerprint()
     if estimator.is_continued():

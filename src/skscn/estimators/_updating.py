@@ -88,12 +88,13 @@ def _updatable(estimator: GrowingNetwork) -> Network:
     if network.factor is None and algorithm != "SC-III" and network.loss.plain:
         raise ValueError(
             f"fit with {algorithm} keeps nothing that further rows could join, as it leaves older output weights as "
-            'they are; begin with partial_fit instead of fit, or use algorithm="SC-III".'
+            "they are. This model must be fitted once more before it can be updated: begin with partial_fit instead of "
+            'fit, or use algorithm="SC-III".'
         )
     if network.factor is None:
         raise ValueError(
             "This model does not contain what further rows could join: it was saved by version 0.1, or with "
-            "updatable=False. It must be fitted once more before it can be updated."
+            "updatable=False. This model must be fitted once more before it can be updated."
         )
     return network
 

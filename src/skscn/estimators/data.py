@@ -20,8 +20,8 @@ from skscn.rows import Rows, open_rows, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, scale_inputs, scale_targets
 from skscn.threads import single_threaded
 
-# Number of rows that are fingerprinted at a time.
-_BLOCK = 65536
+# Numbers that are fingerprinted at a time.
+_BLOCK = 2**20
 
 
 class TrainingData(ABC):
@@ -273,8 +273,9 @@ class ArrayData(TrainingData):
 
     def _blocks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray | None]]:
         """The number of the first row of each block, its inputs, targets and weights."""
-        for start in range(0, self.shape[0], _BLOCK):
-            rows = slice(start, start + _BLOCK)
+        count = max(1, _BLOCK // self.shape[1])
+        for start in range(0, self.shape[0], count):
+            rows = slice(start, start + count)
             X = self.X[rows]
             x = X if isinstance(X, np.ndarray) else X.toarray()
             yield start, x, self.targets[rows], None if self.sample_weight is None else self.sample_weight[rows]

@@ -21,6 +21,7 @@ from skscn.network import LinearColumns, Network, WeightedNodes
 from skscn.output_weights import LeastSquares, OutputWeights, Solution
 from skscn.scaling import InputScaling, Scaling
 from skscn.settling import shrunk
+from skscn.updating import MARGIN
 
 _OTHER_DATA = (
     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
@@ -490,9 +491,9 @@ def assembled(
 
 
 def bounds(network: Network, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
-    """The range of the training targets, or of what the loss has instead, scaled and extended by a twentieth."""
+    """The range of the training targets, or of what the loss has instead, scaled and extended by a margin."""
     loss = network.loss
     model = None if loss.settling is None else network
     low, high = network.outputs.transform(np.stack(data.statistics_of(model)(loss.bounding).range()))
-    margin = 0.05 * (high - low)
+    margin = MARGIN * (high - low)
     return low - margin, high + margin

@@ -284,13 +284,13 @@ def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, pena
     gram, curvatures = sums[: size**2].reshape(size, size), sums[size**2 :]
     # Curvatures that are almost 0 wherever a column is not leave a matrix that is singular up to rounding.
     shift = 1e-14 * (np.trace(gram) + 1e-300) * np.eye(size)
-    above = cholesky(gram + shift) @ columns.triangle
+    above = cholesky(gram + shift) @ columns.triangle if size else columns.triangle
     deviations = _deviations(columns, size)
     below = (
         np.sqrt(penalty)
         * np.eye(len(deviations), size, k=size - len(deviations))
         * np.pad(deviations, (size - len(deviations), 0))
     )
-    (triangle,) = qr(np.vstack([above, below]), mode="r")
+    (triangle,) = qr(np.vstack([above, below]), mode="r") if size else (above,)
     triangle = np.ascontiguousarray(triangle[:size])
     return Factor(triangle, triangle @ beta, curvatures, columns.rows.weight, len(columns.linear))

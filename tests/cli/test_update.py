@@ -1,0 +1,188 @@
+"""skscn update and skscn predict --follow: models that learn from new rows."""
+
+import csv
+import io
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from skscn import SCNRegressor, load_model, save_model
+from skscn.cli._app import app
+
+FAST = ["--set", "max_nodes=8", "--cv", "0", "--jobs", "1", "--quiet"]
+
+
+@pytest.fixture(scope="module")
+def model(skscn, houses, tmp_path_factory):
+    path = tmp_path_factory.mktemp("update") / "houses.scn"
+    skscn("fit", houses, "-t", "price", "-m", path, "--estimator", "network", *FAST)
+    return path
+
+
+def changed(source, path, change):
+    """A copy of a table with its rows, as dictionaries, changed."""
+    with source.open(newline="", encoding="utf-8") as file:
+        rows = [change(number, dict(row)) for number, row in enumerate(csv.DictReader(file))]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, rows[0])
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_the_updated_model_has_learnt_the_rows(skscn, model, sold, tmp_path):
+    before, out = model.read_bytes(), tmp_path / "new.scn"
+    facts = json.loads(skscn("update", model, sold, "-o", out, "--json").stdout)
+    assert model.read_bytes() == before
+    evaluated = {path: json.loads(skscn("evaluate", path, sold, "--json").stdout) for path in (model, out)}
+    assert facts["before"]["rmse"] == pytest.approx(evaluated[model]["rmse"])
+    assert facts["after"]["rmse"] == pytest.approx(evaluated[out]["rmse"])
+    assert facts["after"]["rmse"] < facts["before"]["rmse"]
+    assert evaluated[out]["share_trained_on"] > 0.9
+    assert facts["while_learning"]["rows"] == 147 - 147 // 7
+    assert not facts["while_learning"]["worse"]
+    steps = load_model(out)
+    assert facts["rows_seen"] == steps[-1].n_rows_seen_ == load_model(model)[-1].n_rows_seen_ + 147
+    assert "Left out: 3 rows without a value of price." in facts["notes"]
+    # A second time, in place and in words.
+    said = skscn("update", out, sold)
+    assert "before learning these rows" in said.stdout
+    assert "Learning part by part" in said.stderr
+    assert "About 100 % of these rows were learnt before; from now on they count twice." in said.stderr
+    assert load_model(out)[-1].n_rows_seen_ == facts["rows_seen"] + 147
+
+
+def test_a_worse_model_replaces_nothing_unless_it_is_forced(skscn, model, sold, tmp_path):
+    wrong = changed(
+        sold,
+        tmp_path / "wrong.csv",
+        lambda number, row: row | ({"price": float(row["price"]) * 100} if 0 < number < 15 else {}),
+    )
+    copy = shutil.copy(model, tmp_path / "copy.scn")
+    said = skscn("update", copy, wrong, code=1)
+    assert "was left as it is, because learning from these rows makes it worse" in said.stderr
+    assert copy.read_bytes() == model.read_bytes()
+    facts = json.loads(skscn("update", copy, wrong, "-o", tmp_path / "other.scn", "--json").stdout)
+    assert facts["while_learning"]["worse"]
+    assert facts["while_learning"]["updated"]["rmse"] > facts["while_learning"]["unchanged"]["rmse"]
+    skscn("update", copy, wrong, "--force")
+    assert copy.read_bytes() != model.read_bytes()
+
+
+def test_columns_and_categories_that_do_not_fit(skscn, model, sold, tmp_path):
+    renamed = tmp_path / "renamed.csv"
+    renamed.write_text(sold.read_text(encoding="utf-8").replace("town", "twon", 1), encoding="utf-8")
+    assert "lacks the column 'town'" in skscn("update", model, renamed, code=1).stderr
+    paris = changed(sold, tmp_path / "paris.csv", lambda _, row: row | {"town": row["town"].replace("Rome", "Paris")})
+    said = skscn("update", model, paris, "-o", tmp_path / "new.scn")
+    assert "have categories not seen in training, for example 'Paris'" in said.stderr
+    nothing = changed(sold, tmp_path / "nothing.csv", lambda _, row: row | {"price": ""})
+    assert "no row with a value of 'price' to learn from" in skscn("update", model, nothing, code=1).stderr
+    assert "There is no model file" in skscn("update", tmp_path / "missing.scn", sold, code=1).stderr
+
+
+def test_classes_weights_and_models_of_python(skscn, iris, iris_model, tmp_path):
+    out = tmp_path / "iris.scn"
+    facts = json.loads(skscn("update", iris_model, iris, "-o", out, "--json").stdout)
+    assert set(facts["before"]) == {"accuracy", "log_loss"}
+    assert len(load_model(out)[-1].members_) == 2
+    X = np.random.default_rng(0).uniform(size=(80, 2))
+    plain = SCNRegressor(max_nodes=5, random_state=0).fit(X[:40], X[:40].sum(axis=1) ** 2)
+    plain.feature_names_in_ = np.array(["a", "b"], dtype=object)
+    save_model(plain, tmp_path / "plain.scn")
+    table = np.column_stack([X[40:, ::-1], X[40:].sum(axis=1) ** 2, np.full(40, 2.0)])
+    np.savetxt(tmp_path / "more.csv", table, delimiter=",", header="b,a,y,w", comments="")
+    skscn("update", tmp_path / "plain.scn", tmp_path / "more.csv", "-t", "y", "--weight", "w", "-q")
+    del plain.feature_names_in_
+    plain.partial_fit(X[40:], X[40:].sum(axis=1) ** 2, sample_weight=np.full(40, 2.0))
+    loaded = load_model(tmp_path / "plain.scn")
+    assert list(loaded.feature_names_in_) == ["a", "b"]
+    np.testing.assert_allclose(loaded.network_.predict(X), plain.predict(X), rtol=1e-8)
+
+
+def test_a_model_that_cannot_be_updated_says_so(skscn, iris, folder, tmp_path):
+    save_model(load_model(folder / "iris.scn"), tmp_path / "fixed.scn", updatable=False)
+    said = skscn("update", tmp_path / "fixed.scn", iris, "-t", "kind", code=1)
+    assert "must be fitted once more before it can be updated" in said.stderr
+
+
+def follow(model, text, *options, code=0):
+    done = CliRunner().invoke(app, ["predict", str(model), "--follow", *map(str, options)], input=text)
+    assert done.exit_code == code, done.stdout + done.stderr
+    return done
+
+
+def test_followed_rows_are_answered_and_learnt(skscn, model, sold, tmp_path):
+    text, out = sold.read_text(encoding="utf-8"), tmp_path / "followed.scn"
+    done = follow(model, text, "--keep", "number")
+    predicted = list(csv.DictReader(io.StringIO(done.stdout)))
+    expected = skscn("predict", model, sold, "--keep", "number").stdout
+    for ours, theirs in zip(predicted, csv.DictReader(io.StringIO(expected)), strict=True):
+        assert ours["number"] == theirs["number"]
+        assert float(ours["prediction"]) == pytest.approx(float(theirs["prediction"]))
+    learnt = follow(model, text, "--learn", "-o", out)
+    assert "learnt from 147" in learnt.stderr
+    at_once = json.loads(skscn("update", model, sold, "-o", tmp_path / "once.scn", "--json").stdout)
+    evaluated = json.loads(skscn("evaluate", out, sold, "--json").stdout)
+    assert evaluated["rmse"] == pytest.approx(at_once["after"]["rmse"], rel=1e-6)
+
+
+def test_a_row_that_is_wrong_is_named_and_the_others_are_answered(model, sold):
+    header, first, second, *_ = sold.read_text(encoding="utf-8").splitlines()
+    done = follow(model, "\n".join([header, first, "1,2", second.replace(second.split(",")[1], "wide"), second]))
+    assert [bool(line.strip('"')) for line in done.stdout.splitlines()] == [True, True, False, False, True]
+    assert "Row 2 was neither predicted nor learnt: A row of standard input has 2 values for 7 columns" in done.stderr
+    assert "Row 3 was neither" in done.stderr
+    assert "lacks 'number', 'size'" in follow(model, "a,b\n1,2\n", code=1).stderr
+    assert "--learn needs a column 'price'" in follow(model, header.rpartition(",")[0] + "\n", "--learn", code=1).stderr
+    for options in (["--follow", "-o", "x.scn"], ["--learn"], []):
+        assert CliRunner().invoke(app, ["predict", str(model), *options]).exit_code == 2
+
+
+PROGRAM = [sys.executable, "-m", "skscn.cli"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGINT for one process")
+def test_each_row_is_answered_before_the_next_and_control_c_keeps_what_was_learnt(model, sold, tmp_path):
+    lines, out = sold.read_bytes().splitlines(keepends=True), tmp_path / "live.scn"
+    command = [*PROGRAM, "predict", str(model), "--follow", "--learn", "-o", str(out)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdin.write(lines[0] + lines[1])
+        process.stdin.flush()
+        assert process.stdout.readline() == b"prediction\n"
+        for line in lines[2:5]:
+            assert float(process.stdout.readline())
+            process.stdin.write(line)
+            process.stdin.flush()
+        assert float(process.stdout.readline())
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 0, said
+    assert load_model(out)[-1].n_rows_seen_ > load_model(model)[-1].n_rows_seen_
+
+
+@pytest.mark.slow
+def test_killed_at_any_time_there_is_the_old_or_the_new_model(skscn, model, sold, tmp_path):
+    """Twenty times, at times spread over the whole run."""
+    path, rows = tmp_path / "model.scn", load_model(model)[-1].n_rows_seen_
+    command = [*PROGRAM, "update", str(path), str(sold), "-q"]
+    shutil.copy(model, path)
+    started = time.perf_counter()
+    subprocess.run(command, check=True, capture_output=True)
+    duration = time.perf_counter() - started
+    seen = []
+    for number in range(20):
+        shutil.copy(model, path)
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        time.sleep(duration * (0.3 + 0.8 * number / 20))
+        process.kill()
+        process.wait()
+        seen.append(load_model(path)[-1].n_rows_seen_)
+    assert set(seen) <= {rows, rows + 147}
