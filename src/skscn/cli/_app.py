@@ -84,7 +84,7 @@ app = typer.Typer(
 )
 # As in skscn.series, which is not imported for the sake of a quick start.
 _LONGEST_LAG = 100_000
-_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
+_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations, deep."
 
 ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
 DataArgument = Annotated[

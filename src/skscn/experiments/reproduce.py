@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from skscn.datasets import make_db1
-from skscn.experiments import figures, studies, tables
+from skscn.experiments import depth, figures, studies, tables
 from skscn.experiments.page import PageFigure, Report
 from skscn.experiments.store import TrialStore
 from skscn.experiments.trials import Trial, Unit
@@ -14,7 +14,7 @@ from skscn.files import check_writable, make_folder, replace_file
 
 TABLES = {f"table{number}": number for number in range(1, 6)}
 FIGURES = {f"figure{number}": number for number in range(1, 5)}
-TARGETS = (*TABLES, *FIGURES, *studies.STUDIES)
+TARGETS = (*TABLES, *FIGURES, *studies.STUDIES, "deep")
 # "all" is all of the paper.
 NAMES = (*TARGETS, "all")
 
@@ -31,6 +31,8 @@ def units_of(name: str) -> list[Unit]:
         return tables.table_units(TABLES[name])
     if name in FIGURES:
         return figures.figure_units(FIGURES[name])
+    if name == "deep":
+        return depth.depth_units()
     return list(studies.STUDIES[name]().values())
 
 
@@ -133,6 +135,10 @@ class Reproduction:
             db1 = make_db1(random_state=self.seed)
             figures.save(figures.draw_figure(FIGURES[name], self.results, db1, seed=0), path)
             return PageFigure.read(path, f"Figure {FIGURES[name]}", figures.CAPTIONS[name])
+        if name == "deep":
+            depth.write_depths(self.results, self.out / f"{name}.csv")
+            figures.save(depth.draw_depths(self.results), path)
+            return PageFigure.read(path, depth.TITLE, depth.CAPTION, depth.depth_findings(self.results))
         settings = studies.study_settings(name, self.results)
         studies.write_study(settings, self.out / f"{name}.csv")
         figures.save(studies.draw_study(settings), path)
