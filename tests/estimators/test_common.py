@@ -3,12 +3,21 @@ from functools import partial
 import pytest
 from sklearn.utils.estimator_checks import check_regressors_train, estimator_checks_generator, parametrize_with_checks
 
-from skscn import IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
+from skscn import (
+    DeepSCNClassifier,
+    DeepSCNRegressor,
+    IRVFLRegressor,
+    ModifiedQuickpropRegressor,
+    SCNClassifier,
+    SCNRegressor,
+)
 from skscn.output_weights import ALGORITHMS
 
 ESTIMATORS = [
     SCNRegressor(),
     *(SCNClassifier(algorithm=algorithm) for algorithm in ALGORITHMS),
+    DeepSCNRegressor(max_layers=2, nodes_per_layer=10, early_stopping=False),
+    DeepSCNClassifier(max_layers=2, nodes_per_layer=10, early_stopping=False),
     IRVFLRegressor(),
     ModifiedQuickpropRegressor(max_nodes=20),
 ]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save
 
-from skscn import ModelFileError, SCNRegressor, archive, describe_model, load_model, save_model
+from skscn import DeepSCNRegressor, ModelFileError, SCNRegressor, archive, describe_model, load_model, save_model
 
 FILES = Path(__file__).parents[1] / "files" / "0.2.0"
 # More of them with ./run bench mutations, or so: SKSCN_MUTATIONS=10000 ./run test tests/persistence -k random
@@ -423,4 +423,17 @@ def test_a_transformer_that_says_something_impossible(name, place, value, reason
 def test_arrays_of_a_scaler_that_no_scaler_has(array, change, reason, path):
     about, arrays = mutations.taken_apart((FILES / "Pipeline-scaled.scn").read_bytes())
     arrays[array] = np.ascontiguousarray(change(arrays[array]))
+    assert reason in refusal(path, mutations.put_together(about, arrays))
+
+
+@pytest.mark.parametrize(
+    ("below", "reason"),
+    [([], "there are no nodes below"), ([7], "is 7, and there are no such nodes"), ([True], "no such nodes")],
+)
+def test_nodes_below_a_layer_that_do_not_exist(below, reason, path):
+    X = np.linspace(0, 1, 60)[:, np.newaxis]
+    settings = {"max_layers": 3, "max_nodes": 6, "early_stopping": False, "inputs": "all"}
+    save_model(DeepSCNRegressor(**settings, random_state=0).fit(X, np.sin(9 * X[:, 0])), path)
+    about, arrays = mutations.taken_apart(path.read_bytes())
+    at(about, *NETWORK, "layers", 2, "nodes", "layer")["below"] = below
     assert reason in refusal(path, mutations.put_together(about, arrays))

@@ -44,7 +44,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations."
+_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations, deep."
 
 
 def _version(asked: bool) -> None:

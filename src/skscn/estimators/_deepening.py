@@ -26,7 +26,7 @@ _LEAST_GAIN = 0.03
 _STALLED_NODES, _STALLED_GAIN = 5, 1e-3
 
 
-def tried(inputs: str, *, watched: bool) -> tuple[str, ...]:
+def forms(inputs: str, *, watched: bool) -> tuple[str, ...]:
     """The forms of a further layer that are grown, of which one is kept; without a watch there is no choice."""
     if inputs != "auto":
         return (inputs,)
@@ -46,13 +46,9 @@ def next_layer(training: Training, inputs: str) -> tuple[Layer, tuple[Nodes, ...
     return Deep(top, below, with_inputs=True), below
 
 
-def is_worth_it(deeper: Training, training: Training) -> bool:
-    """Whether a further layer, which has nodes, reduces what early stopping monitors by enough; always, without one."""
-    if not deeper.nodes:
-        return False
-    if deeper.lowest is None or training.lowest is None:
-        return True
-    return deeper.lowest < (1.0 - _LEAST_GAIN) * training.lowest
+def is_worth_it(deeper: float | None, before: float | None) -> bool:
+    """Whether a further layer has reduced the error by enough; always, if that is not known."""
+    return deeper is None or before is None or deeper < (1.0 - _LEAST_GAIN) * before
 
 
 def until_stalled(steps: Generator[Step, None, StopReason]) -> Generator[Step, None, StopReason]:

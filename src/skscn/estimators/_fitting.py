@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
-from skscn.estimators._deepening import is_worth_it, next_layer, tried, until_stalled
+from skscn.estimators._deepening import forms, is_worth_it, next_layer, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
 from skscn.estimators._following import follow
 from skscn.estimators._settlement import Settlement
@@ -262,17 +262,30 @@ class Fit:
 
     def _deepened(self, this: Round, grown: Grown) -> Grown:
         """The last round with further layers, for as long as they are worth it."""
+        lowest = self._lowest(this, grown.training) if self.plan.max_layers > 1 else None
         for _ in range(1, self.plan.max_layers):
-            others = self._deeper(this, grown)
-            if not others:
-                break
-            deeper = min(others, key=lambda other: other.training.lowest or 0.0)
-            grown = deeper if is_worth_it(deeper.training, grown.training) else grown
-            if others[-1].is_stopped:
+            tried = self._deeper(this, grown)
+            others = [other for other in tried if other.training.nodes]
+            values = [self._lowest(this, other.training) for other in others]
+            best = min(values, key=lambda value: value or 0.0, default=None)
+            kept = bool(others) and is_worth_it(best, lowest)
+            if kept:
+                grown, lowest = others[values.index(best)], best
+            if any(other.is_stopped for other in tried):
                 return Grown({**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)}, grown.training)
-            if grown is not deeper:
+            if not kept:
                 break
         return grown
+
+    def _lowest(self, this: Round, training: Training) -> float | None:
+        """What decides on the number of layers: the lowest error that early stopping has seen; None without it.
+
+        If the loss chooses penalties by held-out rows, it is the lowest loss of these rows.
+        """
+        if isinstance(this.goal, Penalised) and len(this.held_out.targets):
+            sizes = (0, training.below + training.nodes) if this.goal.tries_sizes else ()
+            return self._settlement.lowest([*training.frame.below, training.candidates], this.goal, sizes)
+        return training.lowest
 
     def _deeper(self, this: Round, grown: Grown) -> list[Grown]:
         """With another layer, in all forms that come into question; nothing if there cannot be another one."""
@@ -283,7 +296,7 @@ class Fit:
         history = training.history[len(before.history) :]
         earlier = before._replace(lower=history[history["nodes"] <= below])
         others: list[Grown] = []
-        for inputs in tried(self.recipe.inputs, watched=training.lowest is not None):
+        for inputs in forms(self.recipe.inputs, watched=training.lowest is not None):
             if not others or not others[-1].is_stopped:
                 layer, blocks = next_layer(training, inputs)
                 others.append(self._layer(this, replace(self.frame, layer=layer, below=blocks), earlier))

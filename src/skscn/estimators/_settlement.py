@@ -73,6 +73,23 @@ class Settlement:
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
         return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
 
+    def lowest(self, blocks: Sequence[Nodes], loss: Penalised, sizes: Sequence[int]) -> float:
+        """The lowest mean loss of the held-out rows, with output weights of the training rows."""
+        loss = self._beginning(loss)
+        with self._columns(self.data, self.frame.linear, blocks) as columns:
+            candidates = solve_path(columns, loss, self._held_out(columns), sizes)
+        return min(candidate.score for candidate in candidates)
+
+    def _beginning(self, loss: Penalised) -> Penalised:
+        """The loss with what it knows of the training rows before there are any nodes."""
+        return loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
+
+    def _held_out(self, columns: Columns) -> HeldOut | None:
+        rows = self.held_out
+        if not len(rows.targets):
+            return None
+        return HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+
     @contextmanager
     def _columns(self, data: TrainingData, linear: Nodes, blocks: Sequence[Nodes]) -> Iterator[Columns]:
         """Columns on some rows, for as long as these are open."""
@@ -101,9 +118,10 @@ class Settlement:
 
     def _shares(self, columns: Columns, reweighting: Reweighting, loss: Loss) -> np.ndarray:
         """The share of each direction in the average over the numbers of nodes of the last block."""
-        solution, rows = reweighting.solution(), self.held_out
+        solution = reweighting.solution()
         loss = loss.adapted(self.data.statistics_of(self._network(columns, loss, solution, None)))
-        held_out = HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+        held_out = self._held_out(columns)
+        assert held_out is not None
         return prefix_shares(held_out, loss, columns, solution)
 
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
@@ -116,12 +134,9 @@ class Settlement:
 
     def _penalised(self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]) -> Network:
         """Penalties are chosen on the training rows and the held-out rows; the network is that of the rows ``data``."""
-        loss = loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
+        loss = self._beginning(loss)
         with self._columns(self.data, self.frame.linear, blocks) as columns:
-            rows = self.held_out
-            held_out = None
-            if len(rows.targets):
-                held_out = HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+            held_out = self._held_out(columns)
             weight = columns.rows.weight if held_out is None else held_out.weight
             candidates = solve_path(columns, loss, held_out, sizes)
             shares = blend(candidates, loss, weight)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from skscn.datasets import make_db1
-from skscn.experiments import figures, studies, tables
+from skscn.experiments import depth, figures, studies, tables
 from skscn.experiments.page import Report
 from skscn.experiments.readings import PageFigure, Reading
 from skscn.experiments.store import TrialStore
@@ -15,7 +15,7 @@ from skscn.files import check_writable, make_folder, replace_file
 
 TABLES = {f"table{number}": number for number in range(1, 6)}
 FIGURES = {f"figure{number}": number for number in range(1, 5)}
-TARGETS = (*TABLES, *FIGURES, *studies.STUDIES)
+TARGETS = (*TABLES, *FIGURES, *studies.STUDIES, "deep")
 # "all" is all of the paper.
 NAMES = (*TARGETS, "all")
 
@@ -32,6 +32,8 @@ def units_of(name: str, search: str) -> list[Unit]:
         units = tables.table_units(TABLES[name])
     elif name in FIGURES:
         units = figures.figure_units(FIGURES[name])
+    elif name == "deep":
+        units = depth.depth_units()
     else:
         units = list(studies.STUDIES[name]().values())
     return [unit.searched(search) for unit in units]
@@ -180,6 +182,10 @@ class _ReadingFiles:
             db1 = make_db1(random_state=self.store.data_seed)
             figures.save(figures.draw_figure(FIGURES[name], self._results, db1, seed=0, search=self.search), path)
             return PageFigure.read(path, f"Figure {FIGURES[name]}", figures.CAPTIONS[name])
+        if name == "deep":
+            depth.write_depths(self._results, self._path(name, ".csv"))
+            figures.save(depth.draw_depths(self._results), path)
+            return PageFigure.read(path, depth.TITLE, depth.CAPTION, depth.depth_findings(self._results))
         settings = studies.study_settings(name, self._results)
         studies.write_study(settings, self._path(name, ".csv"))
         figures.save(studies.draw_study(settings), path)

@@ -15,7 +15,7 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from skscn.datasets import load_compactiv, load_concrete, load_stock, make_db1
-from skscn.estimators import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.estimators import DeepSCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.estimators.regressor import NetworkRegressor
 from skscn.experiments.paper import TOLERANCE
 from skscn.growth import StopReason
@@ -63,7 +63,8 @@ class Unit:
         parameters = {"max_nodes": self.nodes, "tol": 0.0, "random_state": seed, **dict(self.parameters)}
         if self.method in _BASELINES:
             return _BASELINES[self.method](**parameters)
-        return SCNRegressor(
+        kind = DeepSCNRegressor if "max_layers" in parameters else SCNRegressor
+        return kind(
             **{
                 "algorithm": self.method,
                 "configuration": self.search,
@@ -75,8 +76,9 @@ class Unit:
         )
 
     def searched(self, search: str) -> Unit:
-        """The same with another reading of the paper's search; the baselines have a search of their own."""
-        return self if self.method in _BASELINES else replace(self, search=search)
+        """The same with another reading of the paper's search, unless it has a search of its own, as baselines have."""
+        own = self.method in _BASELINES or "configuration" in dict(self.parameters)
+        return self if own else replace(self, search=search)
 
     def describe(self) -> dict[str, Any]:
         """The unit as plain values, which identify it; trials from before there was a choice of searches are found."""
@@ -102,12 +104,21 @@ class Trial:
         return next((nodes for nodes, error in enumerate(self.train, start=1) if error <= TOLERANCE), None)
 
 
+def product_of_sines(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """∏ sin(πx_j) of six inputs, on 2000 rows to train on and 2000 to test: a product is easier in two steps."""
+    X = np.random.default_rng(seed).uniform(size=(4000, 6))
+    y = np.prod(np.sin(np.pi * X), axis=1)
+    return X[:2000], X[2000:], y[:2000], y[2000:]
+
+
 @cache
 def load(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Training inputs, test inputs, training targets and test targets of one of the paper's sets."""
     if data == "DB1":
         db1 = make_db1(random_state=seed)
         return db1.data, db1.test_data, db1.target, db1.test_target
+    if data == "sines":
+        return product_of_sines(seed)
     bunch = _LOADERS[data]()
     return tuple(train_test_split(bunch.data, bunch.target, test_size=0.25, random_state=seed))
 
