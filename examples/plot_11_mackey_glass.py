@@ -34,9 +34,9 @@ y = mackey_glass(N_TRAIN + 800)
 # %%
 # One step and six steps ahead
 # ----------------------------
-# The input of row n is y(n), the target y(n + 1) or y(n + 6). Both networks are trained on the first 1000 rows and go on
-# from there: ``state="end"`` is the state of the reservoir after the last training row. The error is divided by the
-# standard deviation of the series.
+# The input of row n is y(n), the target y(n + 1) or y(n + 6). Both networks are trained on the first 1000 rows and
+# continue from there: ``state="end"`` is the state of the reservoir after the last training row. The error is divided
+# by the standard deviation of the series.
 
 errors = {}
 for ahead in (1, 6):
@@ -45,10 +45,8 @@ for ahead in (1, 6):
     network.fit(X[:N_TRAIN], target[:N_TRAIN])
     residuals = network.predict(X[N_TRAIN:], state="end") - target[N_TRAIN:]
     errors[ahead] = np.sqrt(np.mean(residuals**2)) / y.std()
-    print(
-        f"{ahead} ahead: {errors[ahead]:.1e} of the standard deviation, with {network.n_nodes_} nodes and a delay line of "
-        f"{network.reservoir_.length} rows"
-    )
+    memory = f"{network.n_nodes_} nodes and a delay line of {network.reservoir_.length} rows"
+    print(f"{ahead} ahead: an error of {errors[ahead]:.1e} standard deviations, with {memory}")
 
 # %%
 # A free run

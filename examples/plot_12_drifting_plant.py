@@ -2,9 +2,10 @@
 A plant that drifts, with late lab samples
 ==========================================
 
-A soft sensor on a plant never stays as good as it was on the day it was trained: catalysts age, feeds change. What keeps
-it useful are the samples that the laboratory goes on measuring, even if their results come late. Here, a recurrent
-network predicts every row, learns from every sixth, whose result is known five rows later, and adapts its intervals.
+A soft sensor on a plant rarely stays as good as it was on the day it was trained: catalysts age, feeds change. What
+keeps it useful are the samples that the laboratory goes on measuring, even if their results come late. Here, a
+recurrent network predicts every row, learns from every sixth, whose result is known five rows later, and adapts its
+intervals.
 """
 
 # %%
@@ -36,8 +37,8 @@ print(f"{network.n_nodes_} nodes, a delay line of {network.reservoir_.length} ro
 # %%
 # Learning from late samples
 # --------------------------
-# A stream takes one row at a time. After each prediction, the result of the sample taken five rows ago arrives, if there
-# was one: ``learn_one`` with ``delay=5``. By default, several ways of learning run side by side, from a simple
+# A stream takes one row at a time. After each prediction, the result of the sample taken five rows ago arrives, if
+# there was one: ``learn_one`` with ``delay=5``. By default, several ways of learning run side by side, from a simple
 # correction of the offset to recursive least squares, and the prediction is their average, weighted by how well each
 # predicted recently.
 

@@ -186,7 +186,7 @@ class Blend:
 
     def combined(self, parts: np.ndarray) -> np.ndarray:
         """Their average."""
-        average: np.ndarray = (self._shares * parts).sum(axis=0)
+        average: np.ndarray = np.add.reduce(self._shares * parts)
         return average
 
     def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:

@@ -95,6 +95,8 @@ class RecurrentStream:
         self._nodes = reservoir.nodes
         self._products = np.flatnonzero(self._nodes.products)
         self._one, self._other = self._nodes.factors[:, self._products]
+        # Many nodes hear no others; what is 0 is not computed for each row.
+        self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
         self._learn_with(Learnt.beginning(reservoir, learning, forgetting))
         self.restore(state)
 
@@ -238,8 +240,10 @@ class RecurrentStream:
             self._started = True
         drive: np.ndarray = line @ nodes.weights
         drive += nodes.biases
-        drive += (states[nodes.sources] * nodes.source_weights).sum(axis=0)
-        drive += nodes.feedback * states
+        if self._hears:
+            drive += np.add.reduce(states.take(nodes.sources) * nodes.source_weights)
+        if self._feeds:
+            drive += nodes.feedback * states
         np.tanh(drive, out=drive)
         if len(self._products):
             known = self._columns[1:]
@@ -262,8 +266,9 @@ class RecurrentStream:
             raise ValueError(
                 "A row has missing or infinite values; fill them in first, for example with the last ones."
             )
-        scaled: np.ndarray = ((row - scaling.offset) / scaling.scale).clip(scaling.low, scaling.high)
-        return scaled
+        scaled: np.ndarray = (row - scaling.offset) / scaling.scale
+        # np.clip takes twice as long.
+        return np.minimum(np.maximum(scaled, scaling.low, out=scaled), scaling.high, out=scaled)
 
     def _target(self, y: ArrayLike) -> np.ndarray:
         scaling = self.reservoir.outputs
