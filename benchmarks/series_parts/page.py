@@ -109,6 +109,8 @@ def late_table(lines: list[dict]) -> str:
 
 def checks(ours: list[dict]) -> str:
     """What holds for every model of ours."""
+    if not ours:
+        return ""
     free, times = [line["bounded"] for line in ours if "bounded" in line], [line["microseconds"] for line in ours]
     text = (
         f"{len(ours)} models: after 500 rows, two initial states differ by at most "

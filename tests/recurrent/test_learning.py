@@ -6,7 +6,7 @@ import pytest
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
 from skscn.recurrent.later import LaterChoice, freedom, later_residuals, simplest_choice, solutions
-from skscn.recurrent.learners import Learnt
+from skscn.recurrent.learners import LearntWeights
 
 RNG = np.random.default_rng(0)
 SMALL = {"max_nodes": 5, "max_candidates": 40, "nodes_per_step": 5, "random_state": 0}
@@ -117,10 +117,10 @@ def test_several_outputs_have_shares_and_widths_of_their_own():
 def test_a_file_whose_blend_has_parts_of_another_shape_is_refused(model, tmp_path):
     stream = model.stream()
     learnt = stream.learnt
-    stream.learnt = Learnt(learnt.weights[:2], learnt.covariance, learnt.corrections)
+    stream.learnt = LearntWeights(learnt.weights[:2], learnt.covariance, learnt.corrections)
     with pytest.raises(ModelFileError):
         save_model(stream, tmp_path / "stream.scn")
-    stream.learnt = Learnt(learnt.weights, None, learnt.corrections)
+    stream.learnt = LearntWeights(learnt.weights, None, learnt.corrections)
     with pytest.raises(ModelFileError, match="does not fit its way of learning"):
         save_model(stream, tmp_path / "stream.scn")
 

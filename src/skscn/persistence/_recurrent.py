@@ -15,7 +15,7 @@ from skscn.persistence._fields import Array, Enumerated, Scalar, Triangle
 from skscn.persistence._network import GROWN
 from skscn.persistence._scalings import scaling
 from skscn.recurrent import RecurrentNodes, RecurrentSCNRegressor, RecurrentStream, Reservoir, ReservoirState
-from skscn.recurrent.learners import Corrections, Learnt
+from skscn.recurrent.learners import Corrections, LearntWeights
 from skscn.recurrent.nodes import LARGEST_FEEDBACK
 from skscn.recurrent.stream import PastRows
 
@@ -139,7 +139,7 @@ _ADAPTIVE = Record(
     recent=Array(np.float64, "wm", lowest=0.0),
 )
 _LEARNT = Record(
-    Learnt,
+    LearntWeights,
     weights=Array(np.float64, "bqm"),
     covariance=Optional(Array(np.float64, "kk")),
     corrections=Optional(

@@ -108,13 +108,13 @@ def simplest_choice(
     block by block.
     """
     means = np.average(squares, axis=0, weights=counts)
-    best = np.unravel_index(np.argmin(means), means.shape)
-    excess = squares - squares[:, *best][:, np.newaxis, np.newaxis]
-    average = means - means[best]
+    candidates, smallest = squares.reshape(len(squares), -1), int(np.argmin(means))
+    excess = (candidates - candidates[:, [smallest]]).reshape(squares.shape)
+    average = means - means.min()
     spread = np.average((excess - average) ** 2, axis=0, weights=counts)
     allowed = np.sqrt(spread / max(len(squares) - 1, 1))
     size, penalty = np.unravel_index(np.argmin(np.where(average <= allowed, degrees, np.inf)), means.shape)
-    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(np.sqrt(means[best])))
+    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(np.sqrt(means.min())))
 
 
 def later_residuals(

@@ -70,7 +70,7 @@ class Standard:
         weights[self.kept] += change
 
 
-class Fixed:
+class FixedWeights:
     """Output weights that stay as they are."""
 
     n_parts = 1
@@ -92,7 +92,7 @@ class Fixed:
         """Nothing."""
 
 
-class Projection(Fixed):
+class Projection(FixedWeights):
     """The projection algorithm: the smallest change of the weights that takes a share of the error away."""
 
     def __init__(self, weights: np.ndarray, standard: Standard, rate: float):
@@ -105,7 +105,7 @@ class Projection(Fixed):
         self.standard.change(self.weights, np.outer(h, self.rate * error / (_REST + h @ h)))
 
 
-class RecursiveLeastSquares(Fixed):
+class RecursiveLeastSquares(FixedWeights):
     """Least squares in which earlier rows count less with each further one."""
 
     def __init__(self, weights: np.ndarray, standard: Standard, covariance: np.ndarray, largest: float, memory: float):
@@ -221,7 +221,7 @@ def initial_covariance(reservoir: Reservoir, memory: float) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class LearntWeights:
     """What a stream has learnt, as it is stored.
 
     Attributes
@@ -239,7 +239,7 @@ class Learnt:
     corrections: Corrections | None
 
     @classmethod
-    def beginning(cls, reservoir: Reservoir, learning: Learning, forgetting: float) -> Learnt:
+    def beginning(cls, reservoir: Reservoir, learning: Learning, forgetting: float) -> LearntWeights:
         """What training has left."""
         bases = 3 if learning == "blend" else 1
         return cls(
@@ -248,7 +248,7 @@ class Learnt:
             Corrections.beginning(reservoir, bases) if learning == "blend" else None,
         )
 
-    def check(self, like: Learnt) -> None:
+    def check(self, like: LearntWeights) -> None:
         """Raise ValueError if anything has another shape than in ``like``."""
         if [part.shape for part in self._arrays()] != [part.shape for part in like._arrays()]:
             raise ValueError("What a stream has learnt does not fit its way of learning.")
@@ -260,12 +260,12 @@ class Learnt:
 
 
 def learner_of(
-    reservoir: Reservoir, learning: Learning, rate: float, forgetting: float, learnt: Learnt
+    reservoir: Reservoir, learning: Learning, rate: float, forgetting: float, learnt: LearntWeights
 ) -> OnlineLearner:
     """The learner that goes on from what has been learnt, whose arrays it changes in place."""
     standard, weights = Standard(reservoir), learnt.weights
     if learning is None:
-        return Fixed(weights[0])
+        return FixedWeights(weights[0])
     if learning == "projection":
         return Projection(weights[0], standard, rate)
     assert learnt.covariance is not None

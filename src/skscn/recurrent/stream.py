@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skscn.adaptive_intervals import AdaptiveWidth
-from skscn.recurrent.learners import Learning, Learnt, check_learning, learner_of
+from skscn.recurrent.learners import Learning, LearntWeights, check_learning, learner_of
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 
 # How many rows late a target may be.
@@ -97,7 +97,7 @@ class RecurrentStream:
         self._one, self._other = self._nodes.factors[:, self._products]
         # Many nodes hear no others; what is 0 is not computed for each row.
         self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
-        self._learn_with(Learnt.beginning(reservoir, learning, forgetting))
+        self._learn_with(LearntWeights.beginning(reservoir, learning, forgetting))
         self.restore(state)
 
     @classmethod
@@ -109,7 +109,7 @@ class RecurrentStream:
         rate: float,
         forgetting: float,
         adaptive: AdaptiveWidth,
-        learnt: Learnt,
+        learnt: LearntWeights,
         recent: PastRows,
     ) -> RecurrentStream:
         """A stream that goes on where another one was."""
@@ -120,7 +120,7 @@ class RecurrentStream:
         stream._recent.extend(recent.each())
         return stream
 
-    def _learn_with(self, learnt: Learnt) -> None:
+    def _learn_with(self, learnt: LearntWeights) -> None:
         self.learnt = learnt
         self._learner = learner_of(self.reservoir, self.learning, self.rate, self.forgetting, learnt)
 
@@ -268,7 +268,9 @@ class RecurrentStream:
             )
         scaled: np.ndarray = (row - scaling.offset) / scaling.scale
         # np.clip takes twice as long.
-        return np.minimum(np.maximum(scaled, scaling.low, out=scaled), scaling.high, out=scaled)
+        np.maximum(scaled, scaling.low, out=scaled)
+        np.minimum(scaled, scaling.high, out=scaled)
+        return scaled
 
     def _target(self, y: ArrayLike) -> np.ndarray:
         scaling = self.reservoir.outputs
