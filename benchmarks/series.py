@@ -1,15 +1,21 @@
 """How well recurrent networks model series, compared with reservoirs, polynomials and trees on earlier rows.
 
-usage: ./run bench series [--data DIR] [--seeds N] [--out results/series] [--ours] [--page FILE]
+usage: ./run bench series [--data DIR] [--seeds N] [--out results/series] [--extra] [--ours] [--only TEXT] [--page PAGE]
 
 Tasks: Mackey–Glass six steps ahead from one input and from four lags, NARMA-10, a simulated plant, the Santa Fe laser
 and the debutanizer column (DIR/series/santafe_laser_series.csv, DIR/regression/debutanizer.csv), and free runs of
 Mackey–Glass and Lorenz. Our network is called in the same way for all of them. reservoirpy's ESN of as many nodes is
 tuned over 72 settings and 16 penalties, its NVAR over length, strides and order, and HistGradientBoosting on lags over
 their number, each on the last 30 % of the training rows. Results are kept in OUT/results.jsonl, and the same command
-goes on where it was.
---ours measures our network only. For every model of ours, the time of one prediction is measured, and by how much two
-initial states differ 500 rows later.
+goes on where it was. For every model of ours, the time of one prediction is measured, and by how much two initial
+states differ 500 rows later; for some, what a stream makes of targets that come five rows late, and what intervals
+contain.
+
+--extra adds series that no rule of the search was chosen with: Lorenz from one coordinate ten steps ahead, Hénon with
+        noise, an autoregression with inputs and noise, and drifting tanks.
+--ours  measures our network only, --only tasks whose names contain TEXT.
+--page  writes the tables into a page (docs/series.md), between marks, and the results next to it; results that are
+        there already and were not measured again are kept. With --seeds 0, the page is only written again.
 """
 
 import argparse
@@ -22,19 +28,19 @@ from time import perf_counter
 
 import numpy as np
 from series_parts import free
+from series_parts.late import late_labels, nrmse
 from series_parts.learners import OTHERS, recurrent
-from series_parts.tasks import Task, free_tasks, one_step_tasks
-
-OURS = "RSCN"
+from series_parts.page import OURS, RESULTS, read_results, tables, write_page
+from series_parts.tasks import Task, extra_tasks, free_tasks, one_step_tasks
 
 
 def main(arguments=None) -> int:
     options = parse_arguments(arguments)
     store = options.out / "results.jsonl"
     options.out.mkdir(parents=True, exist_ok=True)
-    done = {(line["task"], line["method"], line["seed"]): line for line in read(store)}
+    done = by_key(read(store))
     for seed in range(options.seeds):
-        for task in [*one_step_tasks(seed, options.data), *free_tasks(seed)]:
+        for task in tasks_of(seed, options):
             for method in [OURS] if options.ours else methods_for(task):
                 if (task.name, method, seed) not in done:
                     line = {"task": task.name, "method": method, "seed": seed, **measure(task, method, seed)}
@@ -42,11 +48,16 @@ def main(arguments=None) -> int:
                     with store.open("a", encoding="utf-8") as file:
                         file.write(json.dumps(line) + "\n")
                     print(line, flush=True)
-    text = table(list(done.values()))
-    print(text)
     if options.page:
-        options.page.write_text(text, encoding="utf-8")
+        done = by_key(read_results(options.page.parent / RESULTS)) | done
+        write_page(list(done.values()), options.page)
+    print(tables(list(done.values())))
     return 0
+
+
+def tasks_of(seed: int, options) -> list[Task]:
+    tasks = [*one_step_tasks(seed, options.data), *free_tasks(seed), *(extra_tasks(seed) if options.extra else [])]
+    return [task for task in tasks if options.only in task.name]
 
 
 def parse_arguments(arguments):
@@ -54,13 +65,19 @@ def parse_arguments(arguments):
     parser.add_argument("--data", type=Path)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, default=Path("results/series"))
+    parser.add_argument("--extra", action="store_true")
     parser.add_argument("--ours", action="store_true")
+    parser.add_argument("--only", default="")
     parser.add_argument("--page", type=Path)
     return parser.parse_args(arguments)
 
 
 def read(store: Path) -> list[dict]:
     return [json.loads(line) for line in store.read_text(encoding="utf-8").splitlines()] if store.exists() else []
+
+
+def by_key(lines: list[dict]) -> dict[tuple, dict]:
+    return {(line["task"], line["method"], line["seed"]): line for line in lines}
 
 
 def methods_for(task: Task) -> list[str]:
@@ -71,11 +88,13 @@ def measure(task: Task, method: str, seed: int) -> dict:
     start = perf_counter()
     if task.X is None:
         return {**measured_free(task, method, seed), "seconds": perf_counter() - start}
+    truth = task.y[task.training :]
     if method != OURS:
-        return {"value": error(task, OTHERS[method](task, seed)), "seconds": perf_counter() - start}
+        return {"value": nrmse(OTHERS[method](task, seed), truth), "seconds": perf_counter() - start}
     predictions, model = recurrent(task, seed)
     seconds = perf_counter() - start
-    return {"value": error(task, predictions), "seconds": seconds, **properties(model, task)}
+    late = {} if task.delay is None else late_labels(task, model)
+    return {"value": nrmse(predictions, truth), "seconds": seconds, **properties(model, task), **late}
 
 
 def measured_free(task: Task, method: str, seed: int) -> dict:
@@ -83,12 +102,6 @@ def measured_free(task: Task, method: str, seed: int) -> dict:
         return {"value": free.echo_state(task, seed)}
     value, bounded, model = free.recurrent(task, seed)
     return {"value": value, "bounded": bounded, **properties(model, task)}
-
-
-def error(task: Task, predictions: np.ndarray) -> float:
-    """NRMSE on the rows after training."""
-    truth = task.y[task.training :]
-    return float(np.sqrt(((predictions - truth) ** 2).mean() / truth.var()))
 
 
 def properties(model, task: Task) -> dict:
@@ -110,33 +123,17 @@ def properties(model, task: Task) -> dict:
 
 
 def microseconds(model, rows: np.ndarray) -> float:
-    """The median time of one prediction of a stream."""
-    stream, times = model.stream(None), []
+    """The median time of one prediction of a stream, the smallest of three, as other programs may disturb some."""
+    return min(median(times(model.stream(None), rows)) for _ in range(3)) * 1e6
+
+
+def times(stream, rows: np.ndarray) -> list[float]:
+    measured = []
     for row in rows:
         start = perf_counter()
         stream.predict_one(row if row.size else None)
-        times.append(perf_counter() - start)
-    return median(times) * 1e6
-
-
-def table(lines: list[dict]) -> str:
-    """Medians over the seeds; free runs in rows or Lyapunov times, the others as NRMSE."""
-    methods = list(dict.fromkeys(line["method"] for line in lines))
-    text = ["| task | " + " | ".join(methods) + " |", "|---|" + "---|" * len(methods)]
-    for task in dict.fromkeys(line["task"] for line in lines):
-        cells = []
-        for method in methods:
-            values = [line["value"] for line in lines if line["task"] == task and line["method"] == method]
-            cells.append(f"{median(values):.3g}" if values else "–")
-        text.append(f"| {task} | " + " | ".join(cells) + " |")
-    ours = [line for line in lines if line["method"] == OURS]
-    text += [
-        "",
-        f"Largest difference after 500 rows: {max(line['echo'] for line in ours):.1e}; one prediction: "
-        f"{median(line['microseconds'] for line in ours):.0f} µs (median); all long free runs bounded: "
-        f"{all(line.get('bounded', True) for line in ours)}.",
-    ]
-    return "\n".join(text) + "\n"
+        measured.append(perf_counter() - start)
+    return measured
 
 
 if __name__ == "__main__":

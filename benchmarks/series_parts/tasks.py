@@ -15,7 +15,8 @@ _FINE = 10
 class Task:
     """Rows in order of time, of which the first are for training.
 
-    X is None for free runs, whose only inputs are earlier outputs; ``unit`` is the time of a row then.
+    X is None for free runs, whose only inputs are earlier outputs; ``unit`` is the time of a row then. ``delay`` is the
+    number of rows after which targets are known to a stream, if that is measured as well.
     """
 
     name: str
@@ -23,6 +24,7 @@ class Task:
     y: np.ndarray
     training: int = TRAINING
     unit: float = 1.0
+    delay: int | None = None
 
 
 def runge_kutta(slope: Callable[[np.ndarray], np.ndarray], x: np.ndarray, step: float) -> np.ndarray:
@@ -110,7 +112,7 @@ def laser(folder: Path) -> Task:
 
 def debutanizer(folder: Path) -> Task:
     table = np.loadtxt(folder / "regression" / "debutanizer.csv", delimiter=",", skiprows=1)
-    return Task("debutanizer", table[:, :-1], table[:, -1], training=1600)
+    return Task("debutanizer", table[:, :-1], table[:, -1], training=1600, delay=5)
 
 
 def mackey_glass_free(seed: int) -> Task:
@@ -122,9 +124,54 @@ def lorenz_free(seed: int) -> Task:
     return Task("Lorenz, free", None, lorenz(TRAINING + 4000, seed), unit=0.02 * 0.9056)
 
 
+def lorenz_ahead(seed: int) -> Task:
+    """The first coordinate ten rows (0.2 units of time) ahead, from this coordinate alone."""
+    x = lorenz(TRAINING + TESTING + 10, seed)[:, 0]
+    return Task("Lorenz, ten steps ahead", x[:-10, np.newaxis], x[10:])
+
+
+def henon(seed: int) -> Task:
+    """x(n + 1) = 1 − 1.4 x(n)² + 0.3 x(n − 1), observed with noise, two steps ahead."""
+    rng, count, dropped = np.random.default_rng(seed), TRAINING + TESTING + 2, 100
+    x = list(0.1 * rng.random(2))
+    for _ in range(count + dropped):
+        x.append(1 - 1.4 * x[-1] ** 2 + 0.3 * x[-2])
+    course = np.array(x[-count:])
+    return Task("Hénon, two steps, noisy", (course + 0.05 * rng.normal(size=count))[:-2, np.newaxis], course[2:])
+
+
+def hidden_state(seed: int) -> Task:
+    """An autoregression with two inputs, one of them multiplied, and noise in the state, from the inputs alone."""
+    rng, count = np.random.default_rng(seed), TRAINING + TESTING
+    u, noise = rng.normal(size=(count, 2)), 0.1 * rng.normal(size=count)
+    y = np.zeros(count)
+    for n in range(7, count):
+        y[n] = 0.9 * y[n - 1] - 0.3 * y[n - 2] + np.tanh(u[n - 3, 0]) + 0.5 * u[n - 5, 0] * u[n - 7, 1] + noise[n]
+    return Task("ARX with noise", u, y)
+
+
+def drifting_tank(seed: int) -> Task:
+    """Two tanks in series behind a pipe, a product of two slow inputs, an offset that wanders, and noisy samples."""
+    rng, count = np.random.default_rng(seed), TRAINING + TESTING
+    u = np.zeros((count, 3))
+    for n in range(1, count):
+        u[n] = 0.97 * u[n - 1] + np.sqrt(1 - 0.97**2) * rng.normal(size=3)
+    drift, first, second = 0.03 * np.cumsum(rng.normal(size=count)), np.zeros(count), np.zeros(count)
+    for n in range(8, count):
+        first[n] = 0.85 * first[n - 1] + 0.15 * np.tanh(u[n - 8, 0])
+        second[n] = 0.9 * second[n - 1] + 0.1 * first[n - 1] * (1.5 + u[n - 4, 1])
+    y = 3 * second + 0.3 * u[:, 2] + drift + 0.05 * rng.normal(size=count)
+    return Task("drifting tanks", u, y, delay=5)
+
+
 def one_step_tasks(seed: int, folder: Path | None) -> list[Task]:
     simulated = [make(seed) for make in (mackey_glass_one, mackey_glass_four, narma, plant)]
     return simulated if folder is None else [*simulated, laser(folder), debutanizer(folder)]
+
+
+def extra_tasks(seed: int) -> list[Task]:
+    """Series that no rule of the search was chosen with."""
+    return [make(seed) for make in (lorenz_ahead, henon, hidden_state, drifting_tank)]
 
 
 def free_tasks(seed: int) -> list[Task]:

@@ -37,8 +37,7 @@ class AdaptiveWidth:
     """
 
     def __init__(self, coverage: float, errors: ArrayLike):
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")
+        check_coverage(coverage)
         beginning = np.asarray(errors, dtype=np.float64)
         self.coverage = coverage
         self.level = np.full(beginning.shape[1], coverage)
@@ -77,13 +76,14 @@ class AdaptiveWidth:
         beyond = np.maximum(self.level - 1.0, 0.0) / (RATE * self.coverage)
         return np.where(ranks < 1, 0.0, widths * (1.0 + beyond))
 
-    def hit(self, error: ArrayLike) -> np.ndarray:
+    def hit(self, error: ArrayLike, width: np.ndarray | None = None) -> np.ndarray:
         """Learn from the absolute error of a row; return whether the interval contained its target, for each output.
 
-        An output whose error is NaN, because its target is not known, stays as it is.
+        An output whose error is NaN, because its target is not known, stays as it is. ``width`` is the one that the row
+        had, if its target comes late; by default it is the present one.
         """
         error = np.asarray(error, dtype=np.float64).reshape(-1)
-        known, inside = ~np.isnan(error), error <= self.width
+        known, inside = ~np.isnan(error), error <= (self.width if width is None else width)
         self.level = np.where(known, self.level + RATE * (self.coverage - inside), self.level)
         if known.all():
             self._remember(error)
@@ -92,3 +92,9 @@ class AdaptiveWidth:
     def _remember(self, error: np.ndarray) -> None:
         self._ring[self._count % RECENT] = error
         self._count += 1
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise ValueError for a share that no interval can have."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")

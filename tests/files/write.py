@@ -68,7 +68,9 @@ def models():
     recurrent = skscn.RecurrentSCNRegressor(**SMALL).fit(X, Y)
     yield "RecurrentSCNRegressor", recurrent
     yield "RecurrentSCNEnsembleRegressor", skscn.RecurrentSCNEnsembleRegressor(2, **SMALL).fit(X, Y)
-    yield "RecurrentStream", recurrent.stream(learning="rls")
+    stream = recurrent.stream()
+    stream.learn_one(X[0], Y[0])
+    yield "RecurrentStream", stream
     features = skscn.IRVFLRegressor(max_nodes=3, random_state=0)
     yield "Pipeline", Pipeline([("features", features), ("network", skscn.SCNRegressor(**SMALL))]).fit(X, Y)
     network = skscn.SCNRegressor(**SMALL, early_stopping=False)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.factor import Factor
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, check_keys, shortened
 from skscn.persistence._composed import Added, Optional, Record, Several
@@ -21,8 +22,10 @@ from skscn.recurrent import (
     Reservoir,
     ReservoirState,
 )
+from skscn.recurrent.learners import Corrections, LearntWeights
 from skscn.recurrent.nodes import LARGEST_FEEDBACK
 from skscn.recurrent.predicting import ReservoirRegressor
+from skscn.recurrent.stream import PastRows
 
 # Letters of shapes: d inputs, m outputs, p columns of the delay line, L nodes, q = 1 + p + L, k columns of the factor.
 _LABELS = (str, int, float, bool)
@@ -145,11 +148,39 @@ def _joined(estimator: RecurrentSCNEnsembleRegressor, sizes: Sizes) -> dict[str,
     return _derived(estimator, sizes)
 
 
+_ADAPTIVE = Record(
+    AdaptiveWidth.restored,
+    coverage=Scalar(0.0, 1.0),
+    level=Array(np.float64, "m"),
+    recent=Array(np.float64, "wm", lowest=0.0),
+)
+_LEARNT = Record(
+    LearntWeights,
+    weights=Array(np.float64, "bqm"),
+    covariance=Optional(Array(np.float64, "kk")),
+    corrections=Optional(
+        Record(
+            Corrections,
+            offsets=Array(np.float64, "gbm"),
+            squares=Array(np.float64, "em", lowest=0.0),
+            total=Scalar(0.0),
+            last=Array(np.float64, "m"),
+            age=Scalar(-1, 2**62, whole=True),
+        )
+    ),
+)
+_RECENT = Record(
+    PastRows,
+    columns=Array(np.float64, "aq"),
+    parts=Array(np.float64, "aem"),
+    outputs=Array(np.float64, "am"),
+    width=Array(np.float64, "am", finite=False, lowest=0.0),
+)
+
+
 def _stream(**parts: Any) -> RecurrentStream:
     reservoir = parts["reservoir"]
     _check_state(reservoir, parts["state"])
-    if (parts["covariance"] is None) != (parts["learning"] != "rls"):
-        raise UnusableError("a stream has a covariance and does not use it, or the other way round")
     try:
         return RecurrentStream.restored(**parts)
     except ValueError as error:
@@ -178,11 +209,11 @@ RECURRENT: dict[str, Field] = {
         _stream,
         reservoir=_RESERVOIR,
         state=_STATE,
-        learning=Enumerated("projection", "rls", None),
+        learning=Enumerated("blend", "projection", "rls", None),
         rate=Scalar(0.0, 2.0),
         forgetting=Scalar(0.0, 1.0),
-        output_weights=Array(np.float64, "qm"),
-        covariance=Optional(Array(np.float64, "kk")),
-        recent=Array(np.float64, "aq"),
+        adaptive=_ADAPTIVE,
+        learnt=_LEARNT,
+        recent=_RECENT,
     ),
 }

@@ -20,9 +20,11 @@ from sklearn.utils.validation import check_is_fitted
 from skscn.estimators.callbacks import CallbackSupportMixin
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
+from skscn.recurrent.learners import Learning
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.recurrent.spreads import quantile
-from skscn.recurrent.stream import Learning, RecurrentStream
+from skscn.recurrent.steering import first_errors, steered_widths
+from skscn.recurrent.stream import RecurrentStream
 
 
 class ReservoirRegressor(
@@ -86,19 +88,50 @@ class ReservoirRegressor(
         groups: ArrayLike | None = None,
         *,
         y: Any = None,
+        delay: int | None = None,
         state: ReservoirState | Literal["end"] | None = None,
         coverage: float = 0.9,
     ) -> tuple[Any, Any]:
         """Lower and upper limits of intervals that are meant to contain a share ``coverage`` of the targets.
 
-        They are as wide as the errors one step ahead on the last part of time, with output weights from the rows
-        before. The same errors have chosen the network, and later rows may differ: where the process drifts, intervals
-        contain less. The other parameters are those of :meth:`predict`.
+        Without ``delay``, they are as wide as the errors on the last part of time of a network that was trained on the
+        first part. Where the process drifts further than it did then, they contain less: without labels, no width can
+        be right. With ``delay``, each known target steers the width of the intervals after it (adaptive conformal
+        inference), so that over many rows the share of targets that they contain is right even then.
+
+        Parameters
+        ----------
+        X, groups, state
+            As in :meth:`predict`.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays, default=None
+            Targets, NaN where they do not become known.
+        delay : int, default=None
+            How many rows later the targets become known: the one of a row steers the width from ``delay + 1`` rows
+            later on. Predictions do not change; :meth:`stream` has predictions that learn as well. None if targets do
+            not steer the width.
+        coverage : float, default=0.9
+
+        Returns
+        -------
+        low, high : as in :meth:`predict`
         """
         rows, outputs = self._outputs_of(X, y, groups, state)
-        width = quantile(self._residuals.T, coverage)
+        width = (
+            quantile(self._residuals.T, coverage) if delay is None else self._steered(rows, outputs, delay, coverage)
+        )
         shaped = self.reservoir_.shaped
         return rows.as_given(shaped(outputs - width)), rows.as_given(shaped(outputs + width))
+
+    def _steered(self, rows: Given, outputs: np.ndarray, delay: int, coverage: float) -> np.ndarray:
+        """Half the widths (n, m) of intervals that follow late targets."""
+        if rows.y is None or delay != int(delay) or delay < 0 or (delay > 0 and self.reservoir_.fed_back):
+            raise ValueError(
+                f"delay={delay} must be a whole number from 0, with targets y that become known that late; models with "
+                "feedback use them at once, so that it must be 0."
+            )
+        scaling, first = self.reservoir_.outputs, first_errors(self._residuals)
+        errors = np.abs((rows.y - scaling.offset) / scaling.scale - outputs)
+        return np.vstack([steered_widths(errors[part], first, coverage, int(delay)) for part in rows.segments])
 
     def transform(self, X: Any, groups: ArrayLike | None = None) -> Any:
         """Return the states of all nodes on rows in order of time, from a cold start.
@@ -160,9 +193,10 @@ class ReservoirRegressor(
         self,
         state: ReservoirState | Literal["end"] | None = "end",
         *,
-        learning: Learning = "projection",
+        learning: Learning = "blend",
         rate: float = 0.5,
-        forgetting: float = 0.999,
+        forgetting: float = 0.99,
+        coverage: float = 0.9,
     ) -> RecurrentStream:
         """Return an object that takes one row at a time, and learns on line.
 
@@ -170,12 +204,16 @@ class ReservoirRegressor(
         ----------
         state : ReservoirState, "end" or None, default="end"
             The state before the next row; "end" is that at the end of training, None a cold start.
-        learning : {"projection", "rls"} or None, default="projection"
-            How targets change the output weights.
+        learning : {"blend", "projection", "rls"} or None, default="blend"
+            How targets change predictions: by the projection algorithm, by recursive least squares, or by an average of
+            both, of offsets that follow the errors, and of the latest known target, in which each counts by how well it
+            has predicted recently.
         rate : float, default=0.5
             The step of the projection algorithm.
-        forgetting : float, default=0.999
+        forgetting : float, default=0.99
             The weight that recursive least squares leaves to earlier rows with each new one.
+        coverage : float, default=0.9
+            The share of targets that the intervals of the stream are to contain.
 
         Returns
         -------
@@ -183,9 +221,9 @@ class ReservoirRegressor(
         """
         check_is_fitted(self, "reservoir_")
         start = self.state_ if isinstance(state, str) and state == "end" else self._start(0, state, 1)
-        return RecurrentStream(
-            self.reservoir_, self.reservoir_.cold_state() if start is None else start, learning, rate, forgetting
-        )
+        start = self.reservoir_.cold_state() if start is None else start
+        errors = first_errors(self._residuals)
+        return RecurrentStream(self.reservoir_, start, learning, rate, forgetting, coverage, errors)
 
     def forecast(
         self, steps: int, X: Any = None, *, state: ReservoirState | None = None, group: Hashable = None

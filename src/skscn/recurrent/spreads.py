@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from skscn.adaptive_intervals import check_coverage
 from skscn.recurrent.choosing import free_origins, held_outputs, limits
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.nodes import RecurrentNodes
@@ -45,8 +46,7 @@ def free_spread(sequences: Sequences, nodes: RecurrentNodes, columns: np.ndarray
 
 def quantile(errors: np.ndarray, coverage: float) -> np.ndarray:
     """The error at the rank that split conformal intervals need, of sorted errors (…, r); unknown ones are last."""
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")
+    check_coverage(coverage)
     known = (~np.isnan(errors)).sum(axis=-1)
     ranks = np.clip(np.ceil(coverage * (known + 1)).astype(int), 1, np.maximum(known, 1)) - 1
     return np.take_along_axis(errors, ranks[..., np.newaxis], axis=-1)[..., 0]

@@ -1,25 +1,55 @@
-"""A reservoir that takes one row at a time, and learns its output weights on line."""
+"""A reservoir that takes one row at a time, and learns on line."""
 
 from __future__ import annotations
 
 from collections import deque
-from typing import Literal, TypeAlias
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skscn.recurrent.later import standardised
+from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.recurrent.learners import Learning, LearntWeights, check_learning, learner_of
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 
-Learning: TypeAlias = Literal["projection", "rls"] | None
-# The projection algorithm adds this to the squared length of a row of standardised columns.
-_REST = 1.0
-# Recursive least squares begins with a penalty of at least this per row, so that its covariance can be represented.
-_SMALLEST_PENALTY = 1e-6
-# ... and its trace grows at most by this factor.
-_GROWTH = 10.0
 # How many rows late a target may be.
 LATEST = 1000
+
+
+@dataclass(frozen=True, eq=False)
+class PastRow:
+    """A row whose target may still come.
+
+    Attributes
+    ----------
+    columns : ndarray of shape (q,)
+        [1, z, s].
+    parts : ndarray of shape (parts, m)
+        What each part of the learner predicted.
+    outputs : ndarray of shape (m,)
+        What was predicted, scaled.
+    width : ndarray of shape (m,)
+        Half the width of its interval, scaled.
+    """
+
+    columns: np.ndarray
+    parts: np.ndarray
+    outputs: np.ndarray
+    width: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PastRows:
+    """The same of several rows, the latest last, each attribute with one more axis in front."""
+
+    columns: np.ndarray
+    parts: np.ndarray
+    outputs: np.ndarray
+    width: np.ndarray
+
+    def each(self) -> list[PastRow]:
+        """One by one."""
+        return [PastRow(*row) for row in zip(self.columns, self.parts, self.outputs, self.width, strict=True)]
 
 
 class RecurrentStream:
@@ -32,34 +62,42 @@ class RecurrentStream:
     reservoir : Reservoir
     state : ReservoirState
         The state before the next row.
-    learning : {"projection", "rls"} or None
-        How :meth:`learn_one` changes the output weights: by the projection algorithm, in time O(L); by recursive least
-        squares with forgetting, in O(L²); or not at all.
+    learning : {"blend", "projection", "rls"} or None
+        How :meth:`learn_one` changes predictions. "projection" changes the output weights by the projection algorithm,
+        in time O(L), "rls" by recursive least squares with forgetting, in O(L²). "blend" does both, lets offsets follow
+        the errors of each as well as those of the trained weights, and averages all of these and the latest known
+        target by how well they have predicted recently. None changes nothing.
     rate : float
         The step of the projection algorithm, above 0 and below 2.
     forgetting : float
         The weight that recursive least squares leaves to earlier rows with each new one, above 0 and at most 1.
+    coverage : float
+        The share of targets that :meth:`interval` is to contain.
+    errors : array-like of shape (n, n_outputs), default=None
+        Absolute errors of scaled outputs, from which the width of intervals begins; None for an infinite one.
     """
 
     def __init__(
         self,
         reservoir: Reservoir,
         state: ReservoirState,
-        learning: Learning = "projection",
+        learning: Learning = "blend",
         rate: float = 0.5,
-        forgetting: float = 0.999,
+        forgetting: float = 0.99,
+        coverage: float = 0.9,
+        errors: ArrayLike | None = None,
     ):
         reservoir.check_state(state)
-        _check_learning(learning, rate, forgetting)
+        check_learning(learning, rate, forgetting)
         self.reservoir, self.learning, self.rate, self.forgetting = reservoir, learning, rate, forgetting
-        self.output_weights = reservoir.output_weights.copy()
+        self.adaptive = AdaptiveWidth(coverage, np.empty((0, reservoir.n_outputs)) if errors is None else errors)
+        self._width = self.adaptive.width
         self._nodes = reservoir.nodes
         self._products = np.flatnonzero(self._nodes.products)
         self._one, self._other = self._nodes.factors[:, self._products]
-        self._standardise()
-        self.covariance = self._initial_covariance() if learning == "rls" else None
-        # Directions that no row excites would grow without limit.
-        self._largest = 0.0 if self.covariance is None else _GROWTH * float(np.trace(self.covariance))
+        # Many nodes hear no others; what is 0 is not computed for each row.
+        self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
+        self._learn_with(LearntWeights.beginning(reservoir, learning, forgetting))
         self.restore(state)
 
     @classmethod
@@ -70,15 +108,21 @@ class RecurrentStream:
         learning: Learning,
         rate: float,
         forgetting: float,
-        output_weights: np.ndarray,
-        covariance: np.ndarray | None,
-        recent: np.ndarray,
+        adaptive: AdaptiveWidth,
+        learnt: LearntWeights,
+        recent: PastRows,
     ) -> RecurrentStream:
         """A stream that goes on where another one was."""
         stream = cls(reservoir, state, learning, rate, forgetting)
-        stream.output_weights, stream.covariance = output_weights, covariance
-        stream._recent.extend(recent)
+        learnt.check(stream.learnt)
+        stream._learn_with(learnt)
+        stream.adaptive, stream._width = adaptive, adaptive.width
+        stream._recent.extend(recent.each())
         return stream
+
+    def _learn_with(self, learnt: LearntWeights) -> None:
+        self.learnt = learnt
+        self._learner = learner_of(self.reservoir, self.learning, self.rate, self.forgetting, learnt)
 
     @property
     def n_features_in_(self) -> int:
@@ -86,12 +130,19 @@ class RecurrentStream:
         return len(self.reservoir.inputs.offset)
 
     @property
-    def recent(self) -> np.ndarray:
-        """The columns [1, z, s] of the last rows, to which late targets may belong."""
-        return np.array(self._recent).reshape(len(self._recent), len(self._columns))
+    def recent(self) -> PastRows:
+        """The last rows, to which late targets may belong."""
+        rows, m = list(self._recent), len(self._output)
+        shapes = ((len(self._columns),), (self._learner.n_parts, m), (m,), (m,))
+        return PastRows(
+            *(
+                np.array([getattr(row, field.name) for row in rows]).reshape(len(rows), *shape)
+                for field, shape in zip(fields(PastRow), shapes, strict=True)
+            )
+        )
 
     def restore(self, state: ReservoirState) -> None:
-        """Go on from another state of this model; output weights stay as they are."""
+        """Go on from another state of this model; what has been learnt stays as it is."""
         reservoir = self.reservoir
         reservoir.check_state(state)
         width = self._nodes.width
@@ -104,7 +155,7 @@ class RecurrentStream:
         self._states[:] = state.nodes
         self._output = state.output.copy()
         self._row: np.ndarray | None = None
-        self._recent: deque[np.ndarray] = deque(maxlen=LATEST + 1)
+        self._recent: deque[PastRow] = deque(maxlen=LATEST + 1)
 
     @property
     def state(self) -> ReservoirState:
@@ -132,6 +183,19 @@ class RecurrentStream:
         self._row = row
         return self._shaped(outputs)
 
+    def interval(self) -> tuple[float | np.ndarray, float | np.ndarray]:
+        """The lower and upper limit of an interval for the target of the row that was predicted last.
+
+        Its width follows the errors of targets that have been learnt, late ones too: it grows with each target outside
+        its interval and shrinks a little with each one inside (adaptive conformal inference), so that in the long run
+        the share ``coverage`` of the learnt targets is inside, whatever the plant does. Without further targets the
+        width stays as it is, and nothing is known about its coverage once the plant drifts.
+        """
+        if not self._recent:
+            raise ValueError("An interval needs a row; call predict_one first.")
+        row = self._recent[-1]
+        return self._shaped(row.outputs - row.width), self._shaped(row.outputs + row.width)
+
     def learn_one(self, x: ArrayLike | None, y: ArrayLike, delay: int = 0) -> None:
         """Learn from a target.
 
@@ -145,9 +209,9 @@ class RecurrentStream:
         delay : int, default=0
             How many rows before the present one the target belongs to.
         """
-        row, target = self._checked(x), self._target(y)
-        if self._row is None or not np.array_equal(self._row, row):
-            self._step(row)
+        present, target = self._checked(x), self._target(y)
+        if self._row is None or not np.array_equal(self._row, present):
+            self._step(present)
         self._row = None
         if not 0 <= delay < len(self._recent):
             raise ValueError(
@@ -158,12 +222,10 @@ class RecurrentStream:
             return
         if delay == 0:
             self._output = target
-        columns = self._recent[-1 - delay]
-        error = target - columns @ self.output_weights
-        if self.learning == "projection":
-            self._project(columns, error)
-        elif self.learning == "rls":
-            self._least_squares(columns, error)
+        row = self._recent[-1 - delay]
+        self._learner.learn(row.columns, row.parts, target, delay)
+        self.adaptive.hit(np.abs(target - row.outputs), row.width)
+        self._width = self.adaptive.width
 
     def _step(self, row: np.ndarray) -> np.ndarray:
         """Advance by one scaled row; scaled outputs."""
@@ -178,15 +240,19 @@ class RecurrentStream:
             self._started = True
         drive: np.ndarray = line @ nodes.weights
         drive += nodes.biases
-        drive += (states[nodes.sources] * nodes.source_weights).sum(axis=0)
-        drive += nodes.feedback * states
+        if self._hears:
+            drive += np.add.reduce(states.take(nodes.sources) * nodes.source_weights)
+        if self._feeds:
+            drive += nodes.feedback * states
         np.tanh(drive, out=drive)
         if len(self._products):
             known = self._columns[1:]
             drive[self._products] = known[self._one] * known[self._other]
         states[:] = drive
-        self._recent.append(self._columns.copy())
-        outputs: np.ndarray = self._columns @ self.output_weights
+        columns = self._columns.copy()
+        parts = self._learner.parts(columns)
+        outputs = self._learner.combined(parts)
+        self._recent.append(PastRow(columns, parts, outputs, self._width))
         if self.reservoir.fed_back and not self.reservoir.holds:
             self._output = self.reservoir.fed(outputs)
         return outputs
@@ -200,7 +266,10 @@ class RecurrentStream:
             raise ValueError(
                 "A row has missing or infinite values; fill them in first, for example with the last ones."
             )
-        scaled: np.ndarray = ((row - scaling.offset) / scaling.scale).clip(scaling.low, scaling.high)
+        scaled: np.ndarray = (row - scaling.offset) / scaling.scale
+        # np.clip takes twice as long.
+        np.maximum(scaled, scaling.low, out=scaled)
+        np.minimum(scaled, scaling.high, out=scaled)
         return scaled
 
     def _target(self, y: ArrayLike) -> np.ndarray:
@@ -215,51 +284,3 @@ class RecurrentStream:
         scaling = self.reservoir.outputs
         predictions: np.ndarray = outputs * scaling.scale + scaling.offset
         return float(predictions[0]) if self.reservoir.single_output else predictions
-
-    def _standardise(self) -> None:
-        """Means and units of the columns that have output weights, on the training rows."""
-        factor = self.reservoir.factor
-        self._kept = self.reservoir.kept
-        self._means = factor.triangle[0] / factor.triangle[0, 0]
-        self._means[0] = 0.0
-        self._units = standardised(factor)[1]
-
-    def _initial_covariance(self) -> np.ndarray:
-        """The inverse of XᵀX + αI for standardised columns X, with the weight of as many rows as are remembered."""
-        factor = self.reservoir.factor
-        triangle = standardised(factor)[0].triangle[1:, 1:]
-        penalty = max(self.reservoir.alpha, _SMALLEST_PENALTY) * factor.weight
-        covariance = np.zeros((len(self._kept), len(self._kept)))
-        covariance[0, 0] = 1.0 / factor.weight
-        covariance[1:, 1:] = np.linalg.inv(triangle.T @ triangle + penalty * np.eye(len(triangle)))
-        remembered = 1.0 / max(1.0 - self.forgetting, 1.0 / factor.weight)
-        return covariance * max(factor.weight / remembered, 1.0)
-
-    def _change(self, change: np.ndarray) -> None:
-        """Add a change of the weights of standardised columns, shape (k, m)."""
-        change = change / self._units[:, np.newaxis]
-        change[0] -= self._means @ change
-        self.output_weights[self._kept] += change
-
-    def _project(self, columns: np.ndarray, error: np.ndarray) -> None:
-        h = (columns[self._kept] - self._means) / self._units
-        self._change(np.outer(h, self.rate * error / (_REST + h @ h)))
-
-    def _least_squares(self, columns: np.ndarray, error: np.ndarray) -> None:
-        assert self.covariance is not None
-        h = (columns[self._kept] - self._means) / self._units
-        spread = self.covariance @ h
-        gain = spread / (self.forgetting + h @ spread)
-        self._change(np.outer(gain, error))
-        self.covariance = (self.covariance - np.outer(gain, spread)) / self.forgetting
-        if np.trace(self.covariance) > self._largest:
-            self.covariance *= self.forgetting
-
-
-def _check_learning(learning: Learning, rate: float, forgetting: float) -> None:
-    if learning not in ("projection", "rls", None):
-        raise ValueError(f'learning must be "projection", "rls" or None; got {learning!r}.')
-    if not 0.0 < rate < 2.0:
-        raise ValueError(f"rate must be above 0 and below 2; got {rate}.")
-    if not 0.0 < forgetting <= 1.0:
-        raise ValueError(f"forgetting must be above 0 and at most 1; got {forgetting}.")
