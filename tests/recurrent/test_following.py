@@ -16,7 +16,7 @@ NOISE = 0.05 * RNG.normal(size=200)
 Y = np.convolve(np.tanh(2 * X[:, 0]), 0.7 ** np.arange(30))[:200] + X[:, 1] * np.roll(X[:, 0], 2)
 WAVES = np.sin(np.arange(200) / 4) + 0.5 * np.sin(np.arange(200) / 9)
 TINY = {"max_nodes": 6, "max_candidates": 10, "nodes_per_step": 2, "random_state": 0}
-FITS = [({}, X, Y + NOISE), ({"feedback": True}, None, WAVES + NOISE)]
+FITS = [({}, X, Y + NOISE), pytest.param({"feedback": True}, None, WAVES + NOISE, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(autouse=True)
