@@ -10,4 +10,5 @@ def few_pilots():
     with pytest.MonkeyPatch.context() as patched:
         for name, value in few.items():
             patched.setattr(f"skscn.recurrent.choosing.{name}", value)
+        patched.setattr("skscn.recurrent.fitting._STABLE", 100)
         yield

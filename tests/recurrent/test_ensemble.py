@@ -151,7 +151,9 @@ def test_files(models, tmp_path):
         assert (
             loaded.estimators_[1].predict(inputs, y=outputs) == fitted.estimators_[1].predict(inputs, y=outputs)
         ).all()
-        assert describe_model(tmp_path / "model.scn")["class"] == "RecurrentSCNEnsembleRegressor"
+        described = describe_model(tmp_path / "model.scn")
+        assert described["class"] == "RecurrentSCNEnsembleRegressor"
+        assert described["nodes"] == [member.n_nodes_ for member in fitted.estimators_]
     assert np.array_equal(loaded.forecast_interval(5, X[:5]), fitted.forecast_interval(5, X[:5]))
     stream = fitted.stream(learning="rls")
     save_model(stream, tmp_path / "stream.scn")

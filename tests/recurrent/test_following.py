@@ -16,7 +16,7 @@ NOISE = 0.05 * RNG.normal(size=200)
 Y = np.convolve(np.tanh(2 * X[:, 0]), 0.7 ** np.arange(30))[:200] + X[:, 1] * np.roll(X[:, 0], 2)
 WAVES = np.sin(np.arange(200) / 4) + 0.5 * np.sin(np.arange(200) / 9)
 TINY = {"max_nodes": 6, "max_candidates": 10, "nodes_per_step": 2, "random_state": 0}
-FITS = [({}, X, Y + NOISE), ({"feedback": True}, None, WAVES + NOISE)]
+FITS = [({}, X, Y + NOISE), pytest.param({"feedback": True}, None, WAVES + NOISE, marks=pytest.mark.slow)]
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_fit_that_dies_continues_to_the_same_reservoir(parameters, inputs, tar
         writes = counted_writes(patched)
         model.fit(inputs, targets)
     same(model, whole)
-    for last in (1, 6, *(len(writes) - steps for steps in (1, 4, 7))):
+    for last in (6, *(len(writes) - steps for steps in (1, 4))):
         (tmp_path / "fit.ckpt").unlink()
         with monkeypatch.context() as patched:
             counted_writes(patched, last)
@@ -136,7 +136,7 @@ def test_a_listener_that_ends_the_fit_keeps_the_network_so_far(parameters, input
     path = tmp_path / "fit.ckpt"
     whole = RecurrentSCNRegressor(**TINY, **parameters).fit(inputs, targets)
     rounds = whole.history_["round"]
-    for most in (0, 1, 2, len(rounds) - 1):
+    for most in (0, 2, len(rounds) - 1):
         listener = Steps(most)
         model = RecurrentSCNRegressor(**TINY, **parameters, checkpoint=path)
         with listening(listener):
@@ -175,7 +175,7 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
         """A callback that ends the fit, and looks at the estimator as it would be."""
 
         def __init__(self, steps):
-            self.steps, self.scores = steps, []
+            self.steps, self.nodes = steps, []
 
         def setup(self, estimator, context):
             pass
@@ -188,12 +188,12 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
 
         def on_fit_task_end(self, estimator, context, *, fitted_estimator):
             if context.task_name == "step":
-                self.scores.append(fitted_estimator.score(X, Y))
-            return len(self.scores) >= self.steps
+                assert np.isfinite(fitted_estimator.predict(X)).all()
+                self.nodes.append(fitted_estimator.n_nodes_)
+            return len(self.nodes) >= self.steps
 
     def test_a_callback_can_end_the_fit():
-        callback = EndAt(3)
+        callback = EndAt(2)
         model = RecurrentSCNRegressor(**TINY).set_callbacks(callback).fit(X, Y)
         assert model.stop_reason_ == "callback"
-        assert len(callback.scores) == len(model.history_) == 3
-        assert callback.scores[2] > callback.scores[0]
+        assert callback.nodes == model.history_["nodes"].tolist() == [2, 4]

@@ -37,7 +37,7 @@ def ridge(model, H, T):
     return columns @ weights + T[100:].mean(axis=0)
 
 
-@pytest.mark.parametrize("parts", [1, 7, 100])
+@pytest.mark.parametrize("parts", [1, 50])
 @pytest.mark.parametrize("feedback", [False, True])
 @pytest.mark.parametrize("name", TARGETS)
 def test_output_weights_are_those_of_all_rows_seen(parts, feedback, name):

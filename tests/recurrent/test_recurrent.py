@@ -354,7 +354,7 @@ BAD = {
     "missing input": (lambda: RecurrentSCNRegressor().fit(_missing(X, 17), Y), "first in row 17; fill them in"),
     "no inputs": (lambda: RecurrentSCNRegressor().fit(None, Y), "only a model with feedback=True"),
     "no targets": (lambda: RecurrentSCNRegressor().fit(X, None), "requires y"),
-    "few": (lambda: RecurrentSCNRegressor().fit(X[:10], Y[:10]), "too few"),
+    "few": (lambda: RecurrentSCNRegressor().fit(X[:6], Y[:6]), "too few"),
     "parameter": (lambda: RecurrentSCNRegressor(max_nodes=0).fit(X, Y), "max_nodes"),
 }
 

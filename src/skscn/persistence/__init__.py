@@ -190,12 +190,13 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
 
 def _description_of_reservoir(estimator: dict[str, Any]) -> dict[str, Any]:
     reservoir = estimator["fitted"]["reservoir_"]
+    members = estimator["fitted"].get("estimators_", [estimator])
     return {
         "parameters": estimator["parameters"],
         "n_features": reservoir["inputs"]["offset"][0],
         "feature_names": estimator["fitted"]["feature_names_in_"],
         "classes": None,
-        "nodes": [reservoir["nodes"]["biases"][0]],
+        "nodes": [member["fitted"]["reservoir_"]["nodes"]["biases"][0] for member in members],
     }
 
 

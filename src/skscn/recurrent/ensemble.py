@@ -72,8 +72,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     n_iter_no_change : int, default=50
         Nodes without improvement on later rows after which growth ends.
     checkpoint : path or None, default=None
-        A file in which the choice of styles is saved; each member has another one beside it, whose name ends with its
-        seed. ``fit`` with the same path, rows and parameters continues from there.
+        A file in which the choice of styles is saved; each member has another one in the same folder, whose name ends
+        with its seed. ``fit`` with the same path, rows and parameters continues from there.
     n_jobs : int or None, default=None
         Processes; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState or None, default=None

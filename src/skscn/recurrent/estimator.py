@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skscn.estimators.callbacks import Callbacks
+from skscn.estimators.callbacks import Callbacks, CallbackSupportMixin
 from skscn.estimators.checkpoint_file import opened_file
 from skscn.growth import StopReason
 from skscn.recurrent.choosing import Effort, full_weights
@@ -33,7 +33,7 @@ from skscn.threads import single_threaded
 CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 
-class RecurrentSCNRegressor(ReservoirRegressor):
+class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
     """A recurrent stochastic configuration network: regression and forecasts of rows in order of time.
 
     A reservoir of nodes s(n) = tanh(wᵀz(n) + b + Σ_k v_k s_k(n−1) + a s(n−1)) grows under the supervisory inequality.

@@ -67,14 +67,14 @@ class Audience:
         self._callbacks, self._learnt = callbacks, learnt
         self._progress = Progress(name, max_nodes, verbose)
         self._rows: list[tuple[Any, ...]] = []
-        self._round, self._asked = 0, False
+        self._round, self._ends = 0, False
 
     @property
     def stopped(self) -> bool:
-        """Whether someone has asked to end the fit."""
+        """Whether the fit is to end."""
         listener = current_listener()
-        self._asked = self._asked or (listener is not None and listener.stopped())
-        return self._asked
+        self._ends = self._ends or (listener is not None and listener.stopped())
+        return self._ends
 
     def begin_round(self, number: int, most: int) -> None:
         """Another network grows."""
@@ -92,11 +92,11 @@ class Audience:
             return False
         self._progress.update(step)
         if self._callbacks is not None:
-            self._asked |= self._callbacks.stop_after_step(lambda: self._learnt(notice))
+            self._ends |= self._callbacks.stop_after_step(lambda: self._learnt(notice))
         listener = current_listener()
         if listener is not None:
-            self._asked |= listener.step(step, self._max_nodes)
-        return self._asked
+            self._ends |= listener.step(step, self._max_nodes)
+        return self._ends
 
     def end(self, nodes: int, reason: str) -> None:
         """Show how the fit ended."""

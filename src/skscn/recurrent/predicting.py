@@ -17,7 +17,6 @@ from sklearn.base import (
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.estimators.callbacks import CallbackSupportMixin
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.learners import Learning
@@ -32,7 +31,6 @@ class ReservoirRegressor(
     TransformerMixin,
     MultiOutputMixin,
     RegressorMixin,
-    CallbackSupportMixin,
     BaseEstimator,
 ):
     """Base of the estimators that have a reservoir."""
