@@ -46,11 +46,13 @@ def fit_in_memory(
     tested = options.cv is None or options.cv > 1
     check_loss(settings, target)
     check_task(options, target)
-    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
+    encoding = {**default_encoding(options), **settings.encoder}
+    about = {"tested": tested, "past": options.past is not None, "cycles": bool(encoding.get("cycles", True))}
+    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
     check_series(options, series)
     rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.past is not None)
     check_length(options, rows)
-    encoder = TableEncoder(**{**default_encoding(options), **settings.encoder}, time=series.time).fit(rows.table)
+    encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
     voice.notes(series.notes)
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
