@@ -70,7 +70,7 @@ class FreeRuns:
     last : ndarray of shape (runs,)
         The last target known before each run, which persistence predicts for all rows.
     inside : ndarray of shape (runs, steps)
-        Whether the forecast interval contains the target.
+        Whether the forecast interval contains the target: 1 or 0, and NaN where either is not known.
     coverage : float
         The share of the targets that intervals were asked to contain.
     """
@@ -98,8 +98,9 @@ class FreeRuns:
 
     @property
     def held(self) -> float:
-        """The share of the targets that intervals contain, over all horizons."""
-        return float(self.inside[~np.isnan(self.truths)].mean())
+        """The share of the targets that intervals contain, over all horizons; NaN if no interval is known."""
+        known = self.inside[~np.isnan(self.inside)]
+        return float(known.mean()) if len(known) else np.nan
 
     @property
     def horizons(self) -> np.ndarray:
@@ -167,7 +168,8 @@ def free_runs(
         inputs = X[start : start + steps] if X.shape[1] else None
         forecasts.append(model.forecast(steps, inputs, state=state))
         lower, upper = model.forecast_interval(steps, inputs, state=state, coverage=coverage)
-        inside.append((lower <= truth) & (truth <= upper))
+        unknown = np.isnan(truth) | np.isnan(lower) | np.isnan(upper)
+        inside.append(np.where(unknown, np.nan, (lower <= truth) & (truth <= upper)))
     truths = np.stack([y[start : start + steps] for start in starts])
     last = y[known[np.searchsorted(known, starts) - 1]]
     return FreeRuns(np.stack(forecasts), truths, last, np.stack(inside), coverage)

@@ -161,6 +161,16 @@ def test_models_that_cannot_forecast(skscn, tmp_path, model):
     assert "cannot run ahead of them; to forecast, fit a model with --estimator recurrent --feedback" in said
 
 
+def test_intervals_that_are_not_known(waves, skscn, monkeypatch):
+    """As of models whose targets are known in few rows."""
+
+    def unknown(self, steps, *_, **__):
+        return np.full(steps, np.nan), np.full(steps, np.nan)
+
+    monkeypatch.setattr(RecurrentSCNRegressor, "forecast_interval", unknown)
+    assert "leave --interval out" in refused(skscn, waves / "wave.scn", "-n", "3", "--interval", "0.9")
+
+
 def test_future_inputs_that_are_missing_or_do_not_follow(driven, skscn):
     folder, _ = driven
     model, future = folder / "model.scn", pd.read_csv(folder / "future.csv")

@@ -10,6 +10,9 @@ import pandas as pd
 import pytest
 
 from skscn import RecurrentSCNRegressor, load_model, save_model
+from skscn.cli._recurrent import unlike_tests
+from skscn.cli._training_rows import TableRows, WholeSeries
+from skscn.cli._voice import short
 from skscn.persistence import describe_model
 
 START = dt.datetime(2024, 3, 1)
@@ -223,6 +226,19 @@ def test_ctrl_c_keeps_what_has_grown(skscn, fitted, tmp_path, monkeypatch):
     assert "model.partial.scn contains what had been trained" in done.stderr
     assert describe_model(tmp_path / "model.partial.scn")["notes"]["interrupted"]
     skscn("predict", tmp_path / "model.partial.scn", folder / "later.csv", "-o", tmp_path / "out.csv")
+
+
+def test_a_model_that_is_unlike_those_tested_is_a_caution(fitted):
+    folder, said, _ = fitted
+    assert not any("does not even fit" in warning for warning in said["warnings"])
+    model = load_model(folder / "model.scn")
+    table = pd.read_csv(folder / "known.csv")
+    X, y = model[:-1].transform(table), table["purity"].to_numpy()
+    whole = WholeSeries(table, ["purity"], y[:, np.newaxis])
+    rows = TableRows(table, y, None, np.arange(300) + 1, whole, np.arange(300))
+    error = float(np.sqrt(np.mean((y - model[-1].predict(X))[75:] ** 2)))
+    assert unlike_tests(model[-1], X, rows, error) is None
+    assert f"(RMSE {short(error)})" in unlike_tests(model[-1], X, rows, error / 2)
 
 
 # ---- what is refused, in one sentence

@@ -79,6 +79,11 @@ def test_unknown_targets_are_left_out(model, ax):
     assert 0.0 <= runs.held <= 1.0
 
 
+def test_intervals_that_are_not_known_are_not_counted(model, monkeypatch, ax):
+    monkeypatch.setattr(model, "forecast_interval", lambda steps, *_, **__: (np.full(steps, np.nan),) * 2)
+    assert np.isnan(HorizonDisplay.from_estimator(model, None, WAVE[300:], steps=40, state="end", ax=ax).runs.held)
+
+
 def test_the_growth_of_a_recurrent_network(ax):
     u = RNG.normal(size=(300, 1))
     model = RecurrentSCNRegressor(max_nodes=12, max_candidates=30, nodes_per_step=4, random_state=0)

@@ -107,11 +107,6 @@ class Following:
         )
 
     @property
-    def runs_free(self) -> bool:
-        """Whether predictions come back as inputs."""
-        return self._estimator.feedback and self._target is None
-
-    @property
     def types(self) -> dict[str, Any]:
         """The columns to read in addition to those that are encoded, and their types."""
         return {**self._arriving.types, **({} if self._target is None else {self._target.name: self._target.read_type})}

@@ -17,7 +17,7 @@ from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation
-from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows
+from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._testing import Folds, cross_validate, split, split_series
@@ -46,11 +46,13 @@ def fit_in_memory(
     tested = options.cv is None or options.cv > 1
     check_loss(settings, target)
     check_task(options, target)
-    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, tested=tested)
+    encoding = {**default_encoding(options), **settings.encoder}
+    about = {"tested": tested, "past": options.past is not None, "cycles": bool(encoding.get("cycles", True))}
+    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
     check_series(options, series)
     rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.past is not None)
     check_length(options, rows)
-    encoder = TableEncoder(**{**default_encoding(options), **settings.encoder}, time=series.time).fit(rows.table)
+    encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
     voice.notes(series.notes)
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
@@ -82,6 +84,9 @@ def fit_in_memory(
                 voice.note(_about_time(seconds, folds))
             _test(preparation, fitted, rows, folds, growth)
     fitted.warnings = [*series.warnings, *gaps, *_warnings(fitted, rows)]
+    if options.recurrent and fitted.validated is not None:
+        unlike = unlike_tests(estimator, X, rows, fitted.validated.value("rmse"))
+        fitted.warnings += [unlike] if unlike else []
     return fitted
 
 

@@ -56,7 +56,13 @@ def _forecast(estimator: RecurrentSCNRegressor, X: np.ndarray, coverage: float |
     inputs = X if X.shape[1] else None
     columns = [estimator.forecast(len(X), inputs)]
     if coverage is not None:
-        columns += estimator.forecast_interval(len(X), inputs, coverage=coverage)
+        limits = estimator.forecast_interval(len(X), inputs, coverage=coverage)
+        if np.isnan(limits).any():
+            raise ValueError(
+                "The model has no forecast intervals, because too few targets are known in its training rows; leave "
+                "--interval out."
+            )
+        columns += limits
     return dict(zip(_OUTPUTS, columns, strict=False))
 
 

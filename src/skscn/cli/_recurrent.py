@@ -9,6 +9,7 @@ import numpy as np
 from skscn.cli._fit_options import FitOptions
 from skscn.cli._scores import regression_scores
 from skscn.cli._training_rows import TableRows
+from skscn.cli._voice import short
 from skscn.following import FreeRuns, free_runs, limits_of_rows, predict_rows
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
@@ -17,6 +18,8 @@ from skscn.tables import TableEncoder
 MOST_ROWS_TESTED = 10_000
 # The longest horizon that is tested, and from how many rows.
 _LONGEST_HORIZON, _RUNS = 100, 40
+# How much larger than the error of the tests that on the training rows may be.
+_UNLIKE = 1.5
 
 
 def default_encoding(options: FitOptions) -> dict[str, Any]:
@@ -48,6 +51,21 @@ def _targets(rows: TableRows) -> np.ndarray:
     assert rows.whole is not None, "recurrent networks are trained on whole series"
     targets: np.ndarray = rows.whole.targets[:, 0]
     return targets
+
+
+def unlike_tests(estimator: Any, X: np.ndarray, rows: TableRows, tested: float) -> str | None:
+    """What to say where a network fits its own training rows worse than those of the tests predicted later rows."""
+    places = rows.places
+    assert places is not None, "recurrent networks are trained on whole series"
+    settled = places >= len(X) // 4
+    residuals = rows.y - predict_rows(estimator, X, _targets(rows))[places]
+    own = float(np.sqrt(np.mean(residuals[settled] ** 2)))
+    if not own > _UNLIKE * tested:
+        return None
+    return (
+        f"The model does not even fit its training rows as well (RMSE {short(own)}) as the models of the tests "
+        f"predicted later rows (RMSE {short(tested)}); fit again with another --seed."
+    )
 
 
 class FollowingRows:

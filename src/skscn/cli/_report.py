@@ -32,7 +32,7 @@ def run_report(
     encoder = model.columns(file, without=(target.name,))
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
-    rows = _Rows(model, target, timed)
+    rows = _ReportedRows(model, target, timed)
     for batch in encoded_batches(model, file, encoder, extra):
         rows.add(batch)
         if rows.sketch.rows > _MOST_ROWS:
@@ -64,7 +64,7 @@ def run_report(
     write_text(f"{out}\n")
 
 
-class _Rows:
+class _ReportedRows:
     """The rows that a page is about: those with a target; for a recurrent network all, and the state before them."""
 
     def __init__(self, model: Model, target: Target, timed: TableEncoder | None):

@@ -35,15 +35,24 @@ class Series:
 
 
 def find_series(
-    table: pa.Table, inputs: list[str], time: str | None, shuffle: bool, *, dates: str = "auto", tested: bool = True
+    table: pa.Table,
+    inputs: list[str],
+    time: str | None,
+    shuffle: bool,
+    *,
+    dates: str = "auto",
+    tested: bool = True,
+    past: bool = False,
+    cycles: bool = True,
 ) -> Series:
     """Find out whether rows are in order of time; of a column that was named, put them in order.
 
     ``dates`` is how those are read that can be read day first or month first, as in TableEncoder; ``tested`` whether
-    there will be tests to speak of.
+    there will be tests to speak of; ``past`` whether predictions depend on earlier rows, whose order then cannot be
+    ignored; ``cycles`` whether the hour of the day and the like may be inputs.
     """
     if time is not None:
-        return _ordered(time, _moments(time, table.column(time), dates), tested)
+        return _ordered(time, _moments(time, table.column(time), dates), _notes_on(time, tested, past, cycles))
     rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name), dates)) is not None}
     rising = {name: moments for name, moments in rising.items() if _is_clock(moments)}
     if not rising:
@@ -51,7 +60,7 @@ def find_series(
     name = max(rising, key=lambda name: len(np.unique(rising[name])))
     if shuffle:
         return Series(warnings=[f"Rows are shuffled for the tests although {name} increases with them: {_SHUFFLED}"])
-    return _ordered(name, rising[name], tested)
+    return _ordered(name, rising[name], _notes_on(name, tested, past, cycles))
 
 
 def _dates(name: str, values: pa.ChunkedArray, order: str) -> np.ndarray | None:
@@ -77,18 +86,23 @@ def _is_clock(moments: np.ndarray) -> bool:
     return enough and (rises(known) or rises(known[::-1]))
 
 
-def _ordered(name: str, moments: np.ndarray, tested: bool) -> Series:
+def _notes_on(name: str, tested: bool, past: bool, cycles: bool) -> list[str]:
+    """What a series means for the model."""
+    tests = "the model is tested on later rows than those it was trained on, and " if tested else ""
+    may_be = ", but its cycles, such as the hour of the day, may be" if cycles else ""
+    ignored = "" if past else f" If {name} is an attribute like any other, use --shuffle."
+    return [
+        f"The rows are a time series ordered by {name}: {tests}early stopping and intervals use the last rows.",
+        f"The time itself is not an input{may_be}.{ignored}",
+    ]
+
+
+def _ordered(name: str, moments: np.ndarray, notes: list[str]) -> Series:
     """The series by these moments; a row without one stays where it is, behind the row before it."""
     backwards = not rises(moments) and rises(moments[::-1])
     places = np.arange(len(moments))[:: -1 if backwards else 1]
     order = places[np.argsort(_filled(moments[places]), kind="stable")]
     missing = int(np.count_nonzero(np.isnan(moments)))
-    tests = "the model is tested on later rows than those it was trained on, and " if tested else ""
-    notes = [
-        f"The rows are a time series ordered by {name}: {tests}early stopping and intervals use the last rows.",
-        "The time itself is not an input, but its cycles, such as the hour of the day, may be. If "
-        f"{name} is an attribute like any other, use --shuffle.",
-    ]
     moved = int(np.count_nonzero(order != np.arange(len(order))))
     if moved:
         how = "the newest rows came first" if backwards else f"{count(moved, 'row')} moved"

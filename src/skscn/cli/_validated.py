@@ -191,7 +191,8 @@ class Validated:
             for h in runs.horizons.tolist()
             if h in (1, 10, runs.horizons[-1])
         ]
-        lines.append(f"{COVERAGE:.0%} forecast intervals contained {runs.held:.1%} of the true values")
+        if np.isfinite(runs.held):
+            lines.append(f"{COVERAGE:.0%} forecast intervals contained {runs.held:.1%} of the true values")
         return [("" if place else "Forecasts", line) for place, line in enumerate(lines)]
 
     def _how(self) -> str:

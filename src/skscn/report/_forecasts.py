@@ -87,6 +87,8 @@ def _describe_fan(display: ForecastDisplay) -> str:
     known = ~np.isnan(truth)
     parts = [f"The last {count(steps, 'row')}, forecast from the rows before the dotted line."]
     for coverage, (lower, upper) in sorted(display.intervals.items()):
+        if np.isnan(lower).any():
+            continue
         inside = np.mean((lower <= truth)[known] & (truth <= upper)[known]) if known.any() else np.nan
         first, last = alike([upper[0] - lower[0], upper[-1] - lower[-1]])
         parts.append(
@@ -123,6 +125,8 @@ def _sentence(runs: FreeRuns) -> str:
     else:
         ahead = ", ".join(map(str, worse))
         said = f"Forecasts are no better than the last known value {ahead} rows ahead."
+    if np.isnan(runs.held):
+        return said
     few = ", which is too few" if runs.held < runs.coverage - 0.1 else ""
     return f"{said} Their {percent(runs.coverage)} intervals contain {percent(runs.held)} of the true values{few}."
 

@@ -200,9 +200,8 @@ def open_subject(
     nameless = _nameless(estimator)
     columns = _column_names(estimator, X, feature_names)
     outputs = _output_names(y, target_name)
-    followed = None
-    if is_recurrent(nameless):
-        followed = _followed(nameless, X, y, state, times)
+    followed = _followed(nameless, X, y, state, times) if is_recurrent(nameless) else None
+    if followed is not None:
         known = followed.known
         rows, y, predictions = followed.X[known], followed.y[known], followed.predict()[known]
         times, row_numbers = (None if a is None else np.asarray(a)[known] for a in (times, row_numbers))
@@ -214,12 +213,7 @@ def open_subject(
     check_consistent_length(rows, y)
     if len(y) < 2:
         raise ValueError("A report needs at least two rows.")
-    if is_classifier(estimator):
-        y = _known_classes(y.reshape(-1), estimator.classes_)
-    else:
-        y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
-        if y.shape != predictions.shape:
-            raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
+    y, predictions = _checked_targets(estimator, y, predictions)
     return Subject(
         nameless,
         rows,
@@ -246,6 +240,16 @@ def _followed(
     rows = check_array(X, ensure_min_features=0)
     check_consistent_length(rows, targets)
     return FollowedRows(estimator, rows, targets, state, None if times is None else np.asarray(times))
+
+
+def _checked_targets(estimator: BaseEstimator, y: np.ndarray, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Classes that the model knows some of, or numbers with a column for each output; and predictions like them."""
+    if is_classifier(estimator):
+        return _known_classes(y.reshape(-1), estimator.classes_), predictions
+    y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
+    if y.shape != predictions.shape:
+        raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
+    return y, predictions
 
 
 def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
