@@ -26,7 +26,8 @@ class Operators:
         return output
 
     def constant(self, value: Any) -> str:
-        """A constant, in the type that it has."""
-        name = f"{self._prefix}constant {len(self.constants)}"
-        self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value), name))
+        """A constant, in the type that it has; whole numbers have 64 bits on every system."""
+        name, value = f"{self._prefix}constant {len(self.constants)}", np.asarray(value)
+        value = value.astype(np.int64) if value.dtype.kind == "i" else value
+        self.constants.append(self._onnx.numpy_helper.from_array(value, name))
         return name

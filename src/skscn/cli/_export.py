@@ -30,7 +30,7 @@ def run_export(model_path: Path, out: Path, voice: Voice) -> None:
     if out.suffix.lower() == ".c":
         # As it was saved, with the names of its columns.
         to_c(load_model(model_path), out, outputs=None if model.target is None else [model.target.name])
-        voice.notes([f"How to call it is said at the beginning of {out.name}."])
+        voice.notes([f"The comment at the beginning of {out.name} shows how to call it."])
     else:
         _write_graph(model, out, voice)
     write_text(f"{out}\n")

@@ -100,7 +100,7 @@ def example_row(code: CCode, prefix: str, inputs: RowInputs, examples: Examples)
 
 
 def _rows(code: CCode, inputs: RowInputs, examples: Examples) -> list[list[str]]:
-    """The numbers and texts of each row."""
+    """The values of each row."""
     if not inputs.columns:
         return [list(map(code.number, row)) for row in examples.rows]
     return [list(row) for row in zip(*(_values(examples.rows, column) for column in inputs.columns), strict=True)]

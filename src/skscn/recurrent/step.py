@@ -36,10 +36,10 @@ def step_state(
         output, all of them scaled.
     """
     start = model.stream(state, learning=None).state
-    return np.tile(flat_state(model.reservoir_, start), (sequences, 1))
+    return np.tile(_flat(model.reservoir_, start), (sequences, 1))
 
 
-def flat_state(reservoir: Reservoir, state: ReservoirState) -> np.ndarray:
+def _flat(reservoir: Reservoir, state: ReservoirState) -> np.ndarray:
     """A state as one array; NaN in the delay line of a cold one."""
     line = np.full((reservoir.length, reservoir.n_driving), np.nan) if state.line is None else state.line
     output = state.output if reservoir.fed_back else np.empty(0)
