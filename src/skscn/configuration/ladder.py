@@ -45,34 +45,35 @@ class Ladder(Configuration):
             pool, drawn = draw(rows, scope, self.max_candidates, rng), drawn + self.max_candidates
             # Single rows tell nothing where a column depends on the rows before.
             if rows.n_rows < _MANY_ROWS or rows.layer.carries:
-                accepted += yield from _admitted(rows, pool, np.float64, node, count, contractions, drawn)
+                accepted += yield from self._admitted(rows, pool, np.float64, node, count, drawn, contractions)
                 continue
             best = survivors(rows, pool, rng)
             precision = enough_precision(rows.layer)
-            found = yield from _admitted(rows, pool.take(best), precision, node, count, contractions, drawn)
+            found = yield from self._admitted(rows, pool.take(best), precision, node, count, drawn, contractions)
             if not found and len(best) < len(pool):
-                found = yield from _admitted(rows, pool, precision, node, count, contractions, drawn)
+                found = yield from self._admitted(rows, pool, precision, node, count, drawn, contractions)
             accepted += found
         return accepted
 
-
-def _admitted(
-    rows: Rows,
-    pool: Nodes,
-    precision: type,
-    node: int,
-    count: int,
-    contractions: tuple[float, ...],
-    drawn: int,
-) -> Generator[Proposal, int, int]:
-    """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
-    sums, accepted = rows.sums(pool, precision=precision), 0
-    usable = alive(sums, rows.weight, rows.layer.bound)
-    # Several nodes of one step may need different contractions.
-    for allowed in [(r,) for r in contractions] if count == 1 else [contractions]:
-        slacks = slack(sums, rows.residual_squares, allowed[-1], node, together=rows.together)
-        best_first = ranked(slacks, usable)
-        for start in range(0, len(best_first), _SHORT_LIST * count):
-            short = best_first[start : start + _SHORT_LIST * count]
-            accepted += yield Proposal(pool.take(short), allowed, drawn)
-    return accepted
+    def _admitted(
+        self,
+        rows: Rows,
+        pool: Nodes,
+        precision: type,
+        node: int,
+        count: int,
+        drawn: int,
+        contractions: tuple[float, ...] | None = None,
+    ) -> Generator[Proposal, int, int]:
+        """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
+        contractions = self.contractions if contractions is None else contractions
+        sums, accepted = rows.sums(pool, precision=precision), 0
+        usable = alive(sums, rows.weight, rows.layer.bound)
+        # Several nodes of one step may need different contractions.
+        for allowed in [(r,) for r in contractions] if count == 1 else [contractions]:
+            slacks = slack(sums, rows.residual_squares, allowed[-1], node, together=rows.together)
+            best_first = ranked(slacks, usable)
+            for start in range(0, len(best_first), _SHORT_LIST * count):
+                short = best_first[start : start + _SHORT_LIST * count]
+                accepted += yield Proposal(pool.take(short), allowed, drawn)
+        return accepted

@@ -40,8 +40,8 @@ class Report:
     @property
     def closest(self) -> Reading:
         """The reading that comes closest to the paper; the first one, if there are no cells to compare."""
-        best = [one.search for one in self.closeness][:1]
-        return next((reading for reading in self.readings if [reading.search] == best), self.readings[0])
+        best = next((one.search for one in self.closeness), self.readings[0].search)
+        return next(reading for reading in self.readings if reading.search == best)
 
     @property
     def tables(self) -> dict[int, list[Reading]]:
