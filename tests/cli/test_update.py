@@ -99,7 +99,7 @@ def test_classes_weights_and_models_of_python(skscn, iris, iris_model, tmp_path)
     save_model(plain, tmp_path / "plain.scn")
     table = np.column_stack([X[40:, ::-1], X[40:].sum(axis=1) ** 2, np.full(40, 2.0)])
     np.savetxt(tmp_path / "more.csv", table, delimiter=",", header="b,a,y,w", comments="")
-    skscn("update", tmp_path / "plain.scn", tmp_path / "more.csv", "-t", "y", "--weight", "w", "-q")
+    skscn("update", tmp_path / "plain.scn", tmp_path / "more.csv", "-t", "y", "--weight", "w", "--force", "-q")
     del plain.feature_names_in_
     plain.partial_fit(X[40:], X[40:].sum(axis=1) ** 2, sample_weight=np.full(40, 2.0))
     loaded = load_model(tmp_path / "plain.scn")

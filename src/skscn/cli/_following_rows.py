@@ -38,7 +38,7 @@ def run_follow(model_path: Path, wanted: Wanted, learn: bool, voice: Voice) -> N
     if learn:
         check_updatable(model)
     rows = LinesOfText(sys.stdin.buffer)
-    follower = Follower(model, rows.names, wanted, learn)
+    follower = RowByRow(model, rows.names, wanted, learn)
     with table_writer(None) as write, _ending():
         for number, line in enumerate(rows, start=1):
             try:
@@ -111,7 +111,7 @@ def _is_number(text: str) -> bool:
     return True
 
 
-class Follower:
+class RowByRow:
     """Predicts rows one by one, and learns from each after its prediction."""
 
     def __init__(self, model: Model, names: list[str], wanted: Wanted, learn: bool):
