@@ -37,8 +37,8 @@ ax.set(xlabel="nodes", ylabel="RMSE on unseen rows", yscale="log")
 ax.legend()
 
 # %%
-# All layers are linked to the output, and a layer continues on the residual that the one below has left, so the training
-# error decreases where a layer begins as well.
+# All layers are linked to the output, and a layer continues on the residual that the one below has left, so the
+# training error decreases where a layer begins as well.
 #
 # What held-out rows choose
 # -------------------------

@@ -72,9 +72,12 @@ class WeightedNodes:
         """B of shape (k,)."""
         return self.nodes.biases
 
-    def values(self, x: np.ndarray, memory: Any) -> np.ndarray:
-        """h/outer of shape (n, k), for rows that end with a 1."""
-        return self.nodes.layer.values(x, self._folded, memory)
+    def values(self, x: np.ndarray, memory: Any, known: dict[int, np.ndarray]) -> np.ndarray:
+        """h/outer of shape (n, k), for rows that end with a 1; ``known`` has what other layers have computed."""
+        layer = self.nodes.layer
+        if isinstance(layer, Deep):
+            return layer.values_above(x, self._folded, known)
+        return layer.values(x, self._folded, memory)
 
     @cached_property
     def _folded(self) -> Any:
@@ -343,8 +346,8 @@ class Network:
         inputs = kernels.Inputs(X, self.inputs)
         memories = [block.nodes.layer.memory(block.nodes) for block in self.layers]
         for rows in kernels.blocks(X.shape[0], self._width):
-            x = inputs.block(rows)
-            yield rows, x, [block.values(x, memory) for block, memory in zip(self.layers, memories, strict=True)]
+            x, known = inputs.block(rows), dict[int, np.ndarray]()
+            yield rows, x, [block.values(x, memory, known) for block, memory in zip(self.layers, memories, strict=True)]
 
     @cached_property
     def _width(self) -> int:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skscn import SCNRegressor
+from skscn import DeepSCNRegressor, SCNRegressor
 
 
 def errors(model, X_train, X_test, y_train, y_test):
@@ -47,3 +47,17 @@ def test_the_default_needs_half_of_the_papers_nodes_on_stock(split):
     X, _, y, _ = split("stock", seed=0)
     models = [SCNRegressor(tol=0.05, early_stopping=False, random_state=seed).fit(X, y) for seed in range(20)]
     assert np.mean([model.n_nodes_ for model in models]) <= 16.4 / 2
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("inputs", ["previous", "all", "output"])
+@pytest.mark.parametrize("name", ["concrete", "compactiv"])
+def test_no_deep_network_fails_on_unseen_rows(split, name, inputs):
+    """Five layers of twenty nodes, whether or not they are worth it."""
+    tests = []
+    for seed in range(20):
+        data = split(name, seed)
+        model = DeepSCNRegressor(max_nodes=100, inputs=inputs, early_stopping=False, random_state=seed)
+        tests.append(errors(model.fit(data[0], data[2]), *data)[1])
+        assert len(model.network_.layers) == 5
+    assert max(tests) <= 1.5 * np.median(tests)

@@ -70,15 +70,19 @@ class Deep(Layer):
 
     def values(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """The layers below, one after the other, and then these nodes."""
-        return self.top.values(self._seen(x), folded)
+        return self.values_above(x, folded, {})
+
+    def values_above(self, x: np.ndarray, folded: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
+        """The same, given columns of nodes below for the same rows, by the identity of these; others are added."""
+        return self.top.values(self._seen(x, known), folded)
 
     def columns(self, x: np.ndarray, folded: np.ndarray, memory: None = None) -> np.ndarray:
         """The same, contiguous in this shape."""
-        return self.top.columns(self._seen(x), folded)
+        return self.top.columns(self._seen(x, {}), folded)
 
-    def _seen(self, x: np.ndarray) -> np.ndarray:
+    def _seen(self, x: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
         """Features of rows that end with a 1, which stays."""
-        return np.hstack([self.features(x[:, :-1]), x[:, -1:]])
+        return np.hstack([self._joined(x[:, :-1], known), x[:, -1:]])
 
     def features(self, X: np.ndarray) -> np.ndarray:
         """Inputs, if they are seen, and the columns of the nodes below, each computed once."""
