@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from river import compat, drift, metrics
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.estimator_checks import parametrize_with_checks
@@ -110,7 +111,6 @@ def sizes(factor):
 
 @pytest.mark.parametrize("factor", [2.0, 4.0])
 def test_alarms_are_like_those_of_river(factor):
-    drift = pytest.importorskip("river.drift")
     errors = sizes(factor)
     detectors = {"river": drift.PageHinkley(), "adwin": drift.ADWIN()}
     ours, theirs = ErrorRise(), dict.fromkeys(detectors)
@@ -263,7 +263,6 @@ def test_chunks_are_predicted_before_they_are_learnt():
 
 
 def test_it_works_in_river():
-    compat, metrics = pytest.importorskip("river.compat"), pytest.importorskip("river.metrics")
     X, y = drifting(150)
     model = compat.convert_sklearn_to_river(OnlineSCNRegressor(random_state=0))
     error = metrics.MAE()
