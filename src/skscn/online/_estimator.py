@@ -75,10 +75,28 @@ class OnlineNetwork(BaseEstimator):
 
     def _rows(self, X: Any) -> np.ndarray:
         check_is_fitted(self, "learner_")
+        if self._is_plain(X):
+            return np.asarray(X)
         refuse_masked(X=X)
         rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
         return rows
 
+    def _is_plain(self, X: Any) -> bool:
+        """Whether rows are as they should be.
+
+        scikit-learn's validation would not change them, and for a single row it takes longer than everything else.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all())
+        )
+
     def _predicted(self, X: Any) -> np.ndarray:
         """Outputs of shape (n, m)."""
-        return self.learner_.predict(self._rows(X))
+        rows = self._rows(X)
+        return self.learner_.predict(rows)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,8 @@ _LEVEL = 100
 _LINEAR, _SLOW, _FAST = 0.995, 0.9999, 3.0
 # Rows on which a new network is first judged.
 _JUDGED = 100
+# Numbers and flags that a learner keeps.
+_NUMBERS = ("rows", "attempts", "regime", "next", "drifted", "trial_rows", "newest")
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,39 @@ class StreamLearner:
         # Squared errors of the experts since the last network joined, and the number of rows; and which one it is.
         self.squares, self.trial_rows, self.newest = np.zeros(n_experts), 0, 0
         self.log = EventLog()
+
+    @classmethod
+    def restored(cls, settings: StreamSettings, state: Mapping[str, Any]) -> StreamLearner:
+        """One that goes on where another one was; ValueError if these do not fit together."""
+        X, T = state["last_inputs"], state["last_targets"]
+        learner = cls(settings, X.shape[1], T.shape[1])
+        sets = [stop - start for start, stop in pairwise(settings.bounds)][1:]
+        if len(X) > settings.window or len(state["models"]) > len(sets):
+            raise ValueError("a stream has more rows than its window, or more models than there can be")
+        if any(len(model.sets) != count for model, count in zip(state["models"], sets, strict=False)):
+            raise ValueError("a model of a stream does not have the sets of output weights that it should have")
+        if state["mixture"].corrections.shape != learner.mixture.corrections.shape:
+            raise ValueError("the mixture of a stream does not fit its models")
+        for name in (*_NUMBERS, "level", "units", "squares", "models", "mixture", "detector", "log"):
+            setattr(learner, name, state[name])
+        for x, t in zip(X, T, strict=True):
+            learner.recent.append(x, t)
+        return learner
+
+    @property
+    def seed(self) -> int:
+        """That of the settings."""
+        return self.settings.seed
+
+    @property
+    def last_inputs(self) -> np.ndarray:
+        """The inputs of the last rows, shape (n, d)."""
+        return self.recent.last()[0]
+
+    @property
+    def last_targets(self) -> np.ndarray:
+        """Their targets, shape (n, m)."""
+        return self.recent.last()[1]
 
     @property
     def n_nodes(self) -> int:

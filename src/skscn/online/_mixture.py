@@ -46,8 +46,8 @@ class ExpertMixture:
     def combine(self, outputs: np.ndarray) -> np.ndarray:
         """One prediction from those of the experts: from shape (n, n_experts, n_outputs) to (n, n_outputs)."""
         shares = self.shares
-        correction = np.einsum("eg,ego->o", shares, self.corrections)
-        combined: np.ndarray = np.einsum("neo,e->no", outputs, shares.sum(axis=1)) + correction
+        correction = shares.ravel() @ self.corrections.reshape(shares.size, -1)
+        combined: np.ndarray = shares.sum(axis=1) @ outputs + correction
         return combined
 
     def learn(self, errors: np.ndarray, units: np.ndarray) -> None:

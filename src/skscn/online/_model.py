@@ -37,6 +37,10 @@ class StreamModel:
     ):
         self.columns, self.targets, self.sets = columns, targets, list(sets)
         self.low, self.high = low, high
+        # One array of all output weights, so that one product evaluates them; each set changes its part in place.
+        self._weights = np.hstack([recursive.weights for recursive in self.sets])
+        for recursive, part in zip(self.sets, np.split(self._weights, len(self.sets), axis=1), strict=True):
+            recursive.weights = part
 
     @classmethod
     def of_rows(cls, columns: StreamColumns, X: np.ndarray, T: np.ndarray, forgettings: Sequence[float]) -> StreamModel:
@@ -50,8 +54,9 @@ class StreamModel:
     def outputs(self, H: np.ndarray) -> np.ndarray:
         """What each set of weights predicts from the columns of rows, shape (n, sets, m)."""
         margin = _MARGIN * (self.high - self.low)
-        scaled = np.stack([H @ recursive.weights for recursive in self.sets], axis=1)
-        return self.targets.inverse_transform(scaled.clip(self.low - margin, self.high + margin))
+        scaled = (H @ self._weights).reshape(len(H), len(self.sets), len(self.low))
+        bounded = np.minimum(np.maximum(scaled, self.low - margin), self.high + margin)
+        return self.targets.inverse_transform(bounded)
 
     def learn(self, h: np.ndarray, t: np.ndarray) -> None:
         """Take in a row with columns h, shape (k,), and targets t, shape (m,)."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
@@ -60,7 +62,9 @@ def extended(
             return StreamColumns(columns.inputs, nodes.take(slice(0)))
         factor = rule.final_factor(rows, rule.nodes)
     kept = useful(factor, configuration.degrees_per_node(d), max_nodes)
-    return StreamColumns(columns.inputs, rule.grown.take(kept))
+    chosen = rule.grown.take(kept)
+    # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
+    return StreamColumns(columns.inputs, replace(chosen, weights=np.ascontiguousarray(chosen.weights)))
 
 
 def cross_validated(columns: StreamColumns, X: np.ndarray, T: np.ndarray, degrees_per_node: float) -> float:

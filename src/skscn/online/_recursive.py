@@ -3,8 +3,8 @@
 At any time the weights minimise Σᵢ λⁿ⁻ⁱ ‖tᵢ − hᵢβ‖² + α‖β‖². What is kept of the rows is a square root S of the inverse
 of HᵀH + αI: the inverse of the triangular factor R of :mod:`skscn.factor`, with which it begins. A row changes S by a
 matrix of rank one (Potter's algorithm). SSᵀ stays symmetric and positive definite whatever the rounding errors, as RᵀR
-does in a QR update, and the products of a matrix and a vector that this needs take a fraction of the time of LAPACK's QR
-update for one row.
+does in a QR update, and the products of a matrix and a vector that this needs take a fraction of the time of LAPACK's
+QR update for one row.
 
 Forgetting alone would make S grow without limit in directions that no row excites (wind-up), because α is forgotten
 as well. So with every row a part of α is added again, one column after the other: S stays bounded.

@@ -138,10 +138,8 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         -------
         self
         """
-        refuse_masked(X=X, y=y)
         first = not hasattr(self, "learner_")
-        rows, targets = validate_data(self, X, y, dtype=np.float64, reset=first, multi_output=True, y_numeric=True)
-        targets = np.asarray(targets, dtype=np.float64)
+        rows, targets = self._rows_and_targets(X, y, first)
         T = targets.reshape(len(targets), -1)
         if first:
             self._single_output = targets.ndim == 1
@@ -154,6 +152,17 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
             if self.learner_.rows > 1:
                 self.width_.hit(np.abs(error))
         return self
+
+    def _rows_and_targets(self, X: Any, y: Any, first: bool) -> tuple[np.ndarray, np.ndarray]:
+        if not first and self._is_plain(X) and self._is_plain_target(y, len(X)):
+            return X, y
+        refuse_masked(X=X, y=y)
+        rows, targets = validate_data(self, X, y, dtype=np.float64, reset=first, multi_output=True, y_numeric=True)
+        return rows, np.asarray(targets, dtype=np.float64)
+
+    def _is_plain_target(self, y: Any, n_rows: int) -> bool:
+        plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_rows,) and self._single_output
+        return plain and bool(np.isfinite(y).all())
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of rows that come next.

@@ -177,6 +177,8 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
     fitted = estimator["fitted"]
     if "reservoir_" in fitted:
         return _description_of_reservoir(estimator)
+    if "learner_" in fitted:
+        return _description_of_stream(estimator)
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
     shapes = [shape_of_network(network) for network in networks]
     return {
@@ -197,6 +199,17 @@ def _description_of_reservoir(estimator: dict[str, Any]) -> dict[str, Any]:
         "feature_names": estimator["fitted"]["feature_names_in_"],
         "classes": None,
         "nodes": [member["fitted"]["reservoir_"]["nodes"]["biases"][0] for member in members],
+    }
+
+
+def _description_of_stream(estimator: dict[str, Any]) -> dict[str, Any]:
+    fitted = estimator["fitted"]
+    return {
+        "parameters": estimator["parameters"],
+        "n_features": fitted["learner_"]["last_inputs"][1],
+        "feature_names": fitted["feature_names_in_"],
+        "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
+        "nodes": [model["columns"]["nodes"]["biases"][0] for model in fitted["learner_"]["models"][1:]],
     }
 
 

@@ -13,6 +13,7 @@ from skscn.persistence._column_transformer import ColumnwiseTransformer
 from skscn.persistence._composed import OneOf
 from skscn.persistence._ensembles import ENSEMBLES
 from skscn.persistence._network_estimators import CLASSIFIERS, REGRESSORS
+from skscn.persistence._online import ONLINE
 from skscn.persistence._pipeline import PipelineOfSteps
 from skscn.persistence._recurrent import RECURRENT
 from skscn.persistence._transformers import TRANSFORMERS
@@ -48,6 +49,7 @@ MODELS |= {
     **CLASSIFIERS,
     **ENSEMBLES,
     **RECURRENT,
+    **ONLINE,
     "Pipeline": PipelineOfSteps(_STEPS),
     "TableEncoder": ByJson("skscn.tables", "TableEncoder"),
     "Lags": ByJson("skscn.series", "Lags"),

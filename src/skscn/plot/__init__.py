@@ -8,6 +8,7 @@ from skscn.plot._prediction_error import PredictionErrorDisplay
 from skscn.plot._residuals import ResidualDisplay
 from skscn.plot._scopes import ScopeDisplay
 from skscn.plot._series import SeriesDisplay
+from skscn.plot._stream import StreamDisplay
 from skscn.plot.importance import ImportanceDisplay
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "ResidualDisplay",
     "ScopeDisplay",
     "SeriesDisplay",
+    "StreamDisplay",
 ]

@@ -1,0 +1,71 @@
+"""The tables of docs/streams.md, from the results in docs."""
+
+from pathlib import Path
+
+from stream_parts import results
+
+
+def renew(docs: Path) -> None:
+    page = docs / "streams.md"
+    if page.exists():
+        page.write_text(renewed(page.read_text(encoding="utf-8"), docs), encoding="utf-8")
+
+
+def renewed(text: str, docs: Path) -> str:
+    """The page with its tables written anew, between the comments that mark them."""
+    tables = {
+        "errors": errors(results.read(docs / "stream_results.csv"), "mae"),
+        "squared": errors(results.read(docs / "stream_results.csv"), "rmse"),
+        "times": times(results.read(docs / "stream_results.csv")),
+        "drift": drift(results.read(docs / "stream_drift.csv")),
+    }
+    for name, lines in tables.items():
+        before, rest = text.split(f"<!-- table {name} -->\n")
+        _, after = rest.split("<!-- end -->\n", 1)
+        text = before + f"<!-- table {name} -->\n" + "\n".join(lines) + "\n<!-- end -->\n" + after
+    return text
+
+
+def errors(lines: list[dict[str, str]], measure: str) -> list[str]:
+    """One row for each method; the best of each stream in bold."""
+    streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
+    cells = {(line["method"], line["stream"]): float(line[measure]) for line in lines}
+    best = {stream: min(cells[method, stream] for method in methods) for stream in streams}
+    table = heading(["method", *streams])
+    for method in methods:
+        values = [(cells[method, stream], best[stream]) for stream in streams]
+        shown = [f"**{number(value)}**" if value == least else number(value) for value, least in values]
+        table.append(f"| {method} | " + " | ".join(shown) + " |")
+    return table
+
+
+def times(lines: list[dict[str, str]]) -> list[str]:
+    streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
+    cells = {(line["method"], line["stream"]): float(line["microseconds"]) for line in lines}
+    table = heading(["method", *streams])
+    for method in methods:
+        table.append(f"| {method} | " + " | ".join(f"{cells[method, stream]:.0f}" for stream in streams) + " |")
+    return table
+
+
+def drift(lines: list[dict[str, str]]) -> list[str]:
+    names = ["stream", "RMSE", "oracle", "ratio", "alarms", "of these unfounded", "adaptive intervals", "fixed width"]
+    table = heading(names)
+    for line in lines:
+        adaptive, fixed = (
+            f"{float(line[f'lowest_{kind}']):.1%} to {float(line[f'highest_{kind}']):.1%}"
+            for kind in ("coverage", "fixed")
+        )
+        numbers = [f"{float(line[name]):.3f}" for name in ("rmse", "oracle_rmse", "ratio")]
+        counts = [line["alarms"], line["unfounded_alarms"]]
+        table.append("| " + " | ".join([line["stream"], *numbers, *counts, adaptive, fixed]) + " |")
+    return table
+
+
+def heading(names: list[str]) -> list[str]:
+    return ["| " + " | ".join(names) + " |", "|---" * len(names) + "|"]
+
+
+def number(value: float) -> str:
+    """Three digits."""
+    return f"{value:.0f}" if value >= 1000 else f"{value:#.3g}".rstrip(".")
