@@ -87,7 +87,7 @@ def comparison(lines: list[dict]) -> str:
 def _cell(values: list[float], best: float) -> str:
     if not values:
         return ""
-    text = f"{median(values):.3g}"
+    text = f"{median(values):,.0f}" if median(values) >= 100 else f"{median(values):.3g}"
     text = f"**{text}**" if median(values) == best else text
     return text if len(values) >= FULL else f"{text} ({len(values)})"
 

@@ -5,7 +5,7 @@ import pytest
 
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
-from skscn.recurrent.later import LaterChoice, freedom, later_residuals, simplest_choice, solutions
+from skscn.recurrent.later import LaterChoice, later_residuals, solutions
 from skscn.recurrent.learners import LearntWeights
 
 RNG = np.random.default_rng(0)
@@ -160,28 +160,6 @@ def factored(n=60, size=6):
     columns = np.column_stack([np.ones(n), RNG.normal(size=(n, size - 1)) * np.arange(1, size)])
     targets = RNG.normal(size=(n, 1))
     return columns, targets, Factor.empty(size, 1, linear=1).with_rows(columns, targets)
-
-
-def test_degrees_of_freedom_are_the_trace_of_the_hat_matrix():
-    columns, _, factor = factored()
-    H = columns[:, 1:4] - columns[:, 1:4].mean(axis=0)
-    H /= H.std(axis=0)
-    for penalty in (0.0, 0.1, 10.0):
-        hat = H @ np.linalg.solve(H.T @ H + penalty * len(H) * np.eye(3), H.T)
-        assert freedom(factor, 4, [penalty]) == pytest.approx(1 + np.trace(hat))
-    assert freedom(factor, 1, [0.0, 1.0]).tolist() == [1.0, 1.0]
-
-
-def test_a_simpler_choice_needs_errors_that_are_not_clearly_larger():
-    degrees, sizes, penalties = np.array([[3.0, 2.0], [9.0, 8.0]]), [3, 9], [0.0, 1.0]
-    clear = np.tile([[4.0, 4.0], [1.0, 2.0]], (6, 1, 1))
-    assert simplest_choice(clear, [5] * 6, degrees, sizes, penalties) == LaterChoice(9, 0.0, 1.0)
-    # In one block of six, the most flexible candidate is much better than the others, in another one a bit worse.
-    chance = np.ones((6, 2, 2))
-    chance[2, 1, 0], chance[4, 1, 0] = 0.1, 1.3
-    chosen = simplest_choice(chance, [5] * 6, degrees, sizes, penalties)
-    assert (chosen.columns, chosen.alpha) == (3, 1.0)
-    assert chosen.error == pytest.approx(np.sqrt(chance[:, 1, 0].mean()))
 
 
 def test_residuals_for_intervals_come_from_weights_of_the_first_part():

@@ -18,12 +18,11 @@ import numpy as np
 from skscn.recurrent.drawing import Style
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
-from skscn.recurrent.later import PENALTIES, LaterChoice, block_errors, freedom, simplest_choice
+from skscn.recurrent.later import LaterChoice, best_choice, later_errors
 from skscn.recurrent.sequences import Sequences
 
-# The first part of time, on which networks are grown to be judged, and in how many blocks the rest is: for pilots, and
-# for networks of full size.
-SHARE, BLOCKS, _FOLDS = 0.7, 3, 6
+# The first part of time, on which networks are grown to be judged, and in how many blocks the rest is.
+SHARE, BLOCKS = 0.7, 3
 # Lengths of the delay line, and scopes, to choose from.
 LENGTHS = (0, 2, 4, 7, 10, 14, 20, 28, 40)
 LARGE, SMALL = (0.1, 10.0), (0.003, 1.0)
@@ -71,14 +70,14 @@ def grow(
     return growing, False
 
 
-def judge(sequences: Sequences, growing: Growing, folds: int = _FOLDS) -> LaterChoice:
-    """The number of columns and the penalty that later rows choose, in this number of blocks."""
+def judge(sequences: Sequences, growing: Growing) -> LaterChoice:
+    """The number of columns and the penalty that later rows choose."""
     if sequences.fed_back:
         return _by_free_runs(sequences, growing)
-    factor, sizes, blocks = growing.factor(), _sizes(growing, 5), sequences.blocks(SHARE, folds)
-    squares = block_errors(factor, growing.columns, sequences.targets, blocks, sizes, solve=growing.solutions)
-    degrees = np.array([freedom(factor, size, PENALTIES) for size in sizes])
-    return simplest_choice(squares, [len(block) for block in blocks], degrees, sizes, PENALTIES)
+    sizes = _sizes(growing, 5)
+    blocks = sequences.blocks(SHARE, BLOCKS)
+    errors = later_errors(growing.factor(), growing.columns, sequences.targets, blocks, sizes, solve=growing.solutions)
+    return best_choice(errors, sizes)
 
 
 def _sizes(growing: Growing, every: int) -> list[int]:
@@ -200,7 +199,7 @@ def _sorted(
     """Styles by the errors on later rows of a network of each."""
 
     def error(style: Style) -> float:
-        return judge(sequences, grow(sequences, style, effort, rng, SHARE)[0], BLOCKS).error
+        return judge(sequences, grow(sequences, style, effort, rng, SHARE)[0]).error
 
     errors = [pilot(partial(error, style)) for style in styles]
     return [styles[place] for place in np.argsort(errors, kind="stable")]

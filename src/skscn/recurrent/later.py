@@ -1,9 +1,4 @@
-"""Errors on later rows: output weights from the rows so far are tried on the rows that follow, block after block.
-
-These forward-chained folds are few, and neighbouring rows are alike, so that the smallest error is often the smallest
-by chance. Of all numbers of columns and penalties whose errors are not clearly larger, the one with the fewest
-effective degrees of freedom is chosen (the rule of one standard error).
-"""
+"""Errors on later rows: output weights from the rows so far are tried on the rows that follow, block after block."""
 
 from __future__ import annotations
 
@@ -12,12 +7,12 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import lstsq, svd, svdvals
+from scipy.linalg import lstsq, svd
 
 from skscn.factor import Factor
 
 # α per row, relative to columns of variance 1.
-PENALTIES = (0.0, *np.geomspace(1e-15, 10.0, 17).tolist())
+PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
 
 # Output weights (penalties, size, m) of the first ``size`` columns from a factor, for each penalty.
 Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
@@ -25,7 +20,7 @@ Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
 
 @dataclass(frozen=True)
 class LaterChoice:
-    """How many columns and which penalty, and the smallest error on later rows, which a simpler choice may exceed."""
+    """How many columns and which penalty, and their error on later rows."""
 
     columns: int
     alpha: float
@@ -78,34 +73,6 @@ def windowed_solutions(factor: Factor, size: int, linear: int, window: int) -> n
     return weights
 
 
-def freedom(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
-    """Effective degrees of freedom of the first ``size`` columns for each penalty: the trace of the hat matrix."""
-    singular = svdvals(standardised(factor)[0].triangle[1:size, 1:size]) if size > 1 else np.empty(0)
-    squares = singular[singular > 0.0, np.newaxis] ** 2
-    return np.asarray(1.0 + (squares / (squares + np.array(penalties) * factor.weight)).sum(axis=0))
-
-
-def block_errors(
-    factor: Factor,
-    columns: np.ndarray,
-    targets: np.ndarray,
-    blocks: Sequence[np.ndarray],
-    sizes: Sequence[int],
-    penalties: Sequence[float] = PENALTIES,
-    solve: Solve = solutions,
-) -> np.ndarray:
-    """Mean squared errors (blocks, sizes, penalties), each with weights from the rows before the block."""
-    squares = np.empty((len(blocks), len(sizes), len(penalties)))
-    for number, block in enumerate(blocks):
-        H, T = columns[block], targets[block]
-        for place, size in enumerate(sizes):
-            outputs = np.tensordot(H[:, :size], solve(factor, size, penalties), axes=(1, 1))
-            squares[number, place] = ((outputs - T[:, np.newaxis]) ** 2).mean(axis=(0, 2))
-        if number < len(blocks) - 1:
-            factor = factor.with_rows(H, T)
-    return squares
-
-
 def later_errors(
     factor: Factor,
     columns: np.ndarray,
@@ -116,27 +83,22 @@ def later_errors(
     solve: Solve = solutions,
 ) -> np.ndarray:
     """Root mean squared errors (sizes, penalties) over all blocks, each with weights from the rows before it."""
-    squares = block_errors(factor, columns, targets, blocks, sizes, penalties, solve)
-    return np.asarray(np.sqrt(np.average(squares, axis=0, weights=[len(block) for block in blocks])))
+    squares, count = np.zeros((len(sizes), len(penalties))), 0
+    for number, block in enumerate(blocks):
+        H, T = columns[block], targets[block]
+        for place, size in enumerate(sizes):
+            outputs = np.tensordot(H[:, :size], solve(factor, size, penalties), axes=(1, 1))
+            squares[place] += ((outputs - T[:, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
+        count += len(block)
+        if number < len(blocks) - 1:
+            factor = factor.with_rows(H, T)
+    return np.asarray(np.sqrt(squares / count))
 
 
-def simplest_choice(
-    squares: np.ndarray, counts: Sequence[int], degrees: np.ndarray, sizes: Sequence[int], penalties: Sequence[float]
-) -> LaterChoice:
-    """The fewest degrees of freedom whose error is not larger than the smallest by more than one standard error.
-
-    ``squares`` are mean squared errors (blocks, sizes, penalties) of blocks with these numbers of rows, ``degrees``
-    the degrees of freedom (sizes, penalties). The standard error is that of the differences between two candidates,
-    block by block.
-    """
-    means = np.average(squares, axis=0, weights=counts)
-    candidates, smallest = squares.reshape(len(squares), -1), int(np.argmin(means))
-    excess = (candidates - candidates[:, [smallest]]).reshape(squares.shape)
-    average = means - means.min()
-    spread = np.average((excess - average) ** 2, axis=0, weights=counts)
-    allowed = np.sqrt(spread / max(len(squares) - 1, 1))
-    size, penalty = np.unravel_index(np.argmin(np.where(average <= allowed, degrees, np.inf)), means.shape)
-    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(np.sqrt(means.min())))
+def best_choice(errors: np.ndarray, sizes: Sequence[int], penalties: Sequence[float] = PENALTIES) -> LaterChoice:
+    """The smallest error."""
+    size, penalty = np.unravel_index(np.argmin(errors), errors.shape)
+    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(errors.min()))
 
 
 def later_residuals(
