@@ -8,13 +8,16 @@ from sklearn.linear_model import Ridge
 
 from skscn.recurrent.choosing import Effort, grow
 from skscn.recurrent.drawing import Style, draw
+from skscn.recurrent.fitting import _squares
 from skscn.recurrent.growing import Growing
 from skscn.recurrent.later import later_errors, solutions
 from skscn.recurrent.line import delay_line
 from skscn.recurrent.nodes import LARGEST_FEEDBACK, RecurrentNodes
 from skscn.recurrent.sequences import Sequences
+from skscn.recurrent.spreads import widening
 from skscn.recurrent.states import all_states, block_states, candidate_states
 
+RNG = np.random.default_rng(0)
 CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)
 STYLE = Style(2, (0.1, 5.0), products=True)
 
@@ -184,3 +187,24 @@ def test_a_window_of_output_weights(window):
     for node in range(8):
         again.repeat(growing.nodes.take(slice(node, node + 1)))
     assert (again.residual == growing.residual).all()
+
+
+def test_intervals_by_horizon_widen_and_have_no_holes():
+    errors = np.sort(RNG.exponential(size=(6, 1, 30)) * np.array([1.0, 3.0, 2.0, 5.0, 4.0, 6.0])[:, None, None], axis=2)
+    errors[[0, 1, 3]] = np.nan
+    widths = widening(errors, 0.9)[:, 0]
+    assert (np.diff(widths) >= 0.0).all()
+    assert widths[0] == widths[1] == widths[2] == np.sort(errors[2, 0])[27]
+
+
+def test_nodes_grown_again_are_kept_only_if_they_are_better_under_the_penalty():
+    rows = sequences(400)
+    growing = Growing(rows.course(2), STYLE, CONTRACTIONS, 40, 20)
+    while len(growing.nodes) < 20:
+        growing.step(np.random.default_rng(len(growing.nodes)), 4)
+    factor, alpha = growing.factor(), 1e-3
+    (weights,) = growing.solutions(factor, len(factor.triangle), [alpha])
+    scored = rows.scored()
+    left = rows.targets[scored] - growing.columns[scored] @ weights
+    assert _squares(growing, factor, alpha) == pytest.approx((left**2).sum())
+    assert _squares(growing, factor, alpha) > factor.residual_squares.sum()

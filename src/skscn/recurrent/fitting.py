@@ -153,8 +153,8 @@ def _regrown(
         journal.begin_network()
         same = replace(effort, nodes=wanted)
         again, ended = grow(sequences, best.style, same, journal.rng, notify=follow, step=journal.step)
-        # Draws differ: the nodes that explain all rows better are kept.
-        if again.size >= columns and again.factor().residual_squares.sum() <= factor.residual_squares.sum():
+        # Draws differ: the nodes that explain all rows better, under the same penalty, are kept.
+        if again.size >= columns and _squares(again, again.factor(), alpha) <= _squares(growing, factor, alpha):
             growing, exhausted, factor = again, ended, again.factor()
     size = len(factor.triangle)
     (weights,) = growing.solutions(factor, size, [alpha])
@@ -169,6 +169,13 @@ def _regrown(
         None,
         StopReason.CALLBACK if audience.stopped else _reason(best, wanted, effort, exhausted),
     )
+
+
+def _squares(growing: Growing, factor: Factor, alpha: float) -> float:
+    """The squared error on all rows of a factor, with output weights under a penalty."""
+    (weights,) = growing.solutions(factor, len(factor.triangle), [alpha])
+    left = factor.coefficients - factor.triangle @ weights
+    return float(factor.residual_squares.sum() + (left**2).sum())
 
 
 def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:

@@ -21,7 +21,7 @@ from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.learners import Learning
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
-from skscn.recurrent.spreads import quantile
+from skscn.recurrent.spreads import quantile, widening
 from skscn.recurrent.steering import first_errors, steered_widths
 from skscn.recurrent.stream import RecurrentStream
 
@@ -260,7 +260,7 @@ class ReservoirRegressor(
         longest of these runs it stays as it is. The other parameters are those of :meth:`forecast`.
         """
         outputs = self._free(steps, X, state, group)
-        widths = np.maximum.accumulate(quantile(self._spread, coverage), axis=0)
+        widths = widening(self._spread, coverage)
         widths = widths[np.minimum(np.arange(len(outputs)), len(widths) - 1)]
         return self.reservoir_.shaped(outputs - widths), self.reservoir_.shaped(outputs + widths)
 

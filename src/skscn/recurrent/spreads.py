@@ -50,3 +50,14 @@ def quantile(errors: np.ndarray, coverage: float) -> np.ndarray:
     known = (~np.isnan(errors)).sum(axis=-1)
     ranks = np.clip(np.ceil(coverage * (known + 1)).astype(int), 1, np.maximum(known, 1)) - 1
     return np.take_along_axis(errors, ranks[..., np.newaxis], axis=-1)[..., 0]
+
+
+def widening(spread: np.ndarray, coverage: float) -> np.ndarray:
+    """Half the widths (h, m) of intervals by their horizon, from sorted errors (h, m, r); they do not decrease.
+
+    A horizon for which no target is known, as between laboratory values, is as wide as the one before it, or as the
+    first one that is known.
+    """
+    widths = np.fmax.accumulate(quantile(spread, coverage), axis=0)
+    known = ~np.isnan(widths)
+    return np.where(known, widths, widths[known.argmax(axis=0), np.arange(widths.shape[1])])
