@@ -15,7 +15,9 @@ COMMANDS = sorted(get_command(app).commands)
 
 
 def test_all_commands_are_there():
-    assert COMMANDS == ["demo", "evaluate", "export", "fit", "inspect", "outliers", "predict", "report", "reproduce"]
+    assert COMMANDS == [
+        *("demo", "evaluate", "export", "fit", "inspect", "outliers", "predict", "report", "reproduce", "update"),
+    ]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
