@@ -15,18 +15,8 @@ COMMANDS = sorted(get_command(app).commands)
 
 
 def test_all_commands_are_there():
-    assert COMMANDS == [
-        "demo",
-        "evaluate",
-        "export",
-        "fit",
-        "forecast",
-        "inspect",
-        "outliers",
-        "predict",
-        "report",
-        "reproduce",
-    ]
+    names = "demo evaluate export fit forecast inspect outliers predict report reproduce update"
+    assert names.split() == COMMANDS
 
 
 @pytest.mark.parametrize("command", COMMANDS)

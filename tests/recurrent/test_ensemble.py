@@ -41,11 +41,11 @@ def models(model, free, driven):
 
 def test_predictions_are_the_mean_of_the_members(models):
     for fitted, inputs, outputs in models:
-        mean = np.mean([member.predict(inputs, y=outputs) for member in fitted.estimators_], axis=0)
+        mean = np.mean([member.predict(inputs, y=outputs) for member in fitted.members_], axis=0)
         # A cold start may be far from the truth.
         assert np.abs(fitted.predict(inputs, y=outputs) - mean).max() < 1e-12 * max(1.0, np.abs(mean).max())
-        assert len({member.random_state for member in fitted.estimators_}) == fitted.n_estimators
-        assert fitted.n_nodes_ == sum(member.n_nodes_ for member in fitted.estimators_)
+        assert len({member.random_state for member in fitted.members_}) == fitted.n_estimators
+        assert fitted.n_nodes_ == sum(member.n_nodes_ for member in fitted.members_)
 
 
 def test_states_are_those_of_the_members_bit_for_bit(models):
@@ -55,7 +55,7 @@ def test_states_are_those_of_the_members_bit_for_bit(models):
         if outputs is not None:
             known = (outputs.reshape(500, -1) - fitted.reservoir_.outputs.offset) / fitted.reservoir_.outputs.scale
         whole = fitted.reservoir_.columns(rows, known)[0][:, 1 + fitted.reservoir_.nodes.width :]
-        parts = [member.reservoir_ for member in fitted.estimators_]
+        parts = [member.reservoir_ for member in fitted.members_]
         own = [part.columns(rows, known)[0][:, 1 + part.nodes.width :] for part in parts]
         assert (whole == np.hstack(own)).all()
 
@@ -97,7 +97,7 @@ def test_a_stream_learns(model, learning):
 
 def test_a_forecast_feeds_the_mean_back(free, driven):
     for fitted, inputs in ((free, None), (driven, X)):
-        streams = [member.stream(learning=None) for member in fitted.estimators_]
+        streams = [member.stream(learning=None) for member in fitted.members_]
         scaling, means = fitted.reservoir_.outputs, []
         for n in range(20):
             for stream in streams:
@@ -120,7 +120,7 @@ def test_forecasts_are_bounded_and_their_intervals_widen(free):
 def test_intervals_hold_the_errors_of_the_mean(model):
     low, high = model.predict_interval(X)
     assert 0.8 < ((low <= Y) & (high >= Y))[100:].mean() < 1.0
-    widths = [np.subtract(*member.predict_interval(X[:1])[::-1])[0] for member in model.estimators_]
+    widths = [np.subtract(*member.predict_interval(X[:1])[::-1])[0] for member in model.members_]
     assert (high - low)[0] <= max(widths)
 
 
@@ -138,7 +138,7 @@ def test_groups_lists_and_the_end_of_training():
 
 def test_the_first_members_do_not_depend_on_their_number(model):
     fewer = RecurrentSCNEnsembleRegressor(2, **SMALL).fit(X, Y)
-    for one, other in zip(fewer.estimators_, model.estimators_, strict=False):
+    for one, other in zip(fewer.members_, model.members_, strict=False):
         assert (one.predict(X) == other.predict(X)).all()
 
 
@@ -149,11 +149,11 @@ def test_files(models, tmp_path):
         assert (loaded.predict(inputs, y=outputs) == fitted.predict(inputs, y=outputs)).all()
         assert loaded.get_params() == fitted.get_params()
         assert (
-            loaded.estimators_[1].predict(inputs, y=outputs) == fitted.estimators_[1].predict(inputs, y=outputs)
+            loaded.members_[1].predict(inputs, y=outputs) == fitted.members_[1].predict(inputs, y=outputs)
         ).all()
         described = describe_model(tmp_path / "model.scn")
         assert described["class"] == "RecurrentSCNEnsembleRegressor"
-        assert described["nodes"] == [member.n_nodes_ for member in fitted.estimators_]
+        assert described["nodes"] == [member.n_nodes_ for member in fitted.members_]
     assert np.array_equal(loaded.forecast_interval(5, X[:5]), fitted.forecast_interval(5, X[:5]))
     stream = fitted.stream(learning="rls")
     save_model(stream, tmp_path / "stream.scn")
@@ -163,14 +163,14 @@ def test_files(models, tmp_path):
 def test_a_file_whose_members_do_not_fit_is_refused(model, tmp_path):
     broken = RecurrentSCNEnsembleRegressor(3, **SMALL)
     vars(broken).update(vars(model))
-    broken.estimators_ = model.estimators_[:2]
+    broken.members_ = model.members_[:2]
     with pytest.raises(ModelFileError, match="do not fit together"):
         save_model(broken, tmp_path / "model.scn")
 
 
 def test_a_state_of_a_member_is_not_one_of_the_ensemble(model):
     with pytest.raises(ValueError, match="belongs to another model"):
-        model.predict(X, state=model.estimators_[0].state_)
+        model.predict(X, state=model.members_[0].state_)
 
 
 def test_dependent_columns_are_left_out_of_the_factor():
@@ -186,8 +186,8 @@ def test_dependent_columns_are_left_out_of_the_factor():
 
 
 def test_joined_weights_are_means(model):
-    blocks = [member.reservoir_.nodes for member in model.estimators_]
-    weights = joined_weights(blocks, [member.reservoir_.output_weights for member in model.estimators_])
+    blocks = [member.reservoir_.nodes for member in model.members_]
+    weights = joined_weights(blocks, [member.reservoir_.output_weights for member in model.members_])
     assert (weights == model.reservoir_.output_weights).all()
     assert joined_nodes(blocks).is_triangular()
 

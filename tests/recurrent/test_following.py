@@ -49,7 +49,7 @@ def same(one, other):
     np.testing.assert_array_equal(one.reservoir_.output_weights, other.reservoir_.output_weights)
     np.testing.assert_array_equal(one._residuals, other._residuals)
     np.testing.assert_array_equal(one._spread, other._spread)
-    for mine, its in zip(getattr(one, "estimators_", [one]), getattr(other, "estimators_", [other]), strict=True):
+    for mine, its in zip(getattr(one, "members_", [one]), getattr(other, "members_", [other]), strict=True):
         assert mine.stop_reason_ == its.stop_reason_
         for name in set(mine.history_.dtype.names) - {"seconds"}:
             np.testing.assert_array_equal(mine.history_[name], its.history_[name])
@@ -159,7 +159,7 @@ def test_an_ensemble_ends_with_the_members_finished_so_far():
 
     with listening(Two()):
         model = RecurrentSCNEnsembleRegressor(4, **TINY).fit(X, Y)
-    assert len(model.estimators_) == 2
+    assert len(model.members_) == 2
     same(model, RecurrentSCNEnsembleRegressor(2, **TINY).fit(X, Y))
 
 

@@ -192,7 +192,7 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
 
 def _description_of_reservoir(estimator: dict[str, Any]) -> dict[str, Any]:
     reservoir = estimator["fitted"]["reservoir_"]
-    members = estimator["fitted"].get("estimators_", [estimator])
+    members = estimator["fitted"].get("members_", [estimator])
     return {
         "parameters": estimator["parameters"],
         "n_features": reservoir["inputs"]["offset"][0],

@@ -141,7 +141,7 @@ def _derived(estimator: ReservoirRegressor, sizes: Sizes) -> dict[str, Any]:
 
 
 def _joined(estimator: RecurrentSCNEnsembleRegressor, sizes: Sizes) -> dict[str, Any]:
-    parts = [member.reservoir_ for member in estimator.estimators_]
+    parts = [member.reservoir_ for member in estimator.members_]
     shapes = {(part.n_features, part.n_outputs, part.fed_back) for part in [estimator.reservoir_, *parts]}
     if not parts or len(shapes) > 1 or sum(part.n_nodes for part in parts) != estimator.reservoir_.n_nodes:
         raise UnusableError("the members of an ensemble do not fit together")
@@ -203,7 +203,7 @@ _SINGLE = FittedEstimator(
 RECURRENT: dict[str, Field] = {
     "RecurrentSCNRegressor": _SINGLE,
     "RecurrentSCNEnsembleRegressor": FittedEstimator(
-        RecurrentSCNEnsembleRegressor, {**_RUNNING, "estimators_": Several(_SINGLE, apart=True)}, _joined
+        RecurrentSCNEnsembleRegressor, {**_RUNNING, "members_": Several(_SINGLE, apart=True)}, _joined
     ),
     "RecurrentStream": Record(
         _stream,

@@ -83,7 +83,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
 
     Attributes
     ----------
-    estimators_ : list of RecurrentSCNRegressor
+    members_ : list of RecurrentSCNRegressor
         The members.
     reservoir_ : Reservoir
         All of them as one.
@@ -106,7 +106,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     >>> y = np.sin(3 * np.convolve(x[:, 0], [0.0, 0.3, 0.7])[:600]) + 0.1 * rng.normal(size=600)
     >>> model = RecurrentSCNEnsembleRegressor(3, max_nodes=20, max_candidates=100, random_state=0)
     >>> model = model.fit(x[:400], y[:400])
-    >>> members = [member.predict(x[400:], state="end") for member in model.estimators_]
+    >>> members = [member.predict(x[400:], state="end") for member in model.members_]
     >>> bool(np.allclose(model.predict(x[400:], state="end"), np.mean(members, axis=0)))
     True
     """
@@ -117,7 +117,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         "n_jobs": [None, Integral],
     }
 
-    estimators_: list[RecurrentSCNRegressor]
+    members_: list[RecurrentSCNRegressor]
     n_rows_seen_: int
 
     def __init__(
@@ -199,8 +199,8 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         return RecurrentSCNRegressor(**{**template.get_params(), "random_state": seed, "checkpoint": file})
 
     def _learn(self, data: Prepared, members: Sequence[GrownReservoir]) -> None:
-        self.estimators_ = [member.network for member in members]
-        parts = [member.reservoir_ for member in self.estimators_]
+        self.members_ = [member.network for member in members]
+        parts = [member.reservoir_ for member in self.members_]
         nodes = joined_nodes([part.nodes for part in parts])
         weights = self._mean([part.output_weights for part in parts])
         empty = Factor.empty(0, data.sequences.targets.shape[1])
@@ -220,7 +220,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
 
     def _mean(self, weights: Sequence[np.ndarray]) -> np.ndarray:
         """Output weights of the joined nodes, from those of each member."""
-        return joined_weights([member.reservoir_.nodes for member in self.estimators_], weights)
+        return joined_weights([member.reservoir_.nodes for member in self.members_], weights)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -240,9 +240,9 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
             return self
         rows = given(self, X, y, groups, reset=False, supervised=True)
         columns, after = driven(self.reservoir_, rows, [self._start(label, "end", 1) for label in rows.labels])
-        for member in self.estimators_:
+        for member in self.members_:
             member.partial_fit(X, y, groups)
-        weights = self._mean([member.reservoir_.output_weights for member in self.estimators_])
+        weights = self._mean([member.reservoir_.output_weights for member in self.members_])
         self.reservoir_ = replace(with_rows(self.reservoir_, rows, columns), output_weights=weights)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
