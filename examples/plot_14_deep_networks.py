@@ -33,7 +33,7 @@ for layers in (1, 2, 4):
     model = DeepSCNRegressor(max_layers=layers, inputs="output", **settings).fit(X, y)
     label = "1 layer" if layers == 1 else f"{layers} layers"
     ax.plot(range(1, 61), [rmse(stage) for stage in model.staged_predict(X_test)], label=label)
-ax.set(xlabel="nodes", ylabel="RMSE on unseen rows", yscale="log")
+ax.set(xlabel="nodes", ylabel="RMSE on unseen rows", ylim=(0, 0.12))
 ax.legend()
 
 # %%
