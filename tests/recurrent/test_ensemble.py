@@ -148,9 +148,7 @@ def test_files(models, tmp_path):
         loaded = load_model(tmp_path / "model.scn")
         assert (loaded.predict(inputs, y=outputs) == fitted.predict(inputs, y=outputs)).all()
         assert loaded.get_params() == fitted.get_params()
-        assert (
-            loaded.members_[1].predict(inputs, y=outputs) == fitted.members_[1].predict(inputs, y=outputs)
-        ).all()
+        assert (loaded.members_[1].predict(inputs, y=outputs) == fitted.members_[1].predict(inputs, y=outputs)).all()
         described = describe_model(tmp_path / "model.scn")
         assert described["class"] == "RecurrentSCNEnsembleRegressor"
         assert described["nodes"] == [member.n_nodes_ for member in fitted.members_]
