@@ -53,7 +53,7 @@ def methods(seed: int) -> dict:
         "adaptive tree": lambda: scaler() | adaptive(seed=seed),
         "bagged trees": lambda: scaler() | ensemble.BaggingRegressor(adaptive(seed=seed), n_models=10, seed=seed),
         "Mondrian forest": lambda: scaler() | forest.AMFRegressor(seed=seed),
-        "the same, unscaled": lambda: forest.AMFRegressor(seed=seed),
+        "the same without scaling": lambda: forest.AMFRegressor(seed=seed),
         "nearest neighbours": lambda: scaler() | neighbors.KNNRegressor(),
     }
     return {OURS: lambda X, y: ours(X, y, seed), **{name: by_river(make) for name, make in makers.items()}}

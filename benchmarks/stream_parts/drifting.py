@@ -8,6 +8,8 @@ from skscn import SCNRegressor
 from skscn.online import RecursiveWeights
 
 NOISE = 1.0
+# The share of all rows over which a gradual change extends.
+GRADUAL = 0.04
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ def abrupt(n_rows: int, rng: np.random.Generator) -> DriftingStream:
 def gradual(n_rows: int, rng: np.random.Generator) -> DriftingStream:
     """The same, but around each change rows of the old and the new regime alternate at random, over 4 % of all rows."""
     X, starts = rng.uniform(size=(n_rows, 6)), five(n_rows)
-    concepts, width = [concept(rng) for _ in starts], 0.04 * n_rows
+    concepts, width = [concept(rng) for _ in starts], GRADUAL * n_rows
     y = pieces(concepts, X, starts)
     for start, old, new in zip(starts[1:], concepts, concepts[1:], strict=False):
         near = np.arange(int(start - width / 2), int(start + width / 2))

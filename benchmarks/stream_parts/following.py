@@ -6,7 +6,7 @@ import numpy as np
 
 from skscn import OnlineSCNRegressor
 from stream_parts import results
-from stream_parts.drifting import drifting_streams, oracle, stationary
+from stream_parts.drifting import GRADUAL, drifting_streams, oracle, stationary
 
 COLUMNS = (
     "stream", "rows", "rmse", "oracle_rmse", "ratio", "alarms", "unfounded_alarms",
@@ -47,9 +47,9 @@ def learnt(model: OnlineSCNRegressor, X: np.ndarray, y: np.ndarray) -> tuple[flo
 
 
 def unfounded(alarms: np.ndarray, starts: tuple[int, ...], n_rows: int) -> int:
-    """Alarms that do not follow a change."""
-    late = LATE * n_rows / 5
-    return sum(not any(0 <= alarm - start + 0.1 * late <= late for start in starts[1:]) for alarm in alarms)
+    """Alarms that do not follow a change; a gradual one begins before the new regime has half of the rows."""
+    late, early = LATE * n_rows / 5, GRADUAL / 2 * n_rows
+    return sum(not any(-early <= alarm - start <= late for start in starts[1:]) for alarm in alarms)
 
 
 def extremes(hits: np.ndarray) -> tuple[float, float]:

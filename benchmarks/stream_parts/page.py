@@ -28,7 +28,7 @@ def renewed(text: str, docs: Path) -> str:
 
 def errors(lines: list[dict[str, str]], measure: str) -> list[str]:
     """One row for each method; the best of each stream in bold."""
-    streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
+    streams, methods = complete(lines)
     cells = {(line["method"], line["stream"]): float(line[measure]) for line in lines}
     best = {stream: min(cells[method, stream] for method in methods) for stream in streams}
     table = heading(["method", *streams])
@@ -39,8 +39,14 @@ def errors(lines: list[dict[str, str]], measure: str) -> list[str]:
     return table
 
 
-def times(lines: list[dict[str, str]]) -> list[str]:
+def complete(lines: list[dict[str, str]]) -> tuple[list[str], list[str]]:
+    """The streams on which all methods have been measured, and the methods."""
     streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
+    return [name for name in streams if sum(line["stream"] == name for line in lines) == len(methods)], methods
+
+
+def times(lines: list[dict[str, str]]) -> list[str]:
+    streams, methods = complete(lines)
     cells = {(line["method"], line["stream"]): float(line["microseconds"]) for line in lines}
     table = heading(["method", *streams])
     for method in methods:

@@ -138,7 +138,7 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
         known = np.isin(labels, self.classes_)
         if not known.all():
             raise ValueError(
-                f"y has the class {labels[~known][0]!r}, which is not among those of the first call: "
+                f"y has the class {labels[~known].tolist()[0]!r}, which is not among those of the first call: "
                 f"{self.classes_.tolist()}."
             )
         indicators: np.ndarray = (labels[:, np.newaxis] == self.classes_).astype(np.float64)
@@ -171,5 +171,6 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
         -------
         y : ndarray of shape (n_samples,)
         """
-        classes: np.ndarray = self.classes_[self.predict_proba(X).argmax(axis=1)]
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        classes: np.ndarray = self.classes_[likeliest]
         return classes

@@ -65,7 +65,8 @@ class StreamDisplay:
     def plot(self, axes: list[Axes] | None = None) -> StreamDisplay:
         """Draw on ``axes``, one for each part, or on new axes."""
         parts = [self._draw_error]
-        self.coverage_line_ = self.nodes_line_ = None
+        self.coverage_line_: Any = None
+        self.nodes_line_: Any = None
         if self.record.hits is not None:
             parts.append(self._draw_coverage)
         if self.record.n_nodes is not None:
@@ -96,7 +97,8 @@ class StreamDisplay:
         ax.set(ylabel="coverage")
 
     def _draw_nodes(self, ax: Axes) -> None:
-        (self.nodes_line_,) = ax.plot(self.record.rows, self.record.n_nodes, color=PURPLE, drawstyle="steps-post")
+        nodes = cast("np.ndarray", self.record.n_nodes)
+        (self.nodes_line_,) = ax.plot(self.record.rows, nodes, color=PURPLE, drawstyle="steps-post")
         ax.set(ylabel="nodes")
         ax.set_ylim(bottom=0.0)
 
