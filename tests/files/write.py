@@ -1,13 +1,14 @@
 """Write a small model file of each kind, with rows and what the models say about them: once for each release.
 
-usage: .venv/bin/python tests/files/write.py
+usage: .venv/bin/python tests/files/write.py [VERSION]
 
-The files go to a folder named after the version. Files of earlier versions are never written again: that they keep
+The files go to a folder named after the version, by default that of the package. Files of earlier versions are never written again: that they keep
 loading is what tests/persistence/test_released_files.py is for.
 """
 
 import datetime as dt
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -102,7 +103,7 @@ def answers(model, rows) -> dict[str, list]:
 
 
 def main():
-    folder = Path(__file__).parent / skscn.__version__
+    folder = Path(__file__).parent / (sys.argv[1] if len(sys.argv) > 1 else skscn.__version__)
     folder.mkdir(exist_ok=True)
     expected = {"rows": ROWS.tolist(), "table": AS_TEXT, "answers": {}}
     for name, model in models():

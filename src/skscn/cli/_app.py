@@ -305,10 +305,12 @@ def report(
 @app.command()
 def export(
     model: ModelArgument,
-    out: Annotated[Path, typer.Argument(metavar="FILE.onnx", help="The ONNX file to write.")],
+    out: Annotated[Path, typer.Argument(metavar="FILE", help="The .onnx or .c file to write.")],
     quiet: Quiet = False,
 ) -> None:
-    """Export a model to ONNX, for use in other programs and languages. Each column of the table becomes an input.
+    """Export a model for use in other programs and languages: to ONNX, or to one C file if the name ends in .c.
+
+    Each column of the table becomes an input.
 
     Example: skscn export houses.scn houses.onnx
     """

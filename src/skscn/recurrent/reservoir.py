@@ -110,7 +110,8 @@ class Reservoir:
     def origin(self) -> str:
         """Identifies the reservoir by its nodes and scalings."""
         digest = hashlib.sha256(str((self.length, self.fed_back)).encode())
-        for array in (*(getattr(self.nodes, field.name) for field in fields(self.nodes)), self.inputs.offset):
+        scalings = (self.inputs.offset, self.outputs.offset)
+        for array in (*(getattr(self.nodes, field.name) for field in fields(self.nodes)), *scalings):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 
