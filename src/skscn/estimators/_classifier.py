@@ -248,10 +248,10 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
     def _check_classes(self, data: TrainingData) -> None:
         classes = data.classes
         assert classes is not None
-        if not data.multilabel:
-            present = classes[data.class_totals() > 0.0]
-            if len(present) < 2:
-                raise ValueError(f"A classifier needs at least two classes; y has only one class: {present[0]}.")
+        # Of classes that were named before, some may have no rows.
+        present = classes if data.multilabel or len(classes) < 2 else classes[data.class_totals() > 0.0]
+        if len(present) < 2:
+            raise ValueError(f"A classifier needs at least two classes; y has only one class: {present[0]}.")
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
