@@ -263,7 +263,7 @@ def test_what_does_not_go_together():
     with pytest.raises(ValueError, match='Quickprop is for one layer; use configuration="polished", or max_layers=1'):
         DeepSCNRegressor(configuration="quickprop").fit(X, Y)
     with pytest.raises(ValueError, match="The 'inputs' parameter of DeepSCNRegressor must be"):
-        DeepSCNRegressor(inputs="prevous").fit(X, Y)
+        DeepSCNRegressor(inputs="input").fit(X, Y)
     with pytest.raises(ValueError, match="The 'max_layers' parameter"):
         DeepSCNRegressor(max_layers=0).fit(X, Y)
 
