@@ -27,7 +27,7 @@ from skscn.persistence._registered import Registered
 from skscn.persistence._scalings import scaling
 from skscn.persistence._values import Labels
 
-# Letters of shapes: d inputs, m outputs, L nodes, k columns, e experts, g gains, n rows.
+# Letters of shapes: d inputs, m outputs, L nodes, k columns, e experts, g gains, t rows, r errors.
 _COUNT = Scalar(0, 2**53, whole=True)
 _EVENTS = ("alarm", "grown", "extended", "kept", "rejected")
 _REASONS = ("warm-up", "more rows", "drift")
@@ -122,8 +122,8 @@ _LEARNER = Record(
         rows=Scalar(0.0),
     ),
     detector=Record(ErrorRise, rows=_COUNT, mean=Scalar(0.0), variance=Scalar(0.0), excess=Scalar(0.0), since=_COUNT),
-    last_inputs=Array(np.float64, "nd"),
-    last_targets=Array(np.float64, "nm"),
+    last_inputs=Array(np.float64, "td"),
+    last_targets=Array(np.float64, "tm"),
     log=_Log(),
 )
 _WIDTH = Record(
