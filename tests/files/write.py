@@ -66,6 +66,10 @@ def models():
     members = {"n_members": 2, "random_state": 0, "bootstrap": True, "max_features": 0.7}
     yield "SCNEnsembleRegressor", skscn.SCNEnsembleRegressor(skscn.SCNRegressor(**SMALL), **members).fit(X, Y)
     yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
+    yield "DeepSCNRegressor", skscn.DeepSCNRegressor(**SMALL, nodes_per_layer=2, early_stopping=False).fit(X, Y)
+    yield "DeepSCNClassifier", skscn.DeepSCNClassifier(**SMALL, nodes_per_layer=2, early_stopping=False).fit(X, NAMES)
+    yield "OnlineSCNRegressor", skscn.OnlineSCNRegressor(random_state=0).fit(X, Y)
+    yield "OnlineSCNClassifier", skscn.OnlineSCNClassifier(random_state=0).fit(X, NAMES)
     recurrent = skscn.RecurrentSCNRegressor(**SMALL).fit(X, Y)
     yield "RecurrentSCNRegressor", recurrent
     yield "RecurrentSCNEnsembleRegressor", skscn.RecurrentSCNEnsembleRegressor(2, **SMALL).fit(X, Y)
