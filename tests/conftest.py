@@ -65,7 +65,7 @@ def recurrent_models():
     x = np.random.default_rng(3).uniform(-1, 1, (300, 2))
     y = np.zeros(300)
     for n in range(3, 300):
-        y[n] = 0.7 * y[n - 1] + 0.2 * np.tanh(2 * x[n - 2, 0]) + 0.1 * x[n - 1, 0] * x[n - 3, 1]
+        y[n] = 0.7 * y[n - 1] + 0.2 * np.tanh(2 * x[n - 2, 0]) + 0.5 * x[n - 1, 0] * x[n - 3, 1]
     two = np.column_stack([y, np.roll(x[:, 1], 1)])
     some = np.where(np.arange(300)[:, np.newaxis] % 5 == 0, two, np.nan)
     waves = np.sin(np.arange(300) / 4) + 0.5 * np.sin(np.arange(300) / 9)

@@ -25,6 +25,7 @@ def pictures(monkeypatch, tmp_path):
     plt.close("all")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.stem)
 def test_example_runs(path, assert_plain_ticks):
     """It leaves nothing behind but its figures, which are finished here as a viewer would."""

@@ -37,6 +37,7 @@ SMALL = {
     "skscn fit --help": "skscn fit --help",
     "skscn reproduce": "skscn reproduce --help",
     "skscn update": "skscn update --help",
+    "skscn forecast": "skscn forecast --help",
     "./run bench accuracy": "benchmarks/accuracy.py --sets iris --methods SCN --splits 1 --out accuracy",
     "./run bench speed": "benchmarks/speed.py --quick --parts a --out speed",
     "./run bench large": "benchmarks/large.py --rows 500 --functions friedman --methods SCN --out large",
@@ -115,7 +116,13 @@ def test_every_command_of_the_readme_is_known_here():
     assert set(commands(README)) == known, "add it to SMALL, TABLES or NOT_RUN"
 
 
-@pytest.mark.parametrize("command", SMALL)
+# Those that fit many networks, or start other processes that do.
+LONG = [command for command in SMALL if "reproduce all" in command or "bench" in command]
+
+
+@pytest.mark.parametrize(
+    "command", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in SMALL]
+)
 def test_command_of_the_readme(command, tmp_path):
     assert run(SMALL[command], tmp_path).stdout
 

@@ -17,6 +17,7 @@ def load(monkeypatch):
     return importlib.import_module
 
 
+@pytest.mark.slow
 def test_each_fit_has_a_process_and_a_run_goes_on_where_it_was(load, tmp_path, capsys):
     arguments = ["--rows", "500", "--functions", "jumps", "--methods", "SCN", "boosting-100", "--out", str(tmp_path)]
     large = load("large")

@@ -66,6 +66,7 @@ def check_imports(found):
 CHECKS = {"d": check_growth, "g": check_imports}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("part", "texts", "figure"),
     [

@@ -69,6 +69,7 @@ def test_an_activation_without_derivative_is_refused():
     assert model.n_nodes_ == 3
 
 
+@pytest.mark.slow
 def test_its_plateau_on_db1_is_near_the_papers(db1):
     ends = [
         ModifiedQuickpropRegressor(max_nodes=50, random_state=seed).fit(db1.data, db1.target).history_["train_rmse"][-1]

@@ -62,7 +62,7 @@ def here():
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("estimator", [SCNRegressor, SCNClassifier])
+@pytest.mark.parametrize("estimator", [SCNRegressor, pytest.param(SCNClassifier, marks=pytest.mark.slow)])
 def test_all_algorithms_on_a_cluster(client, algorithm, estimator):
     parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 6, "random_state": 0}
     y = LABELS if estimator is SCNClassifier else Y

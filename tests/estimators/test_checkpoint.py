@@ -263,9 +263,9 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 PROGRAM = """
 import sys, numpy as np
 from skscn import SCNRegressor
-from skscn.estimators import _checkpoint, checkpoint_file
+from skscn.estimators import checkpoint_file
 from skscn.progress import Listener, listening
-_checkpoint._EVERY = 0.02
+checkpoint_file._EVERY = 0.02
 rng = np.random.default_rng(5)
 X = rng.uniform(size=(3000, 6))
 y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]

@@ -14,7 +14,9 @@ X, y = load_iris(return_X_y=True)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
-@pytest.mark.parametrize("load", [load_iris, load_wine, load_breast_cancer, load_digits])
+@pytest.mark.parametrize(
+    "load", [load_iris, load_wine, load_breast_cancer, pytest.param(load_digits, marks=pytest.mark.slow)]
+)
 def test_log_loss_beats_class_frequencies_on_every_bundled_set(load, algorithm):
     rows, classes = load(return_X_y=True)
     for seed in range(3):

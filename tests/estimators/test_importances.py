@@ -26,7 +26,7 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators import _checkpoint, _importances
+from skscn.estimators import _importances, checkpoint_file
 from skscn.layers import LAYERS, Layer
 from skscn.losses import LOSSES
 from skscn.rows import ROWS
@@ -209,7 +209,7 @@ def test_a_fit_that_continues_ends_with_the_same(tmp_path, monkeypatch):
     continued.set_params(max_nodes=20).fit(X, Y)
     np.testing.assert_array_equal(continued.feature_importances_, whole.feature_importances_)
     assert (first != whole.feature_importances_).any()
-    monkeypatch.setattr(_checkpoint, "_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
     saved = SCNRegressor(**SMALL, early_stopping=False, checkpoint=tmp_path / "checkpoint")
     for _ in range(2):
         np.testing.assert_array_equal(clone(saved).fit(X, Y).feature_importances_, whole.feature_importances_)

@@ -2,8 +2,8 @@
 
 usage: .venv/bin/python tests/files/write.py [VERSION]
 
-The files go to a folder named after the version, by default that of the package. Files of earlier versions are never written again: that they keep
-loading is what tests/persistence/test_released_files.py is for.
+The files go to a folder named after the version, by default that of the package. Files of earlier versions are never
+written again: that they keep loading is what tests/persistence/test_released_files.py is for.
 """
 
 import datetime as dt
@@ -65,6 +65,7 @@ def models():
     yield "ModifiedQuickpropRegressor", skscn.ModifiedQuickpropRegressor(max_nodes=3, random_state=0).fit(X, Y)
     members = {"n_members": 2, "random_state": 0, "bootstrap": True, "max_features": 0.7}
     yield "SCNEnsembleRegressor", skscn.SCNEnsembleRegressor(skscn.SCNRegressor(**SMALL), **members).fit(X, Y)
+    yield "SCNClassifier-squared", skscn.SCNClassifier(**SMALL, loss="squared").fit(X, NAMES)
     yield "SCNEnsembleClassifier", skscn.SCNEnsembleClassifier(skscn.SCNClassifier(**SMALL), **members).fit(X, NAMES)
     yield "DeepSCNRegressor", skscn.DeepSCNRegressor(**SMALL, nodes_per_layer=2, early_stopping=False).fit(X, Y)
     yield "DeepSCNClassifier", skscn.DeepSCNClassifier(**SMALL, nodes_per_layer=2, early_stopping=False).fit(X, NAMES)

@@ -372,7 +372,7 @@ def test_an_ensemble_for_several_labels(tmp_path):
     np.testing.assert_array_equal(loaded.predict_proba(rows), ensemble.predict_proba(rows))
 
 
-@pytest.mark.parametrize("count", [26, 100])
+@pytest.mark.parametrize("count", [26, pytest.param(100, marks=pytest.mark.slow)])
 def test_many_classes_do_not_end_growth(count):
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(count, 5)) * 3

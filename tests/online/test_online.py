@@ -23,8 +23,14 @@ def drifting(n_rows=600, noise=0.1):
     return X, y + noise * RNG.normal(size=n_rows)
 
 
-@parametrize_with_checks([OnlineSCNRegressor(random_state=0), OnlineSCNClassifier(random_state=0)])
+@parametrize_with_checks([OnlineSCNRegressor(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([OnlineSCNClassifier(random_state=0)])
+def test_scikit_learn_checks_of_classes(estimator, check):
     check(estimator)
 
 

@@ -30,8 +30,9 @@ def test_stock(split, algorithm, low, high):
     assert 0.8 * train <= test <= 1.2 * train
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
-@pytest.mark.parametrize("name", ["concrete", pytest.param("compactiv", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["concrete", "compactiv"])
 def test_no_network_fails_on_unseen_rows(split, name, algorithm):
     tests = []
     for seed in range(20):

@@ -47,5 +47,6 @@ UPDATABLE = [path for path in RELEASED if path.parent.name == "0.1.0" and "Pipel
 @pytest.mark.parametrize("path", UPDATABLE, ids=lambda path: path.stem)
 def test_a_model_of_version_0_1_must_be_fitted_once_more_before_it_can_be_updated(path):
     model, rows = skscn.load_model(path), np.array(json.loads((path.parent / "expected.json").read_text())["rows"])
-    with pytest.raises(ValueError, match="must be fitted once more before it can be updated"):
+    with pytest.raises((ValueError, AttributeError)) as caught:
         model.partial_fit(rows, model.predict(rows))
+    assert "must be fitted once more before it can be updated" in str(caught.value.__cause__ or caught.value)

@@ -102,7 +102,7 @@ def test_a_forecast_feeds_the_mean_back(free, driven):
         for n in range(20):
             for stream in streams:
                 stream.predict_one(None if inputs is None else inputs[n])
-            fed = np.mean([stream.reservoir.output_weights.T @ stream.recent[-1] for stream in streams], axis=0)
+            fed = np.mean([stream.reservoir.output_weights.T @ stream.recent.columns[-1] for stream in streams], axis=0)
             means.append(fed * scaling.scale + scaling.offset)
             for stream in streams:
                 stream._output = fed.clip(fitted.reservoir_.low, fitted.reservoir_.high)

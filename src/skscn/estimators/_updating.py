@@ -78,19 +78,25 @@ def learn_on(
     estimator.n_rows_seen_ += seen
 
 
+def keeps_rows(estimator: GrowingNetwork) -> bool:
+    """Whether there is a ``partial_fit``: before the first rows, and if ``fit`` keeps what further rows can join."""
+    network, algorithm = getattr(estimator, "network_", None), estimator.parameter("algorithm")
+    if network is not None and network.factor is None and algorithm != "SC-III" and network.loss.plain:
+        raise ValueError(
+            f"fit with {algorithm} keeps nothing that further rows could join, as it leaves older output weights as "
+            "they are. This model must be fitted once more before it can be updated: begin with partial_fit instead of "
+            'fit, or use algorithm="SC-III".'
+        )
+    return True
+
+
 def _updatable(estimator: GrowingNetwork) -> Network:
     """The network of an estimator, if further rows can join it."""
     network = estimator.network_
     refusal = why_not(network.loss)
     if refusal is not None:
         raise ValueError(refusal)
-    algorithm = estimator.parameter("algorithm")
-    if network.factor is None and algorithm != "SC-III" and network.loss.plain:
-        raise ValueError(
-            f"fit with {algorithm} keeps nothing that further rows could join, as it leaves older output weights as "
-            "they are. This model must be fitted once more before it can be updated: begin with partial_fit instead of "
-            'fit, or use algorithm="SC-III".'
-        )
+    keeps_rows(estimator)
     if network.factor is None:
         raise ValueError(
             "This model does not contain what further rows could join: it was saved by version 0.1, or with "

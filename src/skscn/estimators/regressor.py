@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.metaestimators import available_if
 
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._docs import document
@@ -28,7 +29,7 @@ from skscn.estimators._typing import (
     TrainingRows,
     fit_context,
 )
-from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
+from skscn.estimators._updating import check_can_learn_on, ensure_factor, keeps_rows, learn_on
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.recipe import Recipe
 
@@ -57,6 +58,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         """
         return self._grown(Recipe.of(self), X, y, sample_weight)
 
+    @available_if(keeps_rows)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a network on the first rows; let further rows join it.
