@@ -186,14 +186,15 @@ def test_constant_inputs_again_and_again_in_constant_memory():
     model = SCNRegressor(**SMALL).partial_fit(X[:FIRST], Z[:FIRST])
     row, target, sizes, weights = X[:1], Z[:1], [], []
     tracemalloc.start()
-    for number in range(50_000):
+    for number in range(20_000):
         model.partial_fit(row, target)
-        if number % 10_000 == 5_000:
+        if number % 5_000 == 2_500:
             sizes.append(tracemalloc.get_traced_memory()[0])
             weights.append(np.abs(model.network_.output_weights).max())
     tracemalloc.stop()
     assert np.isfinite(model.predict(X)).all()
-    assert max(sizes) < 1.1 * min(sizes)
+    # A row that was kept would take more than a hundred bytes; what NumPy and Python reuse varies by a few.
+    assert sizes[-1] - sizes[0] < 20 * 15_000
     assert max(weights) < 2 * min(weights)
 
 
