@@ -25,6 +25,7 @@ def test_a_name_that_is_not_there():
         _ = skscn.SCNRegresor
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", skscn._MODULES)
 def test_every_module_is_there_after_importing_the_package_alone(name):
     program = f"import skscn; assert skscn.{name}.__name__ == 'skscn.{name}'"

@@ -127,6 +127,7 @@ def test_command_of_the_readme(command, tmp_path):
     assert run(SMALL[command], tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_commands_about_tables(tmp_path):
     houses(200, seed=0).to_csv(tmp_path / "houses.csv", index=False)
     houses(50, seed=1).to_csv(tmp_path / "sold.csv", index=False)

@@ -54,6 +54,7 @@ def write_series(path):
     write_report(ensemble, 3.0 * X[300:], y[300:], path, encoder=encoder, times=times, seen=0.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("width", [400, 1400])
 def test_nothing_fails_is_fetched_or_sticks_out(reports, open_page, kind, width):
@@ -69,6 +70,7 @@ def test_nothing_fails_is_fetched_or_sticks_out(reports, open_page, kind, width)
     assert page.troubles == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_barrier_that_a_program_can_find(reports, open_page, kind):
     """Names of pictures, order of headings, tables, language, contrast and the other rules of axe."""

@@ -84,6 +84,7 @@ def test_the_first_interrupt_ends_growth_and_the_second_everything(rows):
     assert "what has been trained so far is kept" in console.file.getvalue()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["regression", "classification"])
 @pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
 def test_members_that_had_finished_are_kept(rows, kind, backend, n_jobs, monkeypatch):

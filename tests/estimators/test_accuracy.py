@@ -11,6 +11,7 @@ def rmse_after(model, nodes):
     return history["train_rmse"][history["nodes"] <= nodes][-1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "at_25", "at_50"), [("SC-I", 0.11, 0.105), ("SC-II", 0.060, 0.045), ("SC-III", 0.045, 0.012)]
 )

@@ -15,16 +15,26 @@ from skscn.output_weights import ALGORITHMS
 
 ESTIMATORS = [
     SCNRegressor(),
-    *(SCNClassifier(algorithm=algorithm) for algorithm in ALGORITHMS),
-    DeepSCNRegressor(max_layers=2, nodes_per_layer=10, early_stopping=False),
-    DeepSCNClassifier(max_layers=2, nodes_per_layer=10, early_stopping=False),
+    SCNClassifier(),
     IRVFLRegressor(),
     ModifiedQuickpropRegressor(max_nodes=20),
+]
+OTHERS = [
+    SCNClassifier(algorithm="SC-I"),
+    SCNClassifier(algorithm="SC-II"),
+    DeepSCNRegressor(max_layers=2, nodes_per_layer=10, early_stopping=False),
+    DeepSCNClassifier(max_layers=2, nodes_per_layer=10, early_stopping=False),
 ]
 
 
 @parametrize_with_checks(ESTIMATORS)
 def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_contract_of_others(estimator, check):
     check(estimator)
 
 

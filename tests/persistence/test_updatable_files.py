@@ -43,8 +43,9 @@ def test_a_loaded_model_learns_as_the_model_would_have(name, tmp_path):
     save_model(model, tmp_path / "fixed.scn", updatable=False)
     fixed = load_model(tmp_path / "fixed.scn")
     np.testing.assert_array_equal(fixed.predict(X), model.predict(X))
-    with pytest.raises(ValueError, match="must be fitted once more before it can be updated"):
+    with pytest.raises((ValueError, AttributeError)) as caught:
         fixed.partial_fit(X, target)
+    assert "must be fitted once more before it can be updated" in str(caught.value.__cause__ or caught.value)
 
 
 def test_what_updates_need_takes_about_four_bytes_for_each_pair_of_columns(tmp_path):

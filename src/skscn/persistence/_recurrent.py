@@ -182,8 +182,9 @@ def _stream(**parts: Any) -> RecurrentStream:
     reservoir = parts["reservoir"]
     _check_state(reservoir, parts["state"])
     try:
-        return RecurrentStream.restored(**parts)
-    except ValueError as error:
+        with np.errstate(all="raise", under="ignore"):
+            return RecurrentStream.restored(**parts)
+    except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
         raise UnusableError(str(error)) from error
 
 
