@@ -88,7 +88,7 @@ def test_output_weights_of_a_network_from_before_the_last_polishing_are_those_of
     H = np.column_stack([np.ones(len(X)), inputs, model.transform(X)])
     penalty = np.eye(model.n_nodes_, H.shape[1], k=H.shape[1] - model.n_nodes_)
     target = np.vstack([outputs, np.zeros((model.n_nodes_, 1))])
-    expected = np.linalg.lstsq(np.vstack([H, penalty]), target)[0][-model.n_nodes_ :]
+    expected = np.linalg.lstsq(np.vstack([H, penalty]), target, rcond=None)[0][-model.n_nodes_ :]
     np.testing.assert_allclose(model.network_.layers[0].output_weights, expected, rtol=1e-6)
 
 
