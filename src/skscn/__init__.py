@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from skscn.recurrent import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
     from skscn.rows import Chunks
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ACTIVATIONS",

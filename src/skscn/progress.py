@@ -141,10 +141,10 @@ class Progress:
             self._write(f"{lead}{self.label} stopped at {nodes} nodes: {reason}\n")
 
     def _describe(self, step: Step) -> str:
-        held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5f}"
+        held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5g}"
         limit = "" if self.total is None else f"/{self.total}"
         return (
-            f"{step.nodes}{limit} nodes, RMSE {step.train_rmse:.5f}{held_out}, "
+            f"{step.nodes}{limit} nodes, RMSE {step.train_rmse:.5g}{held_out}, "
             f"scope {step.scope:g}, {step.candidates} candidates"
         )
 

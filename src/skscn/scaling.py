@@ -49,6 +49,11 @@ class Scaling:
         scaled.clip(self.low, self.high, out=scaled)
         return scaled
 
+    def rmse(self, squares: np.ndarray) -> float:
+        """The root of the mean of each column's mean squared error, scaled, in the units before scaling."""
+        largest = float(self.scale.max())
+        return float(largest * np.sqrt(np.mean(squares * (self.scale / largest) ** 2)))
+
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
         """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
         largest = np.finfo(np.float64).max

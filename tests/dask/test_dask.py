@@ -429,3 +429,17 @@ def test_labels_of_different_types_are_refused(here):
     labels[4000:] = 7
     with pytest.raises(ValueError, match="different types, number, str"):
         SCNClassifier(max_nodes=2).fit(cut(X), cut(labels))
+
+
+def test_held_out_groups_and_rows_are_those_in_memory(here):
+    parameters, groups = {"max_nodes": 6, "random_state": 0}, np.arange(N) // 50
+    same(
+        SCNRegressor(**parameters).fit(X, Y, groups=groups),
+        SCNRegressor(**parameters).fit(cut(X), cut(Y), groups=groups),
+    )
+    given = {"X_val": X[:500], "y_val": LABELS[:500]}
+    collections = {"X_val": cut(X[:500], (200, 300)), "y_val": cut(LABELS[:500], (200, 300))}
+    rows, labels = X[500:], LABELS[500:]
+    chunks = (1000, 3500)
+    one = SCNClassifier(**parameters).fit(rows, labels, **given)
+    same(one, SCNClassifier(**parameters).fit(cut(rows, chunks), cut(labels, chunks), **collections))

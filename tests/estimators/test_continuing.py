@@ -152,7 +152,7 @@ def test_held_out_rows_stay_sparse():
 
 
 def test_every_class_is_held_out_where_possible():
-    from skscn.estimators._early_stopping import split_rows
+    from skscn.estimators._holding_out import split_rows
 
     labels = np.repeat([0, 1, 2], [80, 15, 5])
     train, held_out = split_rows(100, 0.2, labels, seed=0)

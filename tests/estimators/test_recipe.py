@@ -5,6 +5,7 @@ import pytest
 
 from skscn import Activation, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
 from skscn.configuration import CONFIGURATIONS
+from skscn.estimators._holding_out import HoldOut
 from skscn.estimators.data import ArrayData
 from skscn.estimators.recipe import Recipe
 from skscn.output_weights import ALGORITHMS
@@ -47,7 +48,7 @@ def test_without_being_asked_only_sc3_regularises(algorithm):
     ],
 )
 def test_a_plan_follows_from_the_number_of_rows(count, parameters, criterion, held_out, linear):
-    plan = Recipe.of(SCNRegressor(**parameters)).plan(rows(count))
+    plan = Recipe.of(SCNRegressor(**parameters)).plan(rows(count), HoldOut())
     assert plan.criterion == criterion
     assert plan.share_held_out == pytest.approx(held_out)
     assert len(plan.linear) == linear
@@ -55,15 +56,15 @@ def test_a_plan_follows_from_the_number_of_rows(count, parameters, criterion, he
 
 def test_many_inputs_are_not_linked_unless_asked():
     wide = rows(2000, n_features=300)
-    assert len(Recipe.of(SCNRegressor()).plan(wide).linear) == 1
-    assert len(Recipe.of(SCNRegressor(direct_link=True)).plan(wide).linear) == 301
+    assert len(Recipe.of(SCNRegressor()).plan(wide, HoldOut()).linear) == 1
+    assert len(Recipe.of(SCNRegressor(direct_link=True)).plan(wide, HoldOut()).linear) == 301
 
 
 def test_baselines_have_what_the_paper_gives_them():
     assert Recipe.of(IRVFLRegressor()).rule is ALGORITHMS["SC-I"]
     assert Recipe.of(ModifiedQuickpropRegressor()).rule is ALGORITHMS["SC-III"]
     for baseline in (IRVFLRegressor(), ModifiedQuickpropRegressor()):
-        plan = Recipe.of(baseline).plan(rows(500))
+        plan = Recipe.of(baseline).plan(rows(500), HoldOut())
         assert (plan.criterion, len(plan.linear)) == (None, 0)
 
 
@@ -98,16 +99,16 @@ def test_contradictions_are_found_before_the_rows_are_read(tmp_path):
     ("n_rows", "most"), [(50, 100), (150, 100), (600, 300), (2_000, 353), (5_000, 223), (10**6, 100)]
 )
 def test_without_a_limit_nodes_are_limited_by_rows_and_memory(n_rows, most):
-    assert Recipe.of(SCNRegressor()).plan(rows(n_rows, 1)).max_nodes == most
-    assert Recipe.of(SCNRegressor(max_nodes=7)).plan(rows(n_rows, 1)).max_nodes == 7
-    assert Recipe.of(SCNRegressor(early_stopping=False)).plan(rows(n_rows, 1)).max_nodes == 100
-    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(n_rows, 1)).max_nodes == 100
+    assert Recipe.of(SCNRegressor()).plan(rows(n_rows, 1), HoldOut()).max_nodes == most
+    assert Recipe.of(SCNRegressor(max_nodes=7)).plan(rows(n_rows, 1), HoldOut()).max_nodes == 7
+    assert Recipe.of(SCNRegressor(early_stopping=False)).plan(rows(n_rows, 1), HoldOut()).max_nodes == 100
+    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(n_rows, 1), HoldOut()).max_nodes == 100
 
 
 def test_steps_grow_with_the_network_unless_their_size_is_given():
-    pace = Recipe.of(SCNRegressor()).plan(rows(500)).pace
+    pace = Recipe.of(SCNRegressor()).plan(rows(500), HoldOut()).pace
     assert [pace.after(nodes) for nodes in (0, 23, 24, 60, 96, 500)] == [3, 3, 4, 10, 16, 16]
-    pace = Recipe.of(SCNRegressor(nodes_per_step=2)).plan(rows(500)).pace
+    pace = Recipe.of(SCNRegressor(nodes_per_step=2)).plan(rows(500), HoldOut()).pace
     assert [pace.after(nodes) for nodes in (0, 60, 500)] == [2, 2, 2]
-    assert Recipe.of(SCNRegressor()).plan(rows(50)).pace.after(60) == 1
-    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(500)).pace.after(60) == 1
+    assert Recipe.of(SCNRegressor()).plan(rows(50), HoldOut()).pace.after(60) == 1
+    assert Recipe.of(SCNRegressor(configuration="ladder")).plan(rows(500), HoldOut()).pace.after(60) == 1

@@ -321,6 +321,28 @@ def export(
 
 
 @app.command()
+def example(
+    name: Annotated[
+        str, typer.Argument(help="flats: a table with columns of all kinds. plant: rows in order of time.")
+    ],
+    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
+    seed: Annotated[int, typer.Option(help="Random seed of the table.")] = 0,
+    as_json: Json = False,
+) -> None:
+    """Write a simulated table to try the other commands with, and another one with further rows.
+
+    Example: skscn example flats
+    """
+    from skscn.cli._example import run_example
+    from skscn.cli._voice import Voice
+    from skscn.datasets import EXAMPLES
+
+    if name not in EXAMPLES:
+        raise typer.BadParameter(f"{name} is not one of {', '.join(EXAMPLES)}.", param_hint="NAME")
+    run_example(name, folder, seed, Voice(as_json=as_json))
+
+
+@app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="The image file to write.")] = Path("demo.png"),
     seed: Annotated[int, typer.Option(help="Random seed of the data and the networks.")] = 0,

@@ -114,9 +114,9 @@ class Growth(Listener):
 
 
 def _state(nodes: int, train_rmse: float, validation_rmse: float) -> str:
-    """Nodes, and the error on held-out rows if there are any; of the scaled target, as in the history."""
+    """Nodes, and the error on held-out rows if there are any."""
     kind, error = ("training", train_rmse) if validation_rmse != validation_rmse else ("validation", validation_rmse)
-    return f"{nodes} nodes, {kind} RMSE {error:.4f}"
+    return f"{nodes} nodes, {kind} RMSE {error:.4g}"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ the state of a network depends only on its nodes, adding them again leads to the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -15,7 +15,6 @@ import numpy as np
 
 from skscn.estimators._early_stopping import Standing
 from skscn.estimators.checkpoint_file import CheckpointFile, opened_file
-from skscn.estimators.data import TrainingData
 from skscn.estimators.training import BeforePolishing, Training, history_columns, history_of
 from skscn.layers import Layer, Nodes
 
@@ -96,7 +95,7 @@ def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") 
 
 
 @contextmanager
-def opened_checkpoint(estimator: GrowingNetwork, data: TrainingData) -> Iterator[Checkpoint | None]:
-    """The checkpoint of an estimator that is about to be fitted on these rows, if it has one."""
-    with opened_file(estimator, data.fingerprint) as file:
+def opened_checkpoint(estimator: GrowingNetwork, fingerprint: Callable[[], str]) -> Iterator[Checkpoint | None]:
+    """The checkpoint of an estimator that is about to be fitted on rows with some fingerprint, if it has one."""
+    with opened_file(estimator, fingerprint) as file:
         yield None if file is None else Checkpoint(file)

@@ -13,9 +13,10 @@ from sklearn.utils.metaestimators import available_if
 from skscn.configuration import Configuration
 from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
+from skscn.estimators._holding_out import NOTHING_ASKED, Asked
 from skscn.estimators._labels import check_labels, numbers_of
 from skscn.estimators._lazily import lazily
-from skscn.estimators._opening import training_data
+from skscn.estimators._opening import held_out_data, training_data
 from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
 from skscn.estimators._typing import (
     ActivationLike,
@@ -135,7 +136,17 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: TrainingRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: TrainingRows | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow a network on rows X and classes y.
 
         Parameters
@@ -149,13 +160,23 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
+            out, and used for the final output weights.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
 
         Returns
         -------
         self
         """
         check_labels(y)
-        return self._grown(Recipe.of(self), X, y, sample_weight)
+        check_labels(y_val)
+        asked = Asked(X_val, y_val, sample_weight_val, groups)
+        return self._grown(Recipe.of(self), X, y, sample_weight, asked=asked)
 
     @available_if(keeps_rows)
     @fit_context(prefer_skip_nested_validation=True)
@@ -212,14 +233,17 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         sample_weight: Any,
         classes: np.ndarray | None = None,
         *,
+        asked: Asked = NOTHING_ASKED,
         updatable: bool = False,
     ) -> Self:
         with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
+            hold_out = held_out_data(self, "classification", asked, data, multi_output=True)
             data = data if classes is None or data.multilabel else data.with_classes(classes)
             self._check_classes(data)
             factors = self._factors(data)
             weighted = data if factors is None else data.with_class_factors(factors)
-            fit_network(self, recipe.for_labels(data.multilabel), weighted)
+            hold_out = hold_out if factors is None else hold_out.with_class_factors(factors)
+            fit_network(self, recipe.for_labels(data.multilabel), weighted, hold_out)
             self._class_factors = factors
             self._learn_importances(weighted)
             if updatable:

@@ -79,7 +79,8 @@ class DaskData(TrainingData):
         if n_labels > 1:
             parts, unit = _prepared(collections, _indicator_table)
             shape = (parts.n_rows, collections.n_features)
-            return cls(parts, shape, n_labels, np.arange(n_labels), False, True, multilabel=True, unit=unit)
+            n_given = collections.blocks.n_rows
+            return cls(parts, shape, n_labels, np.arange(n_labels), False, True, n_given, multilabel=True, unit=unit)
         found = np.concatenate(collections.blocks.map(_classes_in, largest))
         check_labels(found)
         classes = np.unique(found)
@@ -88,7 +89,7 @@ class DaskData(TrainingData):
         parts, unit = _prepared(collections, partial(_indicated, classes=classes))
         n_outputs = 1 if len(classes) == 2 else len(classes)
         shape = (parts.n_rows, collections.n_features)
-        return cls(parts, shape, n_outputs, classes, len(classes) == 2, True, unit=unit)
+        return cls(parts, shape, n_outputs, classes, len(classes) == 2, True, collections.blocks.n_rows, unit=unit)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -154,18 +155,23 @@ class DaskData(TrainingData):
     def take(self, rows: np.ndarray) -> ArrayData:
         """These rows, brought to the driver."""
         part = self.parts.take(rows)
-        y = part.targets[:, 0] if self.single_output else part.targets
         return ArrayData(
             part.X,
             part.targets,
             part.numbers,
             part.sample_weight,
-            y,
+            self._given(part.targets),
             self.classes,
             self.single_output,
             self.single_precision,
             multilabel=self.multilabel,
         )
+
+    def _given(self, targets: np.ndarray) -> np.ndarray:
+        """The targets as they were given."""
+        if self.classes is None or self.multilabel:
+            return targets[:, 0] if self.single_output else targets
+        return np.repeat(self.classes, len(targets)) if len(self.classes) == 1 else self.classes[labels_of(targets)]
 
     def keep(self, rows: np.ndarray) -> DaskData:
         """These rows, left on the workers."""

@@ -139,9 +139,9 @@ network_ : Network
     The trained network, which can predict without the estimator.
 history_ : structured ndarray
     One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds, round. Errors
-    are those of the scaled target; under a loss other than squared error, of the working targets and weights of the
-    round, of which some losses need several. If a step adds several nodes, scope and contraction are the largest
-    among them, and slack is the smallest.
+    are in units of the target (of indicators 0 and 1 for classes), those of several outputs averaged; under a loss
+    other than squared error, of the working targets and weights of the round, of which some losses need several. If a
+    step adds several nodes, scope and contraction are the largest among them, and slack is the smallest.
 stop_reason_ : {{"tol", "max_nodes", "no candidate", "early stopping", "callback"}}
     Why growth ended.
 held_out_ : ndarray of int

@@ -7,48 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 
 from skscn import kernels
 from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
+from skscn.scaling import Scaling
 from skscn.settling import plausible
-
-# Which rows early stopping holds out: drawn at random, or the last ones, for rows in order of time.
-HELD_OUT = ("random", "last")
-
-
-def split_rows(
-    n_rows: int, fraction: float, labels: np.ndarray | None, seed: int, which: str = "random"
-) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers of the rows to train on and of those held out; each class is in both if it has enough rows."""
-    held_out = max(1, round(fraction * n_rows))
-    if n_rows - held_out < 1:
-        raise ValueError(
-            f"early_stopping=True holds out validation_fraction={fraction} of the rows, which leaves none of n_samples="
-            f"{n_rows} to train on; give more rows, a smaller validation_fraction, or early_stopping=False."
-        )
-    if which == "last":
-        begin = _first_held_out(n_rows, n_rows - held_out, labels)
-        return np.arange(begin), np.arange(begin, n_rows)
-    splitter = ShuffleSplit
-    if labels is not None:
-        counts = np.bincount(labels)
-        if counts.min() >= 2 and min(held_out, n_rows - held_out) >= len(counts):
-            splitter = StratifiedShuffleSplit
-    train, validation = next(
-        splitter(n_splits=1, test_size=held_out, random_state=seed).split(np.zeros((n_rows, 1)), labels)
-    )
-    return np.sort(train), np.sort(validation)
-
-
-def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
-    """The first row to hold out: after the first row of every class, so that training sees all of them."""
-    if labels is not None:
-        begin = max(begin, int(np.unique(labels, return_index=True)[1].max()) + 1)
-    return min(begin, n_rows - 1)
 
 
 @dataclass(frozen=True)
@@ -101,7 +67,7 @@ class Watch(ABC):
         self.standing = Standing(value, reference=value)
 
     def observe(self, nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
-        """Evaluate the network with these nodes added; return its validation RMSE, or NaN."""
+        """Evaluate the network with these nodes added; return its validation RMSE in units of the targets, or NaN."""
         self._add(nodes)
         return self._note(output_weights, rows, len(nodes))
 
@@ -139,7 +105,7 @@ class Watch(ABC):
 
     @abstractmethod
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        """The quantity to minimise, and the validation RMSE or NaN."""
+        """The quantity to minimise, and the validation RMSE in units of the targets, or NaN."""
 
 
 class Validation(Watch):
@@ -152,6 +118,8 @@ class Validation(Watch):
         Of the held-out rows.
     targets, sample_weight
         Of the held-out rows; targets scaled.
+    outputs : Scaling
+        How the targets are scaled.
     own_loss : callable or None
         Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
     stretch : float
@@ -163,11 +131,13 @@ class Validation(Watch):
         inputs: kernels.Inputs,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
+        outputs: Scaling,
         own_loss: Callable[[np.ndarray], float] | None = None,
         stretch: float = 1.0,
     ):
         super().__init__(patience, stretch)
         self.inputs, self.targets, self.sample_weight, self.own_loss = inputs, targets, sample_weight, own_loss
+        self.outputs = outputs
         self._columns, self._size = np.empty((len(targets), 0), order="F"), 0
         # The error with each number of nodes, as long as these are what they were.
         self._errors: dict[int, float] = {}
@@ -189,7 +159,7 @@ class Validation(Watch):
 
     def watching(self, fixed: Sequence[Nodes], nodes: Nodes) -> Validation:
         """The same rows with the columns of other nodes."""
-        other = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.own_loss)
+        other = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.outputs, self.own_loss)
         other._add_all([*fixed, nodes])
         return other
 
@@ -211,11 +181,11 @@ class Validation(Watch):
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         outputs = self._columns[:, : self._size] @ output_weights.output_weights()
-        errors = self.targets - outputs
-        rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
+        squares = (self.targets - outputs) ** 2
+        rmse = float(np.sqrt(np.average(squares.mean(axis=1), weights=self.sample_weight)))
         self._errors[output_weights.nodes] = rmse
         self._present = rmse if self.own_loss is None else self.own_loss(outputs)
-        return self._present, rmse
+        return self._present, self.outputs.rmse(np.average(squares, axis=0, weights=self.sample_weight))
 
     def _reserve(self, size: int) -> None:
         """Reserve space for this number of columns, and some more."""

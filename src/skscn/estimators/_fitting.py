@@ -23,8 +23,9 @@ from sklearn.utils import check_random_state
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._deepening import forms, is_worth_it, next_layer, until_stalled
-from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch, split_rows
+from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
+from skscn.estimators._holding_out import HoldOut, Split
 from skscn.estimators._settlement import Settlement
 from skscn.estimators.calibration import is_averaged
 from skscn.estimators.callbacks import Callbacks
@@ -71,15 +72,15 @@ class Start:
     polished: BeforePolishing | None = None
 
 
-def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> None:
+def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, hold_out: HoldOut) -> None:
     """Grow a network on the rows, and set the fitted attributes."""
-    plan = recipe.plan(data)
-    fingerprint = _fingerprint(estimator, recipe, data)
-    with opened_checkpoint(estimator, data) as checkpoint:
+    plan = recipe.plan(data, hold_out)
+    fingerprint = _fingerprint(estimator, recipe, data, hold_out)
+    with opened_checkpoint(estimator, lambda: hold_out.signed(data.fingerprint())) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         metadata = {"sample_weight": data.sample_weight}
         callbacks = Callbacks(estimator, data.X, data.y, metadata, recipe.loss.rounds * plan.max_nodes)
-        fit = Fit(estimator, recipe, plan, data, start, checkpoint, callbacks)
+        fit = Fit(estimator, recipe, plan, data, hold_out, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:
             fitted["row_weights_"] = _row_weights(data, fitted["network_"])
@@ -98,7 +99,7 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
         )
 
 
-def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -> str | None:
+def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, hold_out: HoldOut) -> str | None:
     """That of the rows, with which a network that is continued must have been grown.
 
     Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
@@ -106,7 +107,7 @@ def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) 
     """
     if is_averaged() or not (isinstance(data.X, np.ndarray) or estimator.warm_start):
         return None
-    found = data.fingerprint()
+    found = hold_out.signed(data.fingerprint())
     if estimator.is_continued():
         recipe.check_continues(estimator.network_, data.n_outputs)
         if estimator.network_.directions is None or estimator._fingerprint not in (None, found):
@@ -130,18 +131,10 @@ def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkp
     return Start(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
 
 
-class Split(NamedTuple):
-    """Rows to train on, and held-out rows."""
-
-    training: TrainingData
-    held_out: ArrayData
-
-
-def _split(recipe: Recipe, plan: Plan, data: TrainingData, seed: int) -> Split:
+def _split(recipe: Recipe, plan: Plan, data: TrainingData, seed: int, hold_out: HoldOut) -> Split:
     if plan.criterion != "validation":
         return Split(data, data.take(np.zeros(0, dtype=int)))
-    training, held_out = split_rows(data.shape[0], plan.share_held_out, data.labels(), seed, recipe.validation)
-    return Split(data.keep(training), data.take(held_out))
+    return hold_out.split(data, plan.share_held_out, seed, recipe.validation)
 
 
 def _row_weights(data: TrainingData, network: Network) -> np.ndarray:
@@ -180,12 +173,13 @@ class Grown(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: its decisions, its rows, where it begins, and who follows it."""
+    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it."""
 
     estimator: GrowingNetwork
     recipe: Recipe
     plan: Plan
     data: TrainingData
+    hold_out: HoldOut
     start: Start
     checkpoint: Checkpoint | None
     callbacks: Callbacks
@@ -221,7 +215,17 @@ class Fit:
     @cached_property
     def rows(self) -> Split:
         """The rows to train on, and those held out."""
-        return _split(self.recipe, self.plan, self.data, self.start.seed)
+        return _split(self.recipe, self.plan, self.data, self.start.seed, self.hold_out)
+
+    @property
+    def _held_out(self) -> np.ndarray:
+        """The numbers of the training rows that are held out."""
+        return self.rows.held_out.numbers if self.hold_out.rows is None else np.zeros(0, dtype=int)
+
+    @property
+    def _is_everything_seen(self) -> bool:
+        """Whether held-out rows are seen in the end; not those of an ensemble's member, nor those that were given."""
+        return not is_averaged() and self.hold_out.rows is None
 
     @property
     def _done(self) -> int:
@@ -317,7 +321,7 @@ class Fit:
             self.plan.pace,
             settle,
             earlier,
-            everything=not is_averaged(),
+            everything=self._is_everything_seen,
         )
         with training:
             if not below and this.number == self._done + 1 and start.nodes is not None and start.history is not None:
@@ -335,7 +339,7 @@ class Fit:
             # Layers above the first are grown again by a fit that continues.
             checkpoint = None if below else self.checkpoint
             reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
-            fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
+            fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
 
     def _loss(self, model: Outputs | None) -> Loss:
@@ -383,8 +387,7 @@ class Fit:
         return Settlement(
             training,
             held_out,
-            # The held-out rows of a member of an ensemble stay unseen.
-            None if averaged or not len(held_out.targets) else self.data,
+            self.data if self._is_everything_seen and len(held_out.targets) else None,
             replace(self.frame, linear=self.plan.settled_linear),
             self.recipe.alpha,
             self.estimator.n_jobs,
@@ -435,7 +438,8 @@ class Fit:
         own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
         inputs = kernels.Inputs(held_out.X, self.frame.inputs).prepared()
         stretch = _MEMBERS_KEEP if is_averaged() and loss.plain and held_out.labels() is None else 1.0
-        return Validation(patience, inputs, targets, held_out.sample_weight, own_loss, stretch)
+        outputs = self.frame.outputs
+        return Validation(patience, inputs, targets, held_out.sample_weight, outputs, own_loss, stretch)
 
     def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], float]:
         """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""

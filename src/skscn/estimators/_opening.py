@@ -1,4 +1,7 @@
-"""Opening what ``fit`` was given: arrays, files, chunks or Dask collections, validated before anything changes."""
+"""Opening what ``fit`` was given: arrays, files, chunks or Dask collections, validated before anything changes.
+
+Rows for early stopping that were given as well are opened in the same way, and brought into memory.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from sklearn.base import is_classifier
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import validate_data
 
+from skscn.estimators._holding_out import Asked, HoldOut
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import most_nodes
@@ -23,14 +27,53 @@ if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
 
 
+def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: TrainingData, **checks: Any) -> HoldOut:
+    """What ``fit`` was given for early stopping, for these training rows."""
+    check_asked(asked)
+    if asked.groups is not None:
+        return HoldOut(groups=group_numbers(asked.groups, data.n_given)[data.row_numbers()])
+    if asked.X_val is None:
+        return HoldOut()
+    with training_data(estimator, kind, *asked[:3], reset=False, **checks) as rows:
+        held_out = rows.take(np.arange(rows.shape[0]))
+    if held_out.multilabel != data.multilabel or (data.classes is None and held_out.n_outputs != data.n_outputs):
+        raise ValueError(f"y_val must have as many columns as y; got {held_out.n_outputs} and {data.n_outputs}.")
+    if data.classes is not None and not data.multilabel:
+        held_out = held_out.with_classes(data.classes)
+    return HoldOut(rows=held_out)
+
+
+def check_asked(asked: Asked) -> None:
+    """Reject arguments for early stopping that do not go together."""
+    if (asked.X_val is None) != (asked.y_val is None) and not isinstance(asked.X_val, Chunks):
+        raise ValueError("X_val and y_val belong together: give both, or neither.")
+    if asked.X_val is None and asked.sample_weight_val is not None:
+        raise ValueError("sample_weight_val are the weights of X_val; give X_val and y_val as well.")
+    if asked.X_val is not None and asked.groups is not None:
+        raise ValueError("X_val and y_val are held out, so groups would not be used; give one of the two.")
+
+
+def group_numbers(groups: Any, n_rows: int) -> np.ndarray:
+    """The number of each row's group."""
+    groups = column_or_1d(groups)
+    if len(groups) != n_rows:
+        raise ValueError(f"groups must have one value for each row; got {len(groups)} for {n_rows} rows.")
+    found, numbers = np.unique(groups, return_inverse=True)
+    if len(found) < 2:
+        raise ValueError("groups must have at least two different values; all rows belong to one group.")
+    return np.asarray(numbers)
+
+
 @contextmanager
 def training_data(
-    estimator: GrowingNetwork, kind: str, X: Any, y: Any, sample_weight: Any, **checks: Any
+    estimator: GrowingNetwork, kind: str, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **checks: Any
 ) -> Iterator[TrainingData]:
     """Rows for "regression" or "classification", for as long as their source is open.
 
-    Arrays are used as they are, files and chunks are read; rows of Dask collections stay where they are.
+    Arrays are used as they are, files and chunks are read; rows of Dask collections stay where they are. The estimator
+    notes number and names of the inputs unless it continues a network or ``reset`` is false.
     """
+    checks["reset"] = reset and not estimator.is_continued()
     if is_dask(X):
         from skscn.estimators._dask_data import DaskData
 
@@ -52,12 +95,9 @@ def training_data(
 
 
 def _validated(estimator: GrowingNetwork, X: Any, y: Any, **checks: Any) -> tuple[Any, np.ndarray]:
-    """X and y; the estimator notes number and names of the inputs unless it continues a network."""
-    reset = not estimator.is_continued()
+    """X and y."""
     with naming_encoder():
-        X, y = validate_data(
-            estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=reset, **checks
-        )
+        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **checks)
     # One column of classes; several are labels.
     if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
@@ -69,7 +109,7 @@ def _validated_chunks(
 ) -> tuple[Any, np.ndarray]:
     """As :func:`_validated`; inputs in files were checked as they were read."""
     names = chunks.feature_names
-    _check_names(estimator, names)
+    _check_names(estimator, names, checks["reset"])
     if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
     if isinstance(X, ScratchInputs):
@@ -86,21 +126,21 @@ def _validated_chunks(
 
 def _validate_collections(estimator: GrowingNetwork, collections: Collections, **checks: Any) -> None:
     """As :func:`_validated`; the rows were checked as they were read, and two others represent them."""
-    _check_names(estimator, collections.names)
+    _check_names(estimator, collections.names, checks["reset"])
     _validated(estimator, np.zeros((2, collections.n_features)), np.arange(2.0), **checks)
     if collections.names is not None:
         estimator.feature_names_in_ = collections.names
 
 
-def _check_names(estimator: GrowingNetwork, names: np.ndarray | None) -> None:
-    """Reject columns other than those of a network that is continued, and forget their names for now.
+def _check_names(estimator: GrowingNetwork, names: np.ndarray | None, reset: bool) -> None:
+    """Reject columns other than those that are known and not reset, and forget their names for now.
 
     Arrays have no names, for which scikit-learn would warn.
     """
     known = estimator.__dict__.pop("feature_names_in_", None)
-    if estimator.is_continued() and known is not None and (names is None or not np.array_equal(names, known)):
+    if not reset and known is not None and (names is None or not np.array_equal(names, known)):
         estimator.__dict__["feature_names_in_"] = known
+        what = "warm_start=True continues a network on" if estimator.is_continued() else "X_val must have"
         raise ValueError(
-            f"warm_start=True continues a network on the columns {list(known)} in this order; got "
-            f"{None if names is None else list(names)}."
+            f"{what} the columns {list(known)} in this order; got {None if names is None else list(names)}."
         )

@@ -159,14 +159,15 @@ class ArrayData(TrainingData):
         """Rows with indicators of their classes as targets."""
         check_labels(y)
         check_classification_targets(y)
+        n_given = len(y)
         X, y, weights, numbers, unit = positive_rows(X, y, sample_weight)
         if y.ndim == 2:
             check_indicators(y)
             targets, classes = y.astype(np.float64), np.arange(y.shape[1])
-            return cls(X, targets, numbers, weights, y, classes, False, True, multilabel=True, unit=unit)
+            return cls(X, targets, numbers, weights, y, classes, False, True, n_given, multilabel=True, unit=unit)
         classes, labels = np.unique(y, return_inverse=True)
         targets = indicators(labels, len(classes))
-        return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True, unit=unit)
+        return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True, n_given, unit=unit)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from skscn.activations import ACTIVATIONS, Activation
 from skscn.configuration import Configuration
-from skscn.estimators._early_stopping import CRITERIA, HELD_OUT
+from skscn.estimators._early_stopping import CRITERIA
+from skscn.estimators._holding_out import HELD_OUT
 from skscn.estimators._importances import feature_importances, why_none
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._lazily import lazily

@@ -15,6 +15,7 @@ from sklearn.base import is_classifier
 
 from skscn.activations import check_activation, resolve_activation
 from skscn.configuration import Configuration, Pace
+from skscn.estimators._holding_out import HoldOut
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.layers import IDENTITY, LAYERS, Dense, Layer, Nodes
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
@@ -175,7 +176,7 @@ class Recipe:
         """The rule for a number of outputs, before the first node."""
         return self.rule(n_outputs, self.window, self.alpha)
 
-    def plan(self, data: TrainingData) -> Plan:
+    def plan(self, data: TrainingData, hold_out: HoldOut) -> Plan:
         """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
         if data.n_outputs > 1 and not self.loss.several_outputs:
             raise ValueError(
@@ -185,7 +186,7 @@ class Recipe:
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
             raise ValueError(refusal)
-        criterion = self._criterion(data)
+        criterion = self._criterion(data, hold_out.names)
         most = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0])
         return Plan(
             criterion,
@@ -211,13 +212,16 @@ class Recipe:
             return Pace(self.nodes_per_step)
         return self.configuration.pace(self.layer, weight)
 
-    def _criterion(self, data: TrainingData) -> str | None:
-        """What early stopping monitors.
+    def _criterion(self, data: TrainingData, given: str) -> str | None:
+        """What early stopping monitors; ``given`` names what ``fit`` was given for held-out rows, if anything.
 
         With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
         cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
         unless they are on a cluster.
         """
+        if given:
+            self._check_can_hold_out(given)
+            return "validation"
         if self.early_stopping and "early_stopping" in self.by_size:
             # Weights with mean 1 sum to the number of rows up to rounding.
             most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
@@ -225,6 +229,20 @@ class Recipe:
         if isinstance(self.early_stopping, str):
             return self.early_stopping
         return "validation" if self.early_stopping else None
+
+    def _check_can_hold_out(self, given: str) -> None:
+        """Reject what was given to ``fit`` for held-out rows if it would not be used."""
+        if not (self.early_stopping is True or self.early_stopping == "validation"):
+            used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
+            raise ValueError(
+                f"{given} are for early stopping on held-out rows, and this network is stopped by {used}; use "
+                "early_stopping=True, or leave them out."
+            )
+        if given == "groups" and self.validation == "last":
+            raise ValueError(
+                'groups hold out whole groups drawn at random, and validation="last" holds out the last rows; use one '
+                "of the two."
+            )
 
     def _share_held_out(self, data: TrainingData) -> float:
         """Share of the rows to hold out; above MANY_ROWS, "auto" keeps the number of rows constant, to save memory."""

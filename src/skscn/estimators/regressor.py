@@ -14,8 +14,9 @@ from sklearn.utils.metaestimators import available_if
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._docs import document
 from skscn.estimators._fitting import fit_network
+from skscn.estimators._holding_out import NOTHING_ASKED, Asked
 from skscn.estimators._lazily import lazily
-from skscn.estimators._opening import training_data
+from skscn.estimators._opening import held_out_data, training_data
 from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
 from skscn.estimators._typing import (
     ActivationLike,
@@ -38,7 +39,17 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     """Base of the regressors."""
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: TrainingRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: TrainingRows | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow a network on rows X and targets y.
 
         Parameters
@@ -51,12 +62,21 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
             The name of the target column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
+            out, and used for the final output weights.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
 
         Returns
         -------
         self
         """
-        return self._grown(Recipe.of(self), X, y, sample_weight)
+        asked = Asked(X_val, y_val, sample_weight_val, groups)
+        return self._grown(Recipe.of(self), X, y, sample_weight, asked)
 
     @available_if(keeps_rows)
     @fit_context(prefer_skip_nested_validation=True)
@@ -88,9 +108,19 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         learn_on(self, X, y, sample_weight, _numbers, multi_output=True, y_numeric=True)
         return self
 
-    def _grown(self, recipe: Recipe, X: Any, y: Any, sample_weight: Any, *, updatable: bool = False) -> Self:
-        with training_data(self, "regression", X, y, sample_weight, multi_output=True, y_numeric=True) as data:
-            fit_network(self, recipe, data)
+    def _grown(
+        self,
+        recipe: Recipe,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        asked: Asked = NOTHING_ASKED,
+        *,
+        updatable: bool = False,
+    ) -> Self:
+        checks = {"multi_output": True, "y_numeric": True}
+        with training_data(self, "regression", X, y, sample_weight, **checks) as data:
+            fit_network(self, recipe, data, held_out_data(self, "regression", asked, data, **checks))
             self._learn_importances(data)
             if updatable:
                 ensure_factor(self, data)

@@ -235,6 +235,11 @@ class Training:
         return len(self.best)
 
     @property
+    def train_rmse(self) -> float:
+        """The root mean squared error of the training rows, over all outputs, in the units of the targets."""
+        return self.frame.outputs.rmse(self.rows.residual_squares / self.rows.weight)
+
+    @property
     def lowest(self) -> float | None:
         """The lowest value of what early stopping monitors; None without it."""
         return None if self._watch is None else self._watch.standing.best
@@ -281,7 +286,7 @@ class Training:
             added = nodes.take(slice(start, row["nodes"]))
             self._replay(added)
             validation_rmse = self._note(added)
-            errors = {"train_rmse": self.rows.rmse, "validation_rmse": validation_rmse}
+            errors = {"train_rmse": self.train_rmse, "validation_rmse": validation_rmse}
             self._history.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 
     def _resume_polished(self, nodes: Nodes, before: BeforePolishing | None) -> None:
@@ -341,7 +346,7 @@ class Training:
             except StopIteration as end:
                 reason: StopReason = end.value
                 return reason
-            step = replace(step, validation_rmse=self._note(step.added))
+            step = replace(step, train_rmse=self.train_rmse, validation_rmse=self._note(step.added))
             if self._is_due(step, configuration):
                 step = self._polish(step, configuration, seed)
             values = {**vars(step), "round": self.round}
@@ -374,7 +379,7 @@ class Training:
         if readmitted and self.rows.rmse <= before and not self._is_worse(found):
             self.polished = previous if self._watch else BeforePolishing(Standing(), None)
             validation_rmse = self._renew(found) if self._watch else np.nan
-            step = replace(step, train_rmse=self.rows.rmse, validation_rmse=validation_rmse, polished=True)
+            step = replace(step, train_rmse=self.train_rmse, validation_rmse=validation_rmse, polished=True)
         else:
             self._begin_again()
             self._restore(nodes, self._own_history)

@@ -25,13 +25,30 @@ from skscn.persistence._values import Labels
 
 
 def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
-    network, history = estimator.network_, estimator.history_
+    network, history = estimator.network_, _in_units(estimator)
     if network.n_nodes > sum(history["nodes"][history["round"] == number].max() for number in set(history["round"])):
         raise UnusableError("a network has more nodes than its history")
     importances = estimator._feature_importances
     if importances is not None and abs(importances.sum() - 1.0) > 1e-9:
         raise UnusableError("the sum of feature importances is not 1")
-    return {"n_nodes_": network.n_nodes, "n_iter_": len(history), "n_features_in_": network.n_features}
+    return {
+        "history_": history,
+        "n_nodes_": network.n_nodes,
+        "n_iter_": len(history),
+        "n_features_in_": network.n_features,
+    }
+
+
+def _in_units(estimator: Any) -> np.ndarray:
+    """The history, with errors in units of the target.
+
+    In version 0.1, which did not count rows, they were those of the scaled target; of several outputs they stay so.
+    """
+    history, scale = estimator.history_, estimator.network_.outputs.scale
+    if not estimator.n_rows_seen_ and len(scale) == 1:
+        for name in ("train_rmse", "validation_rmse"):
+            history[name] *= scale[0]
+    return np.asarray(history)
 
 
 def _derived_of_classifier(estimator: SCNClassifier, sizes: Sizes) -> dict[str, Any]:

@@ -111,7 +111,7 @@ class ConvergenceDisplay:
             self.validation_lines_[0].set_label(f"held-out rows{whose}")
         if self.undone_lines_ and whose:
             self.undone_lines_[-1].set_label("not kept")
-        self.ax_.set(xlabel="nodes", ylabel="RMSE of the scaled target")
+        self.ax_.set(xlabel="nodes", ylabel="RMSE")
         logarithmic(self.ax_, np.concatenate([history["train_rmse"] for history in self.histories]))
         self.ax_.legend(frameon=False)
 

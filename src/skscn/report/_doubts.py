@@ -60,7 +60,7 @@ def _held_out_error(subject: Subject) -> float | None:
     if subject.classifies or others or len(subject.outputs) > 1:
         return None
     kept = network.history_[network.history_["nodes"] == network.n_nodes_]
-    error = kept["validation_rmse"] * network.network_.outputs.scale[0]
+    error = kept["validation_rmse"]
     return float(error[0]) if np.isfinite(error).any() else None
 
 

@@ -14,7 +14,7 @@ from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,8 +24,9 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from skscn.estimators._early_stopping import HELD_OUT
+from skscn.estimators._holding_out import HELD_OUT, Asked
 from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._opening import check_asked, group_numbers
 from skscn.estimators._typing import HeldOut, MatrixLike, Seed
 from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
@@ -41,6 +42,13 @@ _DTYPES = (np.float64, np.float32)
 GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
 # With validation="last" a member holds out between half and one and a half times its validation_fraction.
 _SHARES_HELD_OUT = (0.5, 1.5)
+
+
+class EnsembleHoldOut(NamedTuple):
+    """What ``fit`` was given for early stopping of the members: groups of the rows, or further rows with weights."""
+
+    groups: np.ndarray | None = None
+    rows: tuple[Any, np.ndarray, np.ndarray] | None = None
 
 
 class BaseEnsemble(BaseEstimator, ABC):
@@ -117,10 +125,7 @@ class BaseEnsemble(BaseEstimator, ABC):
         plans = [self._plan(number, int(seed), data, strata) for number, seed in enumerate(seeds)]
         listener = current_listener()
         elsewhere = None if listener is None else listener.elsewhere()
-        tasks = (
-            delayed(grow_member)(estimator, data.X, data.y, data.sample_weight, plan, self._response, method, elsewhere)
-            for plan in plans
-        )
+        tasks = (delayed(grow_member)(estimator, data, plan, self._response, method, elsewhere) for plan in plans)
         grown = self._processes.grow(tasks, self.n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
         out_of_bag = OutOfBag(
@@ -155,11 +160,15 @@ class BaseEnsemble(BaseEstimator, ABC):
         template: GrowingNetwork = clone(estimator).set_params(validation=self.validation)
         return template
 
-    def _rows(self, X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
+    def _rows(
+        self, X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray, held_out: EnsembleHoldOut
+    ) -> DistinctRows:
         """The rows to grow members on: each distinct row once, or all rows if their order matters."""
         if self.validation == "last":
-            return DistinctRows(X, y, sample_weight, np.arange(len(y)))
-        return distinct_rows(X, y, numbers, sample_weight)
+            data = DistinctRows(X, y, sample_weight, np.arange(len(y)), held_out.groups)
+        else:
+            data = distinct_rows(X, y, numbers, sample_weight, held_out.groups)
+        return data if held_out.rows is None else data.with_held_out(*held_out.rows)
 
     def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> MemberPlan:
         """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
@@ -167,7 +176,8 @@ class BaseEnsemble(BaseEstimator, ABC):
         n_features = data.X.shape[1]
         size = max(1, round(self.max_features * n_features))
         features = np.sort(rng.choice(n_features, size, replace=False))
-        counts = bootstrap_counts(strata, data.sample_weight > 0, rng) if self.bootstrap else None
+        drawn = (data.sample_weight > 0) & (np.arange(len(data.y)) < data.n_training)
+        counts = bootstrap_counts(strata, drawn, rng) if self.bootstrap else None
         # Windows of different lengths give residuals at different distances from the training rows.
         stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
         return MemberPlan(number, seed, features, counts, stretch)
@@ -193,6 +203,22 @@ class BaseEnsemble(BaseEstimator, ABC):
         with naming_encoder():
             X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
         return X, np.asarray(y), *checked_weights(sample_weight, X)
+
+    def _validated_held_out(self, asked: Asked, y: np.ndarray, **checks: bool) -> EnsembleHoldOut:
+        """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
+        check_asked(asked)
+        if asked.groups is not None:
+            if self.bootstrap:
+                raise ValueError(
+                    "groups keep whole groups out of bag, and bootstrap=True draws single rows; use bootstrap=False."
+                )
+            return EnsembleHoldOut(groups=group_numbers(asked.groups, len(y)))
+        if asked.X_val is None:
+            return EnsembleHoldOut()
+        X, targets, sample_weight, _ = self._validated_training(*asked[:3], reset=False, **checks)
+        if targets.size != len(targets) * (y.size // len(y)):
+            raise ValueError("y_val must have as many columns as y.")
+        return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
 
     def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool) -> None:
         """Let further rows join every member; if they are refused, nothing changes."""

@@ -12,11 +12,12 @@ from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
 from skscn.estimators._classifier import SCNClassifier
-from skscn.estimators._labels import check_labels
+from skscn.estimators._holding_out import NOTHING_ASKED, Asked
+from skscn.estimators._labels import check_labels, numbers_of
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import MatrixLike, fit_context
 from skscn.estimators.data import check_indicators
-from skscn.estimators.ensemble._base import BaseEnsemble
+from skscn.estimators.ensemble._base import BaseEnsemble, EnsembleHoldOut
 from skscn.estimators.ensemble._distinct_rows import DistinctRows
 from skscn.estimators.ensemble._predicting import by_blocks
 from skscn.estimators.ensemble.out_of_bag import OutOfBag
@@ -117,7 +118,17 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: MatrixLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow the members on rows X and classes y.
 
         Parameters
@@ -127,12 +138,21 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
             Class labels, or an indicator, 0 or 1, for each of several labels that a row may have.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which no member is trained on. They are out of bag for all members, so
+            `oob_score_` and prediction intervals are computed from them. By default each member holds out rows of its
+            own.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Members hold out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
 
         Returns
         -------
         self
         """
-        return self._grown("fit", X, y, sample_weight)
+        return self._grown("fit", X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
@@ -175,29 +195,47 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         self._learn_on(X, y, sample_weight, multi_output=True)
         return self
 
-    def _grown(self, method: str, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
+    def _grown(
+        self,
+        method: str,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        asked: Asked = NOTHING_ASKED,
+    ) -> Self:
         check_labels(y)
         rows, labels, weights, unit = self._validated_training(X, y, sample_weight, multi_output=True)
         check_classification_targets(labels)
         if labels.ndim == 2 and labels.shape[1] == 1:
             labels = column_or_1d(labels, warn=True)
+        check_labels(asked.y_val)
+        held_out = self._validated_held_out(asked, labels, multi_output=True)
         if labels.ndim == 2:
-            return self._fit_labels(rows, labels, weights, method, unit)
+            return self._fit_labels(rows, labels, weights, method, unit, held_out)
         # A class with only rows of weight 0 is ignored.
         classes = np.unique(labels[weights > 0])
         if len(classes) < 2:
             raise ValueError(f"A classifier needs at least two classes; y has only one class: {classes[0]}.")
         _, numbers = np.unique(labels, return_inverse=True)
-        data = self._rows(rows, labels, numbers, weights)
+        data = self._rows(rows, labels, numbers, weights, held_out)
+        numbers_of(data.y[data.n_training :], classes)
         indicators = data.y[:, np.newaxis] == classes
         out_of_bag = self._grow(data, indicators.astype(np.float64), strata=indicators.argmax(axis=1), method=method)
         self.classes_ = classes
         return self._scored(data, out_of_bag, unit)
 
-    def _fit_labels(self, X: Any, y: np.ndarray, sample_weight: np.ndarray, method: str, unit: float) -> Self:
+    def _fit_labels(
+        self,
+        X: Any,
+        y: np.ndarray,
+        sample_weight: np.ndarray,
+        method: str,
+        unit: float,
+        held_out: EnsembleHoldOut,
+    ) -> Self:
         """Grow the members on an indicator for each of several labels."""
         check_indicators(y)
-        data = self._rows(X, y, y, sample_weight)
+        data = self._rows(X, y, y, sample_weight, held_out)
         out_of_bag = self._grow(data, data.y.astype(np.float64), strata=np.zeros(len(data.y), dtype=int), method=method)
         self.classes_ = np.arange(y.shape[1])
         return self._scored(data, out_of_bag, unit)

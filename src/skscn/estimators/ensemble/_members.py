@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skscn.estimators.calibration import averaged
+from skscn.estimators.ensemble._distinct_rows import DistinctRows
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.recipe import Recipe
 from skscn.progress import Listener, current_listener, listening
@@ -50,27 +51,36 @@ def bootstrap_counts(strata: np.ndarray, has_weight: np.ndarray, rng: np.random.
 
 def grow_member(
     estimator: GrowingNetwork,
-    X: Any,
-    y: np.ndarray,
-    sample_weight: np.ndarray,
+    data: DistinctRows,
     plan: MemberPlan,
     response: str,
     method: str,
     elsewhere: Listener | None,
 ) -> GrownMember:
     """Grow a member, by its ``fit`` or ``partial_fit``, and let its method ``response`` predict all rows."""
-    weights = sample_weight if plan.counts is None else sample_weight * plan.counts
+    training = slice(data.n_training)
+    weights = data.sample_weight[training] * (1.0 if plan.counts is None else plan.counts[training])
     member = _member(estimator, plan, int(np.count_nonzero(weights)))
-    X = select_columns(X, plan.features)
+    X = select_columns(data.X, plan.features)
     # Sums in BLAS depend on the number of threads, which may be larger in a worker process than here.
     with single_threaded(), listening(current_listener() or elsewhere), averaged():
         different = bool(np.ptp(weights))
-        getattr(member, method)(X, y, sample_weight=weights if different else None)
+        given = weights if different else None
+        getattr(member, method)(X[training], data.y[training], sample_weight=given, **_held_out(data, X))
         predictions = getattr(member, response)(X)
     if not different:
         # What a row without a weight of its own counted for.
         member._weight_unit = float(weights[0])
-    return GrownMember(plan.number, member, predictions, _unseen(member, weights))
+    unseen = np.append(_unseen(member, weights), np.ones(data.n_held_out, dtype=bool))
+    return GrownMember(plan.number, member, predictions, unseen)
+
+
+def _held_out(data: DistinctRows, X: Any) -> dict[str, Any]:
+    """What ``fit`` is told about held-out rows, with a member's columns of all rows."""
+    if data.n_held_out:
+        rows = slice(data.n_training, None)
+        return {"X_val": X[rows], "y_val": data.y[rows], "sample_weight_val": data.sample_weight[rows]}
+    return {} if data.groups is None else {"groups": data.groups}
 
 
 def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:

@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.estimators._holding_out import NOTHING_ASKED, Asked
 from skscn.estimators._lazily import lazily
 from skscn.estimators._typing import MatrixLike, fit_context
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
@@ -116,7 +117,17 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: MatrixLike, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: MatrixLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
         """Grow the members on rows X and targets y.
 
         Parameters
@@ -125,12 +136,21 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the rows; rows of weight 0 are ignored.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which no member is trained on. They are out of bag for all members, so
+            `oob_score_` and prediction intervals are computed from them. By default each member holds out rows of its
+            own.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Members hold out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
 
         Returns
         -------
         self
         """
-        return self._grown("fit", X, y, sample_weight)
+        return self._grown("fit", X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
@@ -160,9 +180,18 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         self._learn_on(X, y, sample_weight, multi_output=True, y_numeric=True)
         return self
 
-    def _grown(self, method: str, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
-        rows, outputs, weights, unit = self._validated_training(X, y, sample_weight, multi_output=True, y_numeric=True)
-        data = self._rows(rows, outputs, outputs, weights)
+    def _grown(
+        self,
+        method: str,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        asked: Asked = NOTHING_ASKED,
+    ) -> Self:
+        checks = {"multi_output": True, "y_numeric": True}
+        rows, outputs, weights, unit = self._validated_training(X, y, sample_weight, **checks)
+        held_out = self._validated_held_out(asked, outputs, **checks)
+        data = self._rows(rows, outputs, outputs, weights, held_out)
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
         out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int), method=method)
         self._weight_unit = unit
