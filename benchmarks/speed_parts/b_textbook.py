@@ -37,7 +37,7 @@ def measure_ours(rows: int, nodes: int, configuration: str) -> dict:
     result = fit_measured(model, *make_data(rows, 20))
     moments = result["seconds"] - model.history_["seconds"].sum() + np.cumsum(model.history_["seconds"])
     return result | {
-        "rmse": [float(f"{rmse:.6g}") for rmse in model.history_["train_rmse"]],
+        "rmse": [float(f"{rmse:.6g}") for rmse in model.history_["train_rmse"] / model.network_.outputs.scale[0]],
         "moments": [float(f"{moment:.4g}") for moment in moments],
     }
 

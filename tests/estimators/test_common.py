@@ -52,6 +52,7 @@ CHECKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "check"), CHECKS)
 def test_scikit_learn_contract_of_the_other_algorithms(estimator, check):
     check(estimator)
