@@ -20,11 +20,15 @@ Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
 
 @dataclass(frozen=True)
 class LaterChoice:
-    """How many columns and which penalty, and their error on later rows."""
+    """How many columns and which penalty, and their error on later rows.
+
+    ``others`` are the other penalties for as many columns, by their error.
+    """
 
     columns: int
     alpha: float
     error: float
+    others: tuple[float, ...] = ()
 
 
 def leading(factor: Factor, size: int) -> Factor:
