@@ -28,7 +28,7 @@ from skscn.recurrent.joining import factor_of, joined_nodes, joined_weights
 from skscn.recurrent.journal import Journal
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
-from skscn.recurrent.spreads import free_spread, sorted_sizes
+from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
 
 # Parameters that are not those of the members.
@@ -259,9 +259,15 @@ def _learnt(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]
         "states_": dict(zip(data.rows.labels, after, strict=True)),
         "n_nodes_": len(nodes),
         "n_rows_seen_": len(data.rows.X),
-        "_residuals": sorted_sizes(np.mean([member.fitted.residuals for member in members], axis=0)),
+        "_residuals": widest_sizes(_mean_residuals([member.fitted.residuals for member in members])),
         "_spread": spread,
     }
+
+
+def _mean_residuals(residuals: Sequence[dict[float, np.ndarray]]) -> list[np.ndarray]:
+    """Residuals of the mean of members, after the shares of time that all of them have."""
+    shares = set.intersection(*(set(folds) for folds in residuals))
+    return [np.mean([folds[share] for folds in residuals], axis=0) for share in sorted(shares)]
 
 
 def _mean(members: Sequence[RecurrentSCNRegressor], weights: Sequence[np.ndarray]) -> np.ndarray:

@@ -30,12 +30,15 @@ from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
 from skscn.recurrent.journal import Journal
-from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading
+from skscn.recurrent.later import LaterChoice, freedom, later_errors, leading
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.sequences import Sequences
 
 # Penalties with which the error on later rows is followed during growth.
 _FOLLOWED = (0.0, 1e-12, 1e-8, 1e-4)
+# Shares of time after which intervals look at errors. Weights of the rows before need this many rows for each degree of
+# freedom, or their errors say more about too few rows than about later ones.
+_FOLDS, _ROWS_PER_FREEDOM = (0.4, 0.55, SHARE), 2.0
 # Free runs from the end of training must stay within their limits for this number of rows.
 _STABLE = 2000
 
@@ -55,8 +58,8 @@ class FittedReservoir:
         Of all scored rows.
     alpha : float
         The penalty per row.
-    residuals : ndarray of shape (r, m)
-        On later rows, in order of time, scaled.
+    residuals : dict of float to ndarray of shape (r, m)
+        By shares of time: on the rows after that share, in order of time, scaled, with weights from the rows before.
     early_weights : ndarray of shape (1 + p + L, m) or None
         Of models whose outputs come back: output weights of the same nodes from the first part of time.
     reason : StopReason
@@ -68,7 +71,7 @@ class FittedReservoir:
     kept: np.ndarray
     factor: Factor
     alpha: float
-    residuals: np.ndarray
+    residuals: dict[float, np.ndarray]
     early_weights: np.ndarray | None
     reason: StopReason
 
@@ -188,11 +191,17 @@ def _squares(growing: Growing, factor: Factor, alpha: float) -> float:
 
 def _later_error(sequences: Sequences, growing: Growing, size: int, alpha: float) -> float:
     """The error on later rows of the first columns of a network that was grown on all rows, by weights from before."""
-    first, blocks = sequences.scored(0.0, SHARE), sequences.blocks(SHARE, BLOCKS)
-    factor = Factor.empty(growing.size, sequences.targets.shape[1], 1)
-    factor = factor.with_rows(growing.columns[first], sequences.targets[first])
-    errors = later_errors(factor, growing.columns, sequences.targets, blocks, [size], [alpha], growing.solutions)
+    factor, blocks = _factor_before(sequences, growing, size, SHARE), sequences.blocks(SHARE, BLOCKS)
+    columns = growing.columns[:, :size]
+    errors = later_errors(factor, columns, sequences.targets, blocks, [size], [alpha], growing.solutions)
     return float(errors[0, 0])
+
+
+def _factor_before(sequences: Sequences, growing: Growing, size: int, share: float) -> Factor:
+    """The factor of the first columns on the rows before a share of time."""
+    rows = sequences.scored(0.0, share)
+    empty = Factor.empty(size, sequences.targets.shape[1], 1)
+    return empty.with_rows(growing.columns[rows, :size], sequences.targets[rows])
 
 
 def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
@@ -240,9 +249,19 @@ def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weight
     return bool(((course > low) & (course < high)).all())
 
 
-def _later_residuals(sequences: Sequences, growing: Growing, choice: LaterChoice) -> np.ndarray:
-    blocks = sequences.blocks(SHARE, BLOCKS)
-    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, choice, growing.solutions)
+def _later_residuals(sequences: Sequences, growing: Growing, choice: LaterChoice) -> dict[float, np.ndarray]:
+    """Residuals on all rows after some shares of time, with weights from the rows before, where these are enough.
+
+    What is predicted later is as far from the training rows as these are; weights that learn from rows in between would
+    promise too much where the process drifts.
+    """
+    found, size = {}, choice.columns
+    for share in _FOLDS:
+        before, rows = _factor_before(sequences, growing, size, share), sequences.scored(share)
+        if share == SHARE or before.weight > _ROWS_PER_FREEDOM * freedom(before, choice.alpha):
+            (weights,) = growing.solutions(before, size, [choice.alpha])
+            found[share] = sequences.targets[rows] - growing.columns[rows, :size] @ weights
+    return found
 
 
 def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:
