@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -19,12 +19,54 @@ def is_recurrent(estimator: Any) -> bool:
     return hasattr(estimator, "reservoir_")
 
 
+@dataclass(frozen=True, eq=False)
+class Stretch:
+    """The rows of one of several sequences: their label, their places among all rows, and the state before them."""
+
+    label: Hashable
+    rows: np.ndarray
+    state: Begin
+
+
+def stretches(model: RecurrentSCNRegressor, groups: np.ndarray | None, n_rows: int, state: Begin) -> Iterator[Stretch]:
+    """The rows of each sequence; ``groups`` are the labels of the rows, None if there is one sequence.
+
+    Where all begin at the end of training, a sequence that was not in training begins from a cold state.
+    """
+    if groups is None:
+        yield Stretch(None, np.arange(n_rows), state)
+        return
+    for label in np.unique(groups).tolist():
+        yield Stretch(label, np.flatnonzero(groups == label), model.states_.get(label) if state == "end" else state)
+
+
 def predict_rows(
     model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None = None, state: Begin = None
 ) -> np.ndarray:
     """Predictions for the rows of one sequence; y are the targets that become known after each row, NaN if unknown."""
     inputs, known = _given(model, X, y)
     return np.asarray(model.predict(inputs, y=known, state=state))
+
+
+def predict_stretches(
+    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[Stretch]
+) -> np.ndarray:
+    """Predictions for the rows of several sequences."""
+    predicted = np.empty(len(X))
+    for part in parts:
+        predicted[part.rows] = predict_rows(model, X[part.rows], None if y is None else y[part.rows], part.state)
+    return predicted
+
+
+def limits_of_stretches(
+    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[Stretch], coverage: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Lower and upper limits of prediction intervals for the rows of several sequences."""
+    limits = np.empty((2, len(X)))
+    for part in parts:
+        known = None if y is None else y[part.rows]
+        limits[:, part.rows] = limits_of_rows(model, X[part.rows], known, part.state, coverage)
+    return limits[0], limits[1]
 
 
 def limits_of_rows(

@@ -123,22 +123,31 @@ class Progress:
 
     def update(self, step: Step) -> None:
         """Show the network after this step."""
+        if self.verbose:
+            self.show(step.nodes, self._describe(step))
+
+    def show(self, done: int, text: str) -> None:
+        """Show how much of the total is done, and what there is to say of it."""
         if self.verbose == 0:
             return
+        share = share_done(done, self.total)
         if self._bar:
-            done = int(_WIDTH * share_done(step.nodes, self.total))
-            line = f"{self.label} {'#' * done}{'.' * (_WIDTH - done)} {self._describe(step)}"
+            line = f"{self.label} {'#' * int(_WIDTH * share)}{'.' * (_WIDTH - int(_WIDTH * share))} {text}"
             # A line that wraps could not be overwritten.
             self._write(f"\r{line[: shutil.get_terminal_size().columns - 1]}\x1b[K")
-        elif self.verbose > 1 or int(10 * share_done(step.nodes, self.total)) > self._lines:
-            self._lines = int(10 * share_done(step.nodes, self.total))
-            self._write(f"{self.label} {self._describe(step)}\n")
+        elif self.verbose > 1 or int(10 * share) > self._lines:
+            self._lines = int(10 * share)
+            self._write(f"{self.label} {text}\n")
 
     def close(self, nodes: int, reason: str) -> None:
         """Show how growth ended."""
+        self.end(f"stopped at {nodes} nodes: {reason}")
+
+    def end(self, text: str) -> None:
+        """Show a last line."""
         if self.verbose:
             lead = "\n" if self._bar else ""
-            self._write(f"{lead}{self.label} stopped at {nodes} nodes: {reason}\n")
+            self._write(f"{lead}{self.label} {text}\n")
 
     def _describe(self, step: Step) -> str:
         held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5g}"

@@ -174,8 +174,8 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
     class EndAt:
         """A callback that ends the fit, and looks at the estimator as it would be."""
 
-        def __init__(self, steps):
-            self.steps, self.nodes = steps, []
+        def __init__(self, steps, task="step"):
+            self.steps, self.task, self.nodes = steps, task, []
 
         def setup(self, estimator, context):
             pass
@@ -187,7 +187,7 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
             pass
 
         def on_fit_task_end(self, estimator, context, *, fitted_estimator):
-            if context.task_name == "step":
+            if context.task_name == self.task:
                 assert np.isfinite(fitted_estimator.predict(X)).all()
                 self.nodes.append(fitted_estimator.n_nodes_)
             return len(self.nodes) >= self.steps
@@ -197,3 +197,26 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
         model = RecurrentSCNRegressor(**TINY).set_callbacks(callback).fit(X, Y)
         assert model.stop_reason_ == "callback"
         assert callback.nodes == model.history_["nodes"].tolist() == [2, 4]
+
+    @pytest.mark.parametrize("jobs", [None, 2])
+    def test_a_callback_can_end_an_ensemble_after_a_member(jobs):
+        callback = EndAt(2, "member")
+        model = RecurrentSCNEnsembleRegressor(5, **TINY, n_jobs=jobs).set_callbacks(callback).fit(X, Y)
+        # Members that other processes have begun are finished.
+        assert 2 <= len(model.members_) <= 2 + (0 if jobs is None else jobs)
+        assert len(callback.nodes) == len(model.members_)
+        assert callback.nodes[-1] == model.n_nodes_
+        if jobs is None:
+            same(model, RecurrentSCNEnsembleRegressor(2, **TINY).fit(X, Y))
+
+
+@pytest.mark.parametrize("kind", [RecurrentSCNRegressor, RecurrentSCNEnsembleRegressor])
+def test_pilot_networks_are_shown(kind, capsys):
+    more = {"n_estimators": 1} if kind is RecurrentSCNEnsembleRegressor else {}
+    kind(**TINY, **more, verbose=2).fit(X, Y)
+    shown = capsys.readouterr().err.splitlines()
+    pilots = [line for line in shown if "pilot networks" in line]
+    # Two for each of two lengths, eight for each of those kept, and what they have chosen.
+    assert len(pilots) == 2 * 2 + 8 * 2 + 1
+    assert "1/20: delay line of 0 rows" in pilots[0]
+    assert "chose delay line of" in pilots[-1]

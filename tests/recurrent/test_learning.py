@@ -5,8 +5,9 @@ import pytest
 
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
-from skscn.recurrent.later import LaterChoice, later_residuals, solutions
+from skscn.recurrent.later import freedom
 from skscn.recurrent.learners import LearntWeights
+from skscn.recurrent.spreads import quantile, widest_sizes
 
 RNG = np.random.default_rng(0)
 SMALL = {"max_nodes": 5, "max_candidates": 40, "nodes_per_step": 5, "random_state": 0}
@@ -162,10 +163,20 @@ def factored(n=60, size=6):
     return columns, targets, Factor.empty(size, 1, linear=1).with_rows(columns, targets)
 
 
-def test_residuals_for_intervals_come_from_weights_of_the_first_part():
-    columns, targets, _ = factored()
-    factor = Factor.empty(6, 1, linear=1).with_rows(columns[:40], targets[:40])
-    blocks = [np.arange(40, 50), np.arange(50, 60)]
-    (weights,) = solutions(factor, 4, [0.1])
-    left = later_residuals(factor, columns, targets, blocks, LaterChoice(4, 0.1, 1.0))
-    assert np.allclose(left, targets[40:] - columns[40:, :4] @ weights)
+def test_degrees_of_freedom_are_the_trace_of_the_smoother():
+    columns, _, factor = factored()
+    centred = columns[:, 1:] - columns[:, 1:].mean(axis=0)
+    inputs = centred / centred.std(axis=0)
+    for alpha in (0.0, 1e-2, 1.0):
+        smoother = inputs @ np.linalg.solve(inputs.T @ inputs + alpha * len(inputs) * np.eye(5), inputs.T)
+        assert np.isclose(freedom(factor, alpha), 1.0 + np.trace(smoother))
+
+
+def test_widths_are_those_of_the_widest_fold():
+    steady, late = RNG.normal(size=(300, 1)), 3 * RNG.normal(size=(100, 1))
+    np.testing.assert_array_equal(widest_sizes([late]), np.sort(np.abs(late), axis=0))
+    widest = widest_sizes([steady, late])
+    assert (np.diff(widest, axis=0) >= 0).all()
+    for coverage in (0.5, 0.8, 0.9):
+        each = [quantile(np.sort(np.abs(fold), axis=0).T, coverage) for fold in (steady, late)]
+        assert quantile(widest.T, coverage) == max(each)

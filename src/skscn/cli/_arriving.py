@@ -27,10 +27,22 @@ class ArrivingRows:
         The kind of model, such as "a model with lags".
     lost : str
         What is lost if the rows do not follow the training rows; empty if nothing is.
+    label : str or None
+        Which one of several series the rows belong to.
     """
 
-    def __init__(self, encoder: Any, clock: Any, file: TableFile, remarks: list[str], what: str, lost: str):
-        self._clock, self._remarks, self._what, self._lost = TrainingClock.read(clock), remarks, what, lost
+    def __init__(
+        self,
+        encoder: Any,
+        clock: Any,
+        file: TableFile,
+        remarks: list[str],
+        what: str,
+        lost: str,
+        label: str | None = None,
+    ):
+        self._clock, self._remarks, self._what, self._lost = TrainingClock.read(clock, label), remarks, what, lost
+        self._whose = "" if label is None else f"{quoted(label)}: "
         self._n_rows, self._latest, self._noted = 0, np.datetime64("NaT"), False
         self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
         if self._timed is not None and self._timed.time_ not in file.names:
@@ -54,7 +66,7 @@ class ArrivingRows:
         self._check_order(times)
         anew = not self._n_rows and bool(self._lost) and not self._clock.is_followed_by(times[0])
         if anew:
-            self._remarks.append(self._about(times[0]))
+            self._remarks.append(f"{self._whose}{self._about(times[0])}")
         self._note_gaps(times)
         self._n_rows, self._latest = self._n_rows + len(times), times[-1]
         return anew
@@ -66,8 +78,8 @@ class ArrivingRows:
         if len(gaps) and not self._noted:
             self._noted = True
             self._remarks.append(
-                f"Rows are missing before row {self._n_rows + int(gaps[0]) + 1:,} ({written(times[gaps[0]])}): "
-                f"{self._what} counts rows, and the predictions after a gap are worse."
+                f"{self._whose}Rows are missing before row {self._n_rows + int(gaps[0]) + 1:,} "
+                f"({written(times[gaps[0]])}): {self._what} counts rows, and the predictions after a gap are worse."
             )
 
     def _check_order(self, times: np.ndarray) -> None:
@@ -80,8 +92,8 @@ class ArrivingRows:
         place = int(wrong.argmax())
         how = "is missing" if np.isnat(times[place]) else "repeats" if steps[place] == np.timedelta64(0) else "falls"
         raise ValueError(
-            f"{quoted(str(self._timed.time_))} {how} in row {self._n_rows + place + 1}; {self._what} needs rows "
-            "in order of time, each with a time of its own."
+            f"{self._whose}{quoted(str(self._timed.time_))} {how} in row {self._n_rows + place + 1}; {self._what} "
+            "needs rows in order of time, each with a time of its own."
         )
 
     def _about(self, first: np.datetime64) -> str:

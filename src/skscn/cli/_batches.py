@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skscn.cli._arriving import ArrivingRows, targets_of
-from skscn.following import Begin, limits_of_rows, predict_rows, state_after
-from skscn.recurrent import RecurrentSCNRegressor
-from skscn.tables import TableFile, Target
+from skscn.cli._groups import check_has_group, check_known, labels_of
+from skscn.following import Begin, Stretch, limits_of_stretches, predict_stretches, state_after
+from skscn.readers.arrow import arrow
+from skscn.recurrent import RecurrentSCNRegressor, ReservoirState
+from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import quoted
 
 if TYPE_CHECKING:
@@ -41,25 +45,30 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class FollowingBatch(Batch):
-    """Rows of a recurrent network: the state before them, and the targets that become known after each of them."""
+    """Rows of a recurrent network, of one or several series, and the targets that become known after each of them."""
 
     y: np.ndarray | None = None
-    state: Begin = None
+    parts: tuple[Stretch, ...] = ()
 
     def predict(self, rows: Any = slice(None)) -> np.ndarray:
-        return np.asarray(predict_rows(self.estimator, self.X, self.y, self.state)[rows])
+        return np.asarray(predict_stretches(self.estimator, self.X, self.y, self.parts)[rows])
 
     def predict_interval(self, coverage: float, rows: Any = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = limits_of_rows(self.estimator, self.X, self.y, self.state, coverage)
+        lower, upper = limits_of_stretches(self.estimator, self.X, self.y, self.parts, coverage)
         return lower[rows], upper[rows]
 
+    def state_after(self, part: Stretch) -> ReservoirState:
+        """The state after the rows of one of the series."""
+        known = None if self.y is None else self.y[part.rows]
+        return state_after(self.estimator, self.X[part.rows], known, part.state)
 
-def check_one_sequence(estimator: RecurrentSCNRegressor) -> None:
-    """Raise ValueError for a model of several sequences, which the program cannot tell apart."""
-    if len(estimator.states_) > 1:
+
+def check_one_sequence(estimator: RecurrentSCNRegressor, group: str | None) -> None:
+    """Raise ValueError for a model of several sequences that were not told apart by a column."""
+    if group is None and len(estimator.states_) > 1:
         raise ValueError(
             f"The model was fitted in Python on {len(estimator.states_)} sequences, and the program follows one; use "
-            "it in Python with skscn.load_model."
+            "it in Python with skscn.load_model, or fit with --group."
         )
 
 
@@ -77,6 +86,8 @@ class Following:
         The rows that will come.
     remarks : list of str
         What there is to say is added to it.
+    group : str or None
+        The column that says which of several series a row belongs to.
     """
 
     def __init__(
@@ -87,12 +98,17 @@ class Following:
         target: Target | None,
         file: TableFile,
         remarks: list[str],
+        group: str | None = None,
     ):
-        check_one_sequence(estimator)
+        check_one_sequence(estimator, group)
+        check_has_group(group, file)
         lost = "the network starts from a cold state, and its first predictions are worse"
-        self._arriving = ArrivingRows(encoder, clock, file, remarks, "a recurrent network", lost)
-        self._estimator = estimator
-        self._before: FollowingBatch | None = None
+        self._arrival = partial(ArrivingRows, encoder, clock, file, remarks, "a recurrent network", lost)
+        self._estimator, self._group = estimator, group
+        self._arriving: dict[str | None, ArrivingRows] = {} if group is not None else {None: self._arrival()}
+        self._timed = encoder if isinstance(encoder, TableEncoder) else None
+        # What came last of each series.
+        self._before: dict[Hashable, tuple[FollowingBatch, Stretch]] = {}
         self._target = target if estimator.feedback and target is not None and target.name in file.names else None
         if estimator.feedback:
             remarks.append(self._about_targets(file, target))
@@ -109,17 +125,34 @@ class Following:
     @property
     def types(self) -> dict[str, Any]:
         """The columns to read in addition to those that are encoded, and their types."""
-        return {**self._arriving.types, **({} if self._target is None else {self._target.name: self._target.read_type})}
+        times = {} if self._timed is None or self._timed.time_ is None else self._timed.time_types
+        groups = {} if self._group is None else {self._group: arrow().string()}
+        return {**times, **groups, **({} if self._target is None else {self._target.name: self._target.read_type})}
 
     def batch(self, X: np.ndarray, table: Any) -> FollowingBatch:
         """The rows that come next."""
-        state = self._state_before(table)
         y = None if self._target is None else targets_of(self._target, table)
-        self._before = FollowingBatch(self._estimator, X, table, y, state)
-        return self._before
+        parts = tuple(
+            Stretch(label, rows, self._state_before(label, table.take(rows))) for label, rows in self._places(table)
+        )
+        batch = FollowingBatch(self._estimator, X, table, y, parts)
+        self._before |= {part.label: (batch, part) for part in parts}
+        return batch
 
-    def _state_before(self, table: Any) -> Begin:
-        if self._arriving.begin_anew(table):
+    def _places(self, table: Any) -> list[tuple[str | None, np.ndarray]]:
+        """The rows of each series."""
+        if self._group is None:
+            return [(None, np.arange(len(table)))]
+        labels = labels_of(self._group, table)
+        check_known(self._group, labels, self._estimator.states_)
+        return [(label, np.flatnonzero(labels == label)) for label in np.unique(labels).tolist()]
+
+    def _state_before(self, label: str | None, table: Any) -> Begin:
+        if label not in self._arriving:
+            self._arriving[label] = self._arrival(label=label)
+        if self._arriving[label].begin_anew(table):
             return None
-        before = self._before
-        return "end" if before is None else state_after(self._estimator, before.X, before.y, before.state)
+        if label in self._before:
+            batch, part = self._before[label]
+            return batch.state_after(part)
+        return "end" if label is None else self._estimator.states_[label]

@@ -37,12 +37,13 @@ def check_series(options: FitOptions, series: Series) -> None:
             f"{quoted(series.time)} is missing in {count(int(np.isnan(moments).sum()), 'row')}, so it is not known "
             f"which row came before which; {options.past} needs a time in every row."
         )
-    repeated = np.flatnonzero(np.diff(moments) == 0.0)
+    repeated = np.concatenate([course[1:][np.diff(course) == 0.0] for course in series.courses().values()])
     if len(repeated):
-        first = written(np.datetime64(round(moments[repeated[0]] * 86400), "s"))
+        first = written(np.datetime64(round(repeated.min() * 86400), "s"))
+        several = " If the rows are those of several machines, name the column that tells them apart: --group COLUMN."
         raise ValueError(
             f"{quoted(series.time)} repeats: {count(len(repeated), 'row')} have the time of another row, the first at "
-            f"{first}; {options.past} needs one row at a time."
+            f"{first}; {options.past} needs one row at a time.{several * (options.recurrent and options.group is None)}"
         )
 
 
@@ -59,8 +60,7 @@ def check_length(options: FitOptions, rows: TableRows) -> None:
 
 def _steps(series: Series) -> tuple[np.ndarray, float]:
     """The times between rows in days, and the usual one."""
-    assert series.moments is not None, "a series has moments"
-    steps = np.diff(series.moments)
+    steps = np.concatenate([np.diff(course) for course in series.courses().values()])
     return steps, float(np.median(steps))
 
 
@@ -84,12 +84,15 @@ def clock_of(options: FitOptions, series: Series) -> dict[str, Any] | None:
     """What a model of earlier rows has to know of time, to recognise the rows that follow and to continue them."""
     if options.past is None or series.moments is None:
         return None
-    steps, usual = _steps(series)
+    (steps, usual), courses = _steps(series), series.courses()
+    months = {_months_between(course) for course in courses.values()}
+    last = {label: float(course[-1]) for label, course in courses.items()}
     return {
         "last_day": float(series.moments[-1]),
         "step_days": usual,
-        "months": _months_between(series.moments),
+        "months": months.pop() if len(months) == 1 else None,
         "irregular": int(np.count_nonzero(np.abs(steps - usual) > _REGULAR * usual)),
+        **({} if series.groups is None else {"last_days": last}),
     }
 
 
@@ -104,7 +107,7 @@ def _months_between(moments: np.ndarray) -> int | None:
 
 @dataclass(frozen=True)
 class TrainingClock:
-    """When training ended and how its rows went on; NaT where a model file does not say."""
+    """When training, or one of several series in it, ended and how rows went on; NaT where a file does not say."""
 
     last: np.datetime64
     step: np.timedelta64
@@ -112,8 +115,11 @@ class TrainingClock:
     irregular: int = 0
 
     @classmethod
-    def read(cls, notes: Any) -> TrainingClock:
-        """The clock that ``fit`` wrote down."""
+    def read(cls, notes: Any, label: str | None = None) -> TrainingClock:
+        """The clock that ``fit`` wrote down, of one of several series if it has a label."""
+        if label is not None:
+            ends = notes.get("last_days") if isinstance(notes, dict) else None
+            notes = {**notes, "last_day": ends.get(label)} if isinstance(ends, dict) else None
         values = [notes.get(name) if isinstance(notes, dict) else None for name in ("last_day", "step_days")]
         if not all(isinstance(value, float | int) and abs(value) < 1e8 for value in values):
             return cls(np.datetime64("NaT", "us"), np.timedelta64("NaT", "us"))

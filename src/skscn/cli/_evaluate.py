@@ -61,7 +61,8 @@ class Compared:
 
 def _persistence(model: Model, y: np.ndarray) -> dict[str, float] | None:
     """How good it is to predict the last known target, for a model that is told; None for other models."""
-    if not getattr(model.estimator, "feedback", False) or len(y) < 3:
+    # Rows of several series are not those before each other.
+    if not getattr(model.estimator, "feedback", False) or len(y) < 3 or model.group is not None:
         return None
     # Nothing is known before the first row.
     return regression_scores(y[1:], y[:-1])

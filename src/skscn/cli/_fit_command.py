@@ -109,6 +109,14 @@ def fit(
             "than those it was trained on. By default, a column of dates that increase with the rows, if there is one.",
         ),
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="With --estimator recurrent: the column that says which of several series a row belongs to, such as "
+            "the machine. One network is trained for all of them, with a memory of each.",
+        ),
+    ] = None,
     lags: Annotated[
         str | None,
         typer.Option(
@@ -176,7 +184,7 @@ def fit(
     if delay is not None and lags is None:
         raise typer.BadParameter("needs --lags.", param_hint="--delay")
     _check_order(shuffle, time, lags, estimator)
-    _check_recurrent(estimator is EstimatorKind.RECURRENT, lags, feedback, loss, weight)
+    _check_recurrent(estimator is EstimatorKind.RECURRENT, lags, feedback, loss, weight, group)
     _check_quantile(quantile, loss)
     with later():
         from skscn.cli._fit import run_fit
@@ -196,6 +204,7 @@ def fit(
         drop=drop or [],
         weight=weight,
         time=time,
+        group=group,
         shuffle=shuffle,
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
         dates=dates.value,
@@ -217,9 +226,14 @@ def _check_order(shuffle: bool, time: str | None, lags: str | None, estimator: E
 
 
 def _check_recurrent(
-    recurrent: bool, lags: str | None, feedback: bool, loss: LossName | None, weight: str | None
+    recurrent: bool, lags: str | None, feedback: bool, loss: LossName | None, weight: str | None, group: str | None
 ) -> None:
     """Reject what recurrent networks do not have, and what only they have."""
+    if group is not None and not recurrent:
+        raise typer.BadParameter(
+            "needs --estimator recurrent; for lags of several series, use skscn.series.Lags in Python.",
+            param_hint="--group",
+        )
     if feedback and not recurrent:
         raise typer.BadParameter("needs --estimator recurrent.", param_hint="--feedback")
     if not recurrent:

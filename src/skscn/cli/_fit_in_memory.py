@@ -13,13 +13,14 @@ from skscn.cli._clock import check_length, check_series, clock_of, gap_sentence
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
+from skscn.cli._groups import labels_of
 from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation
 from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
-from skscn.cli._series import Series, find_series
+from skscn.cli._series import Series, find_series, with_groups
 from skscn.cli._testing import Folds, cross_validate, split, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
@@ -39,7 +40,8 @@ def fit_in_memory(
     file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
 ) -> Fitted:
     """Train on all rows, write the model, and test it on rows that are held out in turn."""
-    table = file.read([*inputs, *options.target_and_weight], exact=[options.target])
+    apart = [*options.target_and_weight, *([] if options.group is None else [options.group])]
+    table = file.read([*inputs, *apart], exact=[options.target])
     if len(table) < FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(options.target, table.column(options.target), options.task)
@@ -49,8 +51,11 @@ def fit_in_memory(
     encoding = {**default_encoding(options), **settings.encoder}
     about = {"tested": tested, "past": options.past is not None, "cycles": bool(encoding.get("cycles", True))}
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
+    groups = None if options.group is None else labels_of(options.group, table)
+    series = with_groups(series, groups)
     check_series(options, series)
-    rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=options.past is not None)
+    whole = options.past is not None
+    rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=whole, groups=groups)
     check_length(options, rows)
     encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
     voice.notes(series.notes)

@@ -34,6 +34,7 @@ class FitOptions:
     drop: list[str] = field(default_factory=list)
     weight: str | None = None
     time: str | None = None
+    group: str | None = None
     shuffle: bool = False
     memory_limit: int | None = None
     dates: str = "auto"
@@ -56,7 +57,7 @@ class FitOptions:
     @property
     def target_and_weight(self) -> list[str]:
         """The columns that are read in addition to the inputs."""
-        return [self.target] if self.weight is None else [self.target, self.weight]
+        return [name for name in (self.target, self.weight) if name is not None]
 
 
 @dataclass(frozen=True)
@@ -116,16 +117,18 @@ def _names(*estimators: Any) -> set[str]:
 
 def input_names(file: TableFile, options: FitOptions) -> list[str]:
     """The columns to learn from."""
-    apart = [*options.target_and_weight, *options.drop]
+    apart = [*options.target_and_weight, *options.drop, *([] if options.group is None else [options.group])]
     for name in [*apart, *([] if options.time is None else [options.time])]:
         file.find(name)
     if options.time in apart:
         raise ValueError(
-            f"{options.time!r} cannot be the time of the rows if it is the target, the weights or a dropped column; "
-            "name another column."
+            f"{options.time!r} cannot be the time of the rows if it is the target, the weights, the group or a dropped "
+            "column; name another column."
         )
     if options.target in apart[1:]:
-        raise ValueError(f"{quoted(options.target)} is the target; it cannot also be dropped or contain the weights.")
+        raise ValueError(
+            f"{quoted(options.target)} is the target; it cannot also be dropped or contain the weights or the group."
+        )
     inputs = [name for name in file.names if name not in set(apart)]
     if not inputs:
         raise ValueError(

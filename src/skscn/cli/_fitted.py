@@ -69,5 +69,6 @@ def save_fitted(fitted: Fitted, options: FitOptions) -> None:
         "loss": fitted.loss,
         "outliers": fitted.n_outliers,
         "clock": fitted.clock,
+        "group": options.group,
     }
     save_model(pipeline, fitted.path, notes=notes)

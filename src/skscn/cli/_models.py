@@ -92,6 +92,12 @@ class Model:
     remarks: list[str] = field(default_factory=list)
 
     @property
+    def group(self) -> str | None:
+        """The column that tells several series apart, if there are several."""
+        name = self.notes.get("group")
+        return name if isinstance(name, str) else None
+
+    @property
     def is_classifier(self) -> bool:
         """Whether it predicts classes."""
         return hasattr(self.estimator, "predict_proba")
@@ -197,7 +203,7 @@ def encoded_batches(
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
     about = encoder, model.notes.get("clock"), model.target, file, model.remarks
     continuing = None if model.lags is None else Continuing(model.lags, *about)
-    following = Following(model.estimator, *about) if is_recurrent(model.estimator) else None
+    following = Following(model.estimator, *about, model.group) if is_recurrent(model.estimator) else None
     extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
     rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
     for table in file.batches({**extra, **encoder.read_types}):

@@ -10,7 +10,7 @@ from skscn.cli._fit_options import FitOptions
 from skscn.cli._scores import regression_scores
 from skscn.cli._training_rows import TableRows
 from skscn.cli._voice import short
-from skscn.following import FreeRuns, free_runs, limits_of_rows, predict_rows
+from skscn.following import FreeRuns, Stretch, free_runs, limits_of_stretches, predict_stretches, stretches
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
 
@@ -41,7 +41,7 @@ def check_inputs(options: FitOptions, encoder: TableEncoder) -> None:
 def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
     """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are."""
     if isinstance(estimator, RecurrentSCNRegressor):
-        estimator.fit(X if X.shape[1] else None, _targets(rows))
+        estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows))
     else:
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
 
@@ -53,12 +53,19 @@ def _targets(rows: TableRows) -> np.ndarray:
     return targets
 
 
+def _groups(rows: TableRows) -> np.ndarray | None:
+    """Which of several series each row of the whole belongs to."""
+    assert rows.whole is not None, "recurrent networks are trained on whole series"
+    return rows.whole.groups
+
+
 def unlike_tests(estimator: Any, X: np.ndarray, rows: TableRows, tested: float) -> str | None:
     """What to say where a network fits its own training rows worse than those of the tests predicted later rows."""
     places = rows.places
     assert places is not None, "recurrent networks are trained on whole series"
     settled = places >= len(X) // 4
-    residuals = rows.y - predict_rows(estimator, X, _targets(rows))[places]
+    parts = stretches(estimator, _groups(rows), len(X), None)
+    residuals = rows.y - predict_stretches(estimator, X, _targets(rows), parts)[places]
     own = float(np.sqrt(np.mean(residuals[settled] ** 2)))
     if not own > _UNLIKE * tested:
         return None
@@ -73,26 +80,52 @@ class FollowingRows:
 
     def __init__(self, estimator: RecurrentSCNRegressor, X: np.ndarray, rows: TableRows):
         self._estimator, self._X, self._rows, self._y = estimator, X, rows, _targets(rows)
+        self._parts = list(stretches(estimator, _groups(rows), len(X), "end"))
 
     def predict(self) -> np.ndarray:
         """Predictions of the rows with a target, one step ahead."""
-        return predict_rows(self._estimator, self._X, self._y, "end")[self._rows.places]
+        return predict_stretches(self._estimator, self._X, self._y, self._parts)[self._rows.places]
 
     def within(self, coverage: float) -> float:
         """The share of the targets that prediction intervals contain."""
-        limits = limits_of_rows(self._estimator, self._X, self._y, "end", coverage)
+        limits = limits_of_stretches(self._estimator, self._X, self._y, self._parts, coverage)
         lower, upper = (ends[self._rows.places] for ends in limits)
         return float(np.mean((lower <= self._rows.y) & (self._rows.y <= upper)))
 
     def runs(self, coverage: float) -> FreeRuns | None:
         """Forecasts from several of these rows, for a model with feedback."""
-        steps = min(_LONGEST_HORIZON, len(self._y) // 2)
-        if not self._estimator.feedback or steps < 1:
-            return None
-        return free_runs(self._estimator, self._X, self._y, steps=steps, runs=_RUNS, coverage=coverage, state="end")
-
-    def persistence(self, last: float) -> dict[str, float] | None:
-        """How good it is to predict the last known target, for a model with feedback; ``last`` is that of training."""
         if not self._estimator.feedback:
             return None
-        return regression_scores(self._rows.y, np.concatenate([[last], self._rows.y[:-1]]))
+        found = [self._runs_of(part, coverage) for part in self._parts]
+        known = [runs for runs in found if runs is not None]
+        return FreeRuns.joined(known) if known else None
+
+    def _runs_of(self, part: Stretch, coverage: float) -> FreeRuns | None:
+        X, y = self._X[part.rows], self._y[part.rows]
+        steps, runs = min(_LONGEST_HORIZON, len(y) // 2), max(1, _RUNS // len(self._parts))
+        if steps < 1:
+            return None
+        return free_runs(self._estimator, X, y, steps=steps, runs=runs, coverage=coverage, state=part.state)
+
+    def persistence(self, known: TableRows) -> dict[str, float] | None:
+        """How good it is to predict the last known target, for a model with feedback; ``known`` are training rows."""
+        if not self._estimator.feedback:
+            return None
+        return regression_scores(self._rows.y, _persistent(known, self._rows))
+
+
+def _persistent(known: TableRows, rows: TableRows) -> np.ndarray:
+    """The last known target before each of these rows, in the same series; their mean before the first one."""
+    before, here = (_labels(some) for some in (known, rows))
+    predicted = np.full(len(rows.y), known.y.mean())
+    for label in np.unique(here):
+        own, last = here == label, known.y[before == label][-1:]
+        first = last if len(last) else [known.y.mean()]
+        predicted[own] = np.concatenate([first, rows.y[own][:-1]])
+    return predicted
+
+
+def _labels(rows: TableRows) -> np.ndarray:
+    """The series of each row with a target."""
+    groups = _groups(rows)
+    return np.zeros(len(rows.y)) if groups is None else groups[rows.places]

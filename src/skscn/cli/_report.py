@@ -33,6 +33,11 @@ def run_report(
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
     rows = _ReportedRows(model, target, timed)
+    if model.group is not None:
+        raise ValueError(
+            f"{model.path.name} follows several series (--group {model.group}), and a report is about one; use skscn "
+            "evaluate, or fit a model of one series."
+        )
     for batch in encoded_batches(model, file, encoder, extra):
         rows.add(batch)
         if rows.sketch.rows > _MOST_ROWS:
@@ -83,7 +88,7 @@ class _ReportedRows:
         y, present = self._target.values(table.column(self._target.name))
         self.sketch.add(batch.X[present], y)
         if isinstance(batch, FollowingBatch) and not self.inputs:
-            self.state = batch.state
+            self.state = batch.parts[0].state
         if self._whole:
             present, y = np.ones(len(table), dtype=bool), targets_of(self._target, table)
         self.inputs.append(batch.X[present])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,7 +24,8 @@ _SHUFFLED = "if rows that are close in time are similar, the error looks too sma
 class Series:
     """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning.
 
-    ``moments`` are the times of the rows, in days since 1970 and in this order; NaN where they are missing.
+    ``moments`` are the times of the rows, in days since 1970 and in this order; NaN where they are missing. Of several
+    series, ``groups`` says which one each row belongs to, in this order.
     """
 
     time: str | None = None
@@ -32,6 +33,20 @@ class Series:
     notes: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     moments: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    def courses(self) -> dict[str | None, np.ndarray]:
+        """The times of each of the series, by their labels; None is the label of the only one."""
+        assert self.moments is not None, "a series has moments"
+        if self.groups is None:
+            return {None: self.moments}
+        return {label: self.moments[self.groups == label] for label in np.unique(self.groups).tolist()}
+
+
+def with_groups(series: Series, groups: np.ndarray | None) -> Series:
+    """The series with labels of its rows, which are given in the order of the table."""
+    ordered = groups if groups is None or series.order is None else groups[series.order]
+    return replace(series, groups=ordered)
 
 
 def find_series(

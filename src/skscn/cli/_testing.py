@@ -82,7 +82,7 @@ def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: Ta
     fit_rows(estimator, X, known)
     X, y = preparation.follow(unseen), unseen.y
     if preparation.recurrent:
-        return _following_part(FollowingRows(estimator, X, unseen), known.y, unseen)
+        return _following_part(FollowingRows(estimator, X, unseen), known, unseen)
     predicted = estimator.predict(X)
     loss = loss_of(estimator)
     baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y)
@@ -95,16 +95,16 @@ def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: Ta
     return HeldOutPart(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
 
 
-def _following_part(rows: FollowingRows, known: np.ndarray, unseen: TableRows) -> HeldOutPart:
+def _following_part(rows: FollowingRows, known: TableRows, unseen: TableRows) -> HeldOutPart:
     """What a recurrent network says about the rows that follow those that it was fitted on."""
     predicted = rows.predict()
     scores = regression_scores(unseen.y, predicted)
-    baseline = Baseline.of(known, "regression").scores(unseen.y)
+    baseline = Baseline.of(known.y, "regression").scores(unseen.y)
     runs = rows.runs(COVERAGE)
     return HeldOutPart(
         *(unseen.y, predicted, unseen.numbers, scores, baseline, rows.within(COVERAGE)),
         runs=runs,
-        persistence=rows.persistence(known[-1]),
+        persistence=rows.persistence(known),
     )
 
 

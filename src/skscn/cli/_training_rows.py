@@ -20,16 +20,19 @@ FEWEST_ROWS = 10
 class WholeSeries:
     """All rows of a series in order of time, those without a target included: inputs as a table, and targets.
 
-    Targets have a column for the number to predict, or for each class; NaN where they are missing.
+    Targets have a column for the number to predict, or for each class; NaN where they are missing. Of several series,
+    ``groups`` says which one each row belongs to.
     """
 
     table: Any
     names: list[str]
     targets: np.ndarray
+    groups: np.ndarray | None = None
 
     def part(self, start: int, end: int) -> WholeSeries:
         """Some consecutive rows."""
-        return WholeSeries(self.table.slice(start, end - start), self.names, self.targets[start:end])
+        groups = None if self.groups is None else self.groups[start:end]
+        return WholeSeries(self.table.slice(start, end - start), self.names, self.targets[start:end], groups)
 
 
 @dataclass(frozen=True)
@@ -73,8 +76,12 @@ def complete_rows(
     voice: Voice,
     *,
     whole: bool = False,
+    groups: np.ndarray | None = None,
 ) -> TableRows:
-    """The rows that have a target, in order of time if they are a series; with ``whole``, the others as well."""
+    """The rows that have a target, in order of time if they are a series; with ``whole``, the others as well.
+
+    ``groups`` are the series that the rows of the table belong to, if there are several.
+    """
     order = np.arange(len(table)) if series.order is None else series.order
     table = table if series.order is None else table.take(order)
     y, present = target.values(table.column(target.name))
@@ -92,6 +99,7 @@ def complete_rows(
     if not whole:
         return rows
     all_rows = _whole(table.select(inputs), y, np.asarray(present), target)
+    all_rows = replace(all_rows, groups=None if groups is None else groups[order])
     return replace(rows, whole=all_rows, places=np.flatnonzero(present))
 
 

@@ -40,9 +40,9 @@ class Callbacks:
         self._state = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context.call_on_fit_task_begin(**self._state)
 
-    def stop_after_step(self, learnt: Learnt) -> bool:
-        """Notify them of a step; return whether one of them asks to stop."""
-        task = self._context.subcontext(task_name="step").call_on_fit_task_begin(**self._state)
+    def stop_after_step(self, learnt: Learnt, name: str = "step") -> bool:
+        """Notify them of a step, or of a task of another name; return whether one of them asks to stop."""
+        task = self._context.subcontext(task_name=name).call_on_fit_task_begin(**self._state)
         return bool(task.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt))
 
     def end(self, learnt: Learnt) -> None:

@@ -33,8 +33,12 @@ _PILOT_ROWS, _PILOT_POOL, _SHORT, _LONG = 3000, 200, 15, 30
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 
-# Is given what computes the error of a pilot network, and returns that error.
-Pilot: TypeAlias = Callable[[Callable[[], float]], float]
+# Is given the style of a pilot network and what computes its error, and returns that error.
+Pilot: TypeAlias = Callable[[Style, Callable[[], float]], float]
+# How many lengths of the delay line the longer pilot networks try, and in which kinds of nodes.
+_LENGTHS_KEPT, _KINDS = 3, tuple(product((LARGE, SMALL), (False, True), (False, True)))
+# The kinds in which short pilot networks compare all lengths.
+_TWO_KINDS = ((LARGE, False), (SMALL, True))
 
 
 @dataclass(frozen=True)
@@ -95,10 +99,14 @@ def _by_free_runs(sequences: Sequences, growing: Growing) -> LaterChoice:
     squares = free_errors(sequences, growing, weights, origins, steps)
     known = ~np.isnan(squares)
     errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)
-    # The logarithm tells small errors apart as well as large ones, whether or not a run leaves the true course.
-    scores = 0.5 * np.log(errors + 1e-24).mean(axis=0)
+    # The logarithm tells small errors apart as well as large ones, whether or not a run leaves the true course. Every
+    # doubling of the horizon counts the same: most horizons of a chaotic course are beyond what can be predicted, and
+    # runs that settle at the mean are closest there, however wrong their first steps are.
+    scores = 0.5 * np.average(np.log(errors + 1e-24), axis=0, weights=1.0 / np.arange(1, steps + 1))
     best = int(scores.argmin())
-    return LaterChoice(*variants[best], float(np.exp(scores[best])))
+    size, alpha = variants[best]
+    others = [variants[place][1] for place in scores.argsort(kind="stable") if variants[place][0] == size]
+    return LaterChoice(size, alpha, float(np.exp(scores[best])), tuple(others[1:]))
 
 
 def free_origins(sequences: Sequences, runs: int = _RUNS) -> tuple[np.ndarray, int]:
@@ -171,11 +179,17 @@ def lengths_for(sequences: Sequences) -> list[int]:
     ]
 
 
+def pilots_for(sequences: Sequences) -> int:
+    """How many pilot networks choose the styles."""
+    lengths = len(lengths_for(sequences.last(_PILOT_ROWS)))
+    return len(_TWO_KINDS) * lengths + len(_KINDS) * min(_LENGTHS_KEPT, lengths)
+
+
 def best_styles(
     sequences: Sequences,
     effort: Effort,
     rng: np.random.Generator,
-    pilot: Pilot = lambda error: error(),
+    pilot: Pilot = lambda style, error: error(),
 ) -> list[Style]:
     """The styles whose pilot networks have the smallest errors on later rows: three, with and without recurrence.
 
@@ -185,10 +199,9 @@ def best_styles(
     some = sequences.last(_PILOT_ROWS)
     short = replace(effort, nodes=min(_SHORT, effort.nodes), pool=min(_PILOT_POOL, effort.pool), per_step=5)
     long = replace(short, nodes=min(_LONG, effort.nodes))
-    two = [Style(length, *kind) for length in lengths_for(some) for kind in ((LARGE, False), (SMALL, True))]
-    kept = list(dict.fromkeys(style.length for style in _sorted(some, short, rng, two, pilot)))[:3]
-    kinds = list(product((LARGE, SMALL), (False, True), (False, True)))
-    styles = _sorted(some, long, rng, [Style(length, *kind) for length in kept for kind in kinds], pilot)
+    two = [Style(length, *kind) for length in lengths_for(some) for kind in _TWO_KINDS]
+    kept = list(dict.fromkeys(style.length for style in _sorted(some, short, rng, two, pilot)))[:_LENGTHS_KEPT]
+    styles = _sorted(some, long, rng, [Style(length, *kind) for length in kept for kind in _KINDS], pilot)
     ahead = [next(style for style in styles if style.recurrent == recurrent) for recurrent in (True, False)]
     return [*ahead, next(style for style in styles if style not in ahead)]
 
@@ -201,5 +214,5 @@ def _sorted(
     def error(style: Style) -> float:
         return judge(sequences, grow(sequences, style, effort, rng, SHARE)[0]).error
 
-    errors = [pilot(partial(error, style)) for style in styles]
+    errors = [pilot(style, partial(error, style)) for style in styles]
     return [styles[place] for place in np.argsort(errors, kind="stable")]

@@ -33,6 +33,11 @@ class Style:
     products: bool
     recurrent: bool = True
 
+    def __str__(self) -> str:
+        """In words."""
+        kinds = [name for name in ("products", "recurrent") if getattr(self, name)]
+        return ", ".join([f"delay line of {self.length} rows", "scopes {:g} to {:g}".format(*self.scopes), *kinds])
+
 
 def draw(rng: np.random.Generator, count: int, width: int, present: int, style: Style) -> RecurrentNodes:
     """Candidates for a reservoir with this many nodes at present, on a delay line of this width."""

@@ -14,6 +14,7 @@ from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.parallel import delayed
 
+from skscn.estimators.callbacks import Callbacks, CallbackSupportMixin
 from skscn.estimators.checkpoint_file import opened_file
 from skscn.estimators.ensemble.processes import Processes
 from skscn.factor import Factor
@@ -27,7 +28,7 @@ from skscn.recurrent.joining import factor_of, joined_nodes, joined_weights
 from skscn.recurrent.journal import Journal
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
-from skscn.recurrent.spreads import free_spread, sorted_sizes
+from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
 
 # Parameters that are not those of the members.
@@ -42,7 +43,7 @@ class GrownReservoir(NamedTuple):
     fitted: FittedReservoir
 
 
-class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
+class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
     """The mean of several recurrent stochastic configuration networks.
 
     Pilot networks choose styles once, for all members. Each member has its own draws, compares a network of each style
@@ -79,7 +80,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     random_state : int, RandomState or None, default=None
         Determines the draws.
     verbose : int, default=0
-        1 shows how many members are finished.
+        1 shows the pilot networks, and how many members are finished; 2 every pilot network.
 
     Attributes
     ----------
@@ -172,16 +173,21 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         """
         rows = given(self, X, y, groups, reset=True, supervised=True)
         data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
+        # Each member is a step.
+        callbacks = Callbacks(self, rows.X, rows.target, {}, self.n_estimators)
         with single_threaded(), opened_file(self, data.fingerprint) as file:
-            members = self._grown(data, Journal(file, self.draw_seed))
-        self._learn(data, members)
+            members = self._grown(data, Journal(file, self.draw_seed), callbacks)
+        learnt = _learnt(data, members)
+        for name, value in learnt.items():
+            setattr(self, name, value)
+        callbacks.end(lambda: learnt)
         return self
 
-    def _grown(self, data: Prepared, journal: Journal) -> list[GrownReservoir]:
+    def _grown(self, data: Prepared, journal: Journal, callbacks: Callbacks) -> list[GrownReservoir]:
         template = RecurrentSCNRegressor(
             **{name: value for name, value in self.get_params().items() if name not in _OWN}
         )
-        audience = Audience(type(self).__name__, self.max_nodes, 0, None, lambda notice: {})
+        audience = Audience(type(self).__name__, self.max_nodes, self.verbose, None, lambda notice: {})
         styles = choose_styles(data.sequences, template.effort(), journal, audience)
         journal.save()
         seeds = np.random.RandomState(journal.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)
@@ -191,36 +197,18 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
             delayed(_grow)(self._member(template, int(seed)), data, styles, number, elsewhere)
             for number, seed in enumerate(seeds)
         )
-        return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators)
+        finished: list[GrownReservoir] = []
+
+        def stop_after(member: GrownReservoir) -> bool:
+            finished.append(member)
+            return callbacks.stop_after_step(lambda: _learnt(data, finished), "member")
+
+        return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
 
     def _member(self, template: RecurrentSCNRegressor, seed: int) -> RecurrentSCNRegressor:
         # Each member has its own file.
         file = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}-{seed}"
         return RecurrentSCNRegressor(**{**template.get_params(), "random_state": seed, "checkpoint": file})
-
-    def _learn(self, data: Prepared, members: Sequence[GrownReservoir]) -> None:
-        self.members_ = [member.network for member in members]
-        parts = [member.reservoir_ for member in self.members_]
-        nodes = joined_nodes([part.nodes for part in parts])
-        weights = self._mean([part.output_weights for part in parts])
-        empty = Factor.empty(0, data.sequences.targets.shape[1])
-        alpha = max(part.alpha for part in parts)
-        reservoir = data.reservoir(max(part.length for part in parts), nodes, weights, np.zeros(0, int), empty, alpha)
-        columns, after = driven(reservoir, data.rows, [None] * len(data.rows.segments))
-        scored = data.sequences.scored()
-        kept, factor = factor_of(columns[scored], data.sequences.targets[scored])
-        self.reservoir_ = replace(reservoir, kept=kept, factor=factor)
-        self.states_ = dict(zip(data.rows.labels, after, strict=True))
-        self.n_nodes_, self.n_rows_seen_ = len(nodes), len(data.rows.X)
-        self._residuals = sorted_sizes(np.mean([member.fitted.residuals for member in members], axis=0))
-        self._spread = np.empty((0, reservoir.n_outputs, 0))
-        early = [member.fitted.early_weights for member in members if member.fitted.early_weights is not None]
-        if early:
-            self._spread = free_spread(data.sequences, nodes, columns, self._mean(early))
-
-    def _mean(self, weights: Sequence[np.ndarray]) -> np.ndarray:
-        """Output weights of the joined nodes, from those of each member."""
-        return joined_weights([member.reservoir_.nodes for member in self.members_], weights)
 
     @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -242,11 +230,49 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         columns, after = driven(self.reservoir_, rows, [self._start(label, "end", 1) for label in rows.labels])
         for member in self.members_:
             member.partial_fit(X, y, groups)
-        weights = self._mean([member.reservoir_.output_weights for member in self.members_])
+        weights = _mean(self.members_, [member.reservoir_.output_weights for member in self.members_])
         self.reservoir_ = replace(with_rows(self.reservoir_, rows, columns), output_weights=weights)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
         return self
+
+
+def _learnt(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]:
+    """The attributes of an ensemble of these members."""
+    networks = [member.network for member in members]
+    parts = [network.reservoir_ for network in networks]
+    nodes = joined_nodes([part.nodes for part in parts])
+    weights = _mean(networks, [part.output_weights for part in parts])
+    empty = Factor.empty(0, data.sequences.targets.shape[1])
+    alpha = max(part.alpha for part in parts)
+    reservoir = data.reservoir(max(part.length for part in parts), nodes, weights, np.zeros(0, int), empty, alpha)
+    columns, after = driven(reservoir, data.rows, [None] * len(data.rows.segments))
+    scored = data.sequences.scored()
+    kept, factor = factor_of(columns[scored], data.sequences.targets[scored])
+    spread = np.empty((0, reservoir.n_outputs, 0))
+    early = [member.fitted.early_weights for member in members if member.fitted.early_weights is not None]
+    if early:
+        spread = free_spread(data.sequences, nodes, columns, _mean(networks, early))
+    return {
+        "members_": networks,
+        "reservoir_": replace(reservoir, kept=kept, factor=factor),
+        "states_": dict(zip(data.rows.labels, after, strict=True)),
+        "n_nodes_": len(nodes),
+        "n_rows_seen_": len(data.rows.X),
+        "_residuals": widest_sizes(_mean_residuals([member.fitted.residuals for member in members])),
+        "_spread": spread,
+    }
+
+
+def _mean_residuals(residuals: Sequence[dict[float, np.ndarray]]) -> list[np.ndarray]:
+    """Residuals of the mean of members, after the shares of time that all of them have."""
+    shares = set.intersection(*(set(folds) for folds in residuals))
+    return [np.mean([folds[share] for folds in residuals], axis=0) for share in sorted(shares)]
+
+
+def _mean(members: Sequence[RecurrentSCNRegressor], weights: Sequence[np.ndarray]) -> np.ndarray:
+    """Output weights of the joined nodes, from those of each member."""
+    return joined_weights([member.reservoir_.nodes for member in members], weights)
 
 
 def _grow(

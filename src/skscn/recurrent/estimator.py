@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skscn.estimators.callbacks import Callbacks, CallbackSupportMixin
 from skscn.estimators.checkpoint_file import opened_file
 from skscn.growth import StopReason
-from skscn.recurrent.choosing import Effort, full_weights
+from skscn.recurrent.choosing import SHARE, Effort, full_weights
 from skscn.recurrent.drawing import Style
 from skscn.recurrent.fitting import FittedReservoir, choose_styles, fit_reservoir
 from skscn.recurrent.following import Audience, Notice
@@ -26,7 +26,7 @@ from skscn.recurrent.journal import Journal
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
 from skscn.recurrent.reservoir import Reservoir
-from skscn.recurrent.spreads import free_spread, sorted_sizes
+from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
 
 # r, each closer to 1: how little a node may reduce the error.
@@ -258,7 +258,7 @@ def _learnt(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:
         "states_": dict(zip(data.rows.labels, after, strict=True)),
         "n_nodes_": reservoir.n_nodes,
         "n_rows_seen_": len(data.rows.X),
-        "_residuals": sorted_sizes(fitted.residuals),
+        "_residuals": widest_sizes(fitted.residuals.values()),
         "_spread": spread,
     }
 
@@ -276,7 +276,7 @@ def _so_far(data: Prepared, notice: Notice) -> dict[str, Any]:
             growing.kept,
             factor,
             notice.alpha,
-            growing.residual,
+            {SHARE: growing.residual},
             None,
             StopReason.CALLBACK,
         ),

@@ -23,18 +23,22 @@ from skscn.recurrent.choosing import (
     held_outputs,
     judge,
     limits,
+    pilots_for,
 )
 from skscn.recurrent.drawing import Style
 from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
 from skscn.recurrent.journal import Journal
-from skscn.recurrent.later import LaterChoice, later_errors, later_residuals, leading
+from skscn.recurrent.later import LaterChoice, freedom, later_errors, leading
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.sequences import Sequences
 
 # Penalties with which the error on later rows is followed during growth.
 _FOLLOWED = (0.0, 1e-12, 1e-8, 1e-4)
+# Shares of time after which intervals look at errors. Weights of the rows before need this many rows for each degree of
+# freedom, or their errors say more about too few rows than about later ones.
+_FOLDS, _ROWS_PER_FREEDOM = (0.4, 0.55, SHARE), 2.0
 # Free runs from the end of training must stay within their limits for this number of rows.
 _STABLE = 2000
 
@@ -54,8 +58,8 @@ class FittedReservoir:
         Of all scored rows.
     alpha : float
         The penalty per row.
-    residuals : ndarray of shape (r, m)
-        On later rows, in order of time, scaled.
+    residuals : dict of float to ndarray of shape (r, m)
+        By shares of time: on the rows after that share, in order of time, scaled, with weights from the rows before.
     early_weights : ndarray of shape (1 + p + L, m) or None
         Of models whose outputs come back: output weights of the same nodes from the first part of time.
     reason : StopReason
@@ -67,7 +71,7 @@ class FittedReservoir:
     kept: np.ndarray
     factor: Factor
     alpha: float
-    residuals: np.ndarray
+    residuals: dict[float, np.ndarray]
     early_weights: np.ndarray | None
     reason: StopReason
 
@@ -85,13 +89,18 @@ class _Finalist:
 def choose_styles(sequences: Sequences, effort: Effort, journal: Journal, audience: Audience) -> list[Style]:
     """Styles to compare in networks of full size; once the fit is to end, pilots are left out."""
 
-    def pilot(error: Callable[[], float]) -> float:
+    def pilot(style: Style, error: Callable[[], float]) -> float:
         if audience.stopped:
             journal.suspend()
             return np.inf
-        return journal.pilot(error)
+        found = journal.pilot(error)
+        audience.pilot(style, found, repeated=journal.repeats)
+        return found
 
-    return best_styles(sequences, effort, journal.rng, pilot)
+    audience.begin_pilots(pilots_for(sequences))
+    styles = best_styles(sequences, effort, journal.rng, pilot)
+    audience.end_pilots(styles)
+    return styles
 
 
 def fit_reservoir(
@@ -153,8 +162,10 @@ def _regrown(
         journal.begin_network()
         same = replace(effort, nodes=wanted)
         again, ended = grow(sequences, best.style, same, journal.rng, notify=follow, step=journal.step)
-        # Draws differ: the nodes that explain all rows better, under the same penalty, are kept.
-        if again.size >= columns and _squares(again, again.factor(), alpha) <= _squares(growing, factor, alpha):
+        # Draws differ: new nodes are kept if they explain all rows better, under the same penalty, and predict later
+        # rows, which they have seen, as well as those that had not seen them.
+        explains = again.size >= columns and _squares(again, again.factor(), alpha) <= _squares(growing, factor, alpha)
+        if explains and _later_error(sequences, again, columns, alpha) <= best.choice.error:
             growing, exhausted, factor = again, ended, again.factor()
     size = len(factor.triangle)
     (weights,) = growing.solutions(factor, size, [alpha])
@@ -165,7 +176,7 @@ def _regrown(
         growing.kept[:size],
         factor,
         alpha,
-        _later_residuals(sequences, best),
+        _later_residuals(sequences, best.growing, best.choice),
         None,
         StopReason.CALLBACK if audience.stopped else _reason(best, wanted, effort, exhausted),
     )
@@ -178,6 +189,21 @@ def _squares(growing: Growing, factor: Factor, alpha: float) -> float:
     return float(factor.residual_squares.sum() + (left**2).sum())
 
 
+def _later_error(sequences: Sequences, growing: Growing, size: int, alpha: float) -> float:
+    """The error on later rows of the first columns of a network that was grown on all rows, by weights from before."""
+    factor, blocks = _factor_before(sequences, growing, size, SHARE), sequences.blocks(SHARE, BLOCKS)
+    columns = growing.columns[:, :size]
+    errors = later_errors(factor, columns, sequences.targets, blocks, [size], [alpha], growing.solutions)
+    return float(errors[0, 0])
+
+
+def _factor_before(sequences: Sequences, growing: Growing, size: int, share: float) -> Factor:
+    """The factor of the first columns on the rows before a share of time."""
+    rows = sequences.scored(0.0, share)
+    empty = Factor.empty(size, sequences.targets.shape[1], 1)
+    return empty.with_rows(growing.columns[rows, :size], sequences.targets[rows])
+
+
 def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
     """The factor of all rows, of the first columns of a network that was grown on the first part of time."""
     first = leading(growing.factor(), size)
@@ -187,23 +213,26 @@ def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
 
 
 def _refitted(sequences: Sequences, best: _Finalist, effort: Effort, *, stopped: bool) -> FittedReservoir:
-    """The nodes that free runs have chosen, with output weights from all rows."""
-    growing, size, alpha = best.growing, best.choice.columns, best.choice.alpha
+    """The nodes that free runs have chosen, with output weights from all rows, under the best penalty that is stable.
+
+    Weights from the first part of time, which free runs have tested, are kept if none is.
+    """
+    growing, size = best.growing, best.choice.columns
+    factor, nodes = _joined(sequences, growing, size), growing.nodes.take(slice(size - growing.linear))
+    alphas = [best.choice.alpha, *best.choice.others]
+    tried = full_weights(growing, growing.solutions(factor, size, alphas))
+    stable = (place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights))
+    place = next(stable, None)
+    alpha = best.choice.alpha if place is None else alphas[place]
     (before,) = full_weights(growing, growing.solutions(growing.factor(), size, [alpha]))
-    factor = _joined(sequences, growing, size)
-    penalties = (alpha * 100.0 ** np.arange(4)).tolist()
-    tried = [*full_weights(growing, growing.solutions(factor, size, penalties)), before]
-    nodes = growing.nodes.take(slice(size - growing.linear))
-    stable = [place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights)]
-    chosen = stable[0] if stable else len(penalties)
     return FittedReservoir(
         best.style,
         nodes,
-        tried[chosen],
+        before if place is None else tried[place],
         growing.kept[:size],
         factor,
-        [*penalties, alpha][chosen],
-        _later_residuals(sequences, best),
+        alpha,
+        _later_residuals(sequences, growing, replace(best.choice, alpha=alpha)),
         before,
         StopReason.CALLBACK if stopped else _reason(best, len(nodes), effort, best.exhausted),
     )
@@ -220,9 +249,19 @@ def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weight
     return bool(((course > low) & (course < high)).all())
 
 
-def _later_residuals(sequences: Sequences, best: _Finalist) -> np.ndarray:
-    growing, blocks = best.growing, sequences.blocks(SHARE, BLOCKS)
-    return later_residuals(growing.factor(), growing.columns, sequences.targets, blocks, best.choice, growing.solutions)
+def _later_residuals(sequences: Sequences, growing: Growing, choice: LaterChoice) -> dict[float, np.ndarray]:
+    """Residuals on all rows after some shares of time, with weights from the rows before, where these are enough.
+
+    What is predicted later is as far from the training rows as these are; weights that learn from rows in between would
+    promise too much where the process drifts.
+    """
+    found, size = {}, choice.columns
+    for share in _FOLDS:
+        before, rows = _factor_before(sequences, growing, size, share), sequences.scored(share)
+        if share == SHARE or before.weight > _ROWS_PER_FREEDOM * freedom(before, choice.alpha):
+            (weights,) = growing.solutions(before, size, [choice.alpha])
+            found[share] = sequences.targets[rows] - growing.columns[rows, :size] @ weights
+    return found
 
 
 def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:

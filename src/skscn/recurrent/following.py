@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ from skscn.estimators.training import HISTORY
 from skscn.growth import Step
 from skscn.layers import IDENTITY, Nodes
 from skscn.progress import Progress, current_listener, round_of
+from skscn.recurrent.drawing import Style
 from skscn.recurrent.growing import AcceptedNodes, Growing
 
 
@@ -67,7 +68,7 @@ class Audience:
         self._callbacks, self._learnt = callbacks, learnt
         self._progress = Progress(name, max_nodes, verbose)
         self._rows: list[tuple[Any, ...]] = []
-        self._round, self._ends = 0, False
+        self._round, self._pilots, self._ends = 0, 0, False
 
     @property
     def stopped(self) -> bool:
@@ -75,6 +76,20 @@ class Audience:
         listener = current_listener()
         self._ends = self._ends or (listener is not None and listener.stopped())
         return self._ends
+
+    def begin_pilots(self, most: int) -> None:
+        """Pilot networks are about to grow, at most this many."""
+        self._progress, self._pilots = Progress(f"{self._name}, pilot networks", most, self._verbose), 0
+
+    def pilot(self, style: Style, error: float, *, repeated: bool) -> None:
+        """Show the error of a pilot network on later rows, unless it has been shown before."""
+        self._pilots += 1
+        if not repeated:
+            self._progress.show(self._pilots, f"{self._pilots}/{self._progress.total}: {style}, validation {error:.5f}")
+
+    def end_pilots(self, styles: Sequence[Style]) -> None:
+        """Show what the pilot networks have chosen."""
+        self._progress.end(f"chose {'; '.join(map(str, styles))}")
 
     def begin_round(self, number: int, most: int) -> None:
         """Another network grows."""

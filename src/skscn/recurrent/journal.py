@@ -36,7 +36,7 @@ class Journal:
     rng : Generator
         Of all draws.
     repeats : bool
-        Whether the last step was a repetition.
+        Whether the last step, or pilot network, was a repetition.
     """
 
     def __init__(self, file: CheckpointFile | None, draw_seed: Callable[[], int]):
@@ -61,7 +61,8 @@ class Journal:
 
     def pilot(self, error: Callable[[], float]) -> float:
         """The error of the next pilot network, which ``error`` computes."""
-        if self._pilot == len(self._errors):
+        self.repeats = self._pilot < len(self._errors)
+        if not self.repeats:
             self._errors.append(error())
             self._note()
         self._pilot += 1

@@ -20,11 +20,15 @@ Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
 
 @dataclass(frozen=True)
 class LaterChoice:
-    """How many columns and which penalty, and their error on later rows."""
+    """How many columns and which penalty, and their error on later rows.
+
+    ``others`` are the other penalties for as many columns, by their error.
+    """
 
     columns: int
     alpha: float
     error: float
+    others: tuple[float, ...] = ()
 
 
 def leading(factor: Factor, size: int) -> Factor:
@@ -101,19 +105,8 @@ def best_choice(errors: np.ndarray, sizes: Sequence[int], penalties: Sequence[fl
     return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(errors.min()))
 
 
-def later_residuals(
-    factor: Factor,
-    columns: np.ndarray,
-    targets: np.ndarray,
-    blocks: Sequence[np.ndarray],
-    choice: LaterChoice,
-    solve: Solve = solutions,
-) -> np.ndarray:
-    """Residuals of all blocks, one after the other, with weights from the rows before the first of them, (rows, m).
-
-    What is predicted later is as far from the training rows as these are; weights that learn from the blocks in between
-    would promise too much where the process drifts.
-    """
-    (weights,) = solve(factor, choice.columns, [choice.alpha])
-    rows = np.concatenate(blocks)
-    return np.asarray(targets[rows] - columns[rows, : choice.columns] @ weights)
+def freedom(factor: Factor, alpha: float) -> float:
+    """The degrees of freedom of output weights under a penalty."""
+    scaled, _ = standardised(factor)
+    squares = svd(scaled.triangle[1:, 1:], compute_uv=False) ** 2
+    return 1.0 + float((squares[squares > 0.0] / (squares[squares > 0.0] + alpha * factor.weight)).sum())

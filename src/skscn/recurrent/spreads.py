@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import numpy as np
 
 from skscn.adaptive_intervals import check_coverage
@@ -20,6 +22,16 @@ def sorted_sizes(residuals: np.ndarray) -> np.ndarray:
     if len(sizes) <= _RESIDUALS:
         return sizes
     return np.asarray(sizes[np.linspace(0, len(sizes) - 1, _RESIDUALS).astype(int)])
+
+
+def widest_sizes(folds: Iterable[np.ndarray]) -> np.ndarray:
+    """Sorted absolute residuals as wide as those of the widest of several folds (r, m), at each rank."""
+    sizes = [np.sort(np.abs(residuals), axis=0) for residuals in folds]
+    fewest = min(map(len, sizes))
+    shares = np.arange(1, fewest + 1) / (fewest + 1)
+    # A rank that is whole stays what it is, whatever rounding makes of it.
+    ranks = [np.ceil(shares * (len(some) + 1) - 1e-6).astype(int).clip(1, len(some)) for some in sizes]
+    return sorted_sizes(np.max([some[rank - 1] for some, rank in zip(sizes, ranks, strict=True)], axis=0))
 
 
 def free_spread(sequences: Sequences, nodes: RecurrentNodes, columns: np.ndarray, weights: np.ndarray) -> np.ndarray:

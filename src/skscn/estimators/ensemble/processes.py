@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from concurrent.futures import BrokenExecutor
 from dataclasses import dataclass
 from itertools import takewhile
@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.utils.parallel import Parallel
 
 from skscn.growth import StopReason
-from skscn.progress import current_listener
+from skscn.progress import Listener, current_listener
 from skscn.threads import single_threaded
 
 
@@ -33,16 +33,16 @@ class Processes:
         with single_threaded():
             return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
 
-    def grow(self, tasks: Iterable[Any], n_members: int) -> list[Any]:
+    def grow(self, tasks: Iterable[Any], n_members: int, stop_after: Callable[[Any], bool] | None = None) -> list[Any]:
         """Grow members and notify the listener; when it asks to stop, no more are started and finished ones are kept.
 
-        A task returns a member with its ``number`` and its ``network``.
-
-        A member that was cut short is kept only if there is no other.
+        A task returns a member with its ``number`` and its ``network``. ``stop_after`` is given each finished member,
+        and may ask to stop as well. A member that was cut short is kept only if there is no other.
         """
         listener = current_listener()
-        if listener is None:
+        if listener is None and stop_after is None:
             return list(self.run(tasks))
+        listener = Listener() if listener is None else listener
         grown: list[Any] = []
         ended = False
         tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)
@@ -52,6 +52,7 @@ class Processes:
                 for member in self.run(tasks, return_as="generator_unordered", pre_dispatch="n_jobs"):
                     grown.append(member)
                     ended = listener.member(member.network, len(grown), n_members) or ended
+                    ended = (stop_after is not None and stop_after(member)) or ended
         except (KeyboardInterrupt, BrokenExecutor):
             # Whatever has stopped the processes, their finished members are available.
             if not listener.stopped():

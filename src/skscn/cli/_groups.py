@@ -1,0 +1,57 @@
+"""Several series in one table, such as those of several machines: which of them each row belongs to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from skscn.tables import TableFile
+from skscn.words import count, listed, quoted
+
+_NAMED = 5
+# Whole numbers below are exact in a float.
+_LARGEST = 2**53
+
+
+def labels_of(name: str, table: Any) -> np.ndarray:
+    """The series that each row belongs to, as text; ValueError if it is missing in a row."""
+    column = table.column(name).cast("string")
+    if column.null_count:
+        first = int(np.argmax(column.is_null().to_numpy())) + 1
+        raise ValueError(
+            f"{quoted(name)} is missing in {count(column.null_count, 'row')}, the first of which is row {first}; with "
+            "--group, every row needs to belong to one of the series."
+        )
+    return np.array([_plain(label) for label in column.to_pylist()], dtype=str)
+
+
+def _plain(label: str) -> str:
+    """A label without what depends on how it was read: a whole number is the same as text and with decimals."""
+    try:
+        number = float(label)
+    except ValueError:
+        return label.strip()
+    return str(int(number)) if number.is_integer() and abs(number) < _LARGEST else label.strip()
+
+
+def check_has_group(name: str | None, file: TableFile) -> None:
+    """Raise ValueError if a table lacks the column that tells its series apart."""
+    if name is not None and name not in file.names:
+        raise ValueError(
+            f"{file.label} lacks the column {quoted(name)}, which says which of several series a row belongs to."
+        )
+
+
+def check_known(name: str, labels: np.ndarray, known: Mapping[Any, Any]) -> None:
+    """Raise ValueError for rows of a series that was not in training."""
+    new = [label for label in np.unique(labels).tolist() if label not in known]
+    if not new:
+        return
+    some = listed([quoted(str(label)) for label in list(known)[:_NAMED]])
+    more = " and others" if len(known) > _NAMED else ""
+    raise ValueError(
+        f"{quoted(name)} has the value {quoted(new[0])}, which was not in training (it had {some}{more}); leave these "
+        "rows out, or fit a model with them."
+    )

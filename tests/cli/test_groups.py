@@ -1,0 +1,124 @@
+"""``skscn fit --group``: one recurrent network for several series in a table, each with its own memory."""
+
+import csv
+import datetime as dt
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from skscn import load_model
+from skscn.cli import _models
+
+START = dt.datetime(2024, 3, 1)
+HEADER = ("when", "machine", "flow", "purity")
+QUICK = ["--set", "max_nodes=4", "--set", "max_candidates=10", "--cv", "2"]
+
+
+def simulated(n_rows=220):
+    """Rows of three machines, mixed, in order of time; the last one began later."""
+    rng, rows = np.random.default_rng(3), []
+    for machine, first in ((1, 0), (2, 0), (30, 40)):
+        flow, purity = rng.normal(size=n_rows).round(4), np.zeros(n_rows)
+        for n in range(3, n_rows):
+            purity[n] = 0.6 * purity[n - 1] + flow[n - 3] + machine / 10
+        times = [START + dt.timedelta(hours=n) for n in range(n_rows)]
+        rows += list(zip(times, [machine] * n_rows, flow, purity.round(4), strict=True))[first:]
+    return sorted(rows, key=lambda row: row[0])
+
+
+ROWS = simulated()
+CUT = START + dt.timedelta(hours=160)
+KNOWN, LATER = [row for row in ROWS if row[0] < CUT], [row for row in ROWS if row[0] >= CUT]
+
+
+def write(path, rows, header=HEADER):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        table = csv.writer(file)
+        table.writerow(header)
+        table.writerows([row[: len(header)] for row in rows])
+    return path
+
+
+@pytest.fixture(scope="module")
+def fitted(skscn, tmp_path_factory):
+    """A model without and one with feedback, and what fit said of them."""
+    folder, said = tmp_path_factory.mktemp("groups"), {}
+    write(folder / "known.csv", KNOWN)
+    write(folder / "later.csv", LATER)
+    monkeypatch = pytest.MonkeyPatch()
+    monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 4))
+    about = ["-t", "purity", "--time", "when", "--group", "machine", "--estimator", "recurrent", "--json", *QUICK]
+    for name, more in (("model", []), ("told", ["--feedback", "--set", "cycles=false"])):
+        done = skscn("fit", folder / "known.csv", "-m", folder / f"{name}.scn", *about, *more)
+        said[name] = json.loads(done.stdout)
+    monkeypatch.undo()
+    return folder, said
+
+
+def in_python(folder, name, rows):
+    """The predictions of the same model for the same rows, in Python."""
+    model = load_model(folder / f"{name}.scn")[-1]
+    groups = np.array([str(row[1]) for row in rows])
+    inputs, targets = np.array([[row[2]] for row in rows]), np.array([row[3] for row in rows])
+    return model.predict(inputs, groups, y=targets if name == "told" else None, state="end")
+
+
+@pytest.mark.parametrize("name", ["model", "told"])
+def test_every_series_goes_on_from_its_own_end(name, skscn, fitted, monkeypatch):
+    folder, said = fitted
+    assert said[name]["columns"] == ["flow"]
+    expected = in_python(folder, name, LATER)
+    # All rows at once, and a few at a time.
+    for numbers in (2**22, 2**7):
+        monkeypatch.setattr(_models, "_ENCODED_AT_A_TIME", numbers)
+        skscn("predict", folder / f"{name}.scn", folder / "later.csv", "-o", folder / "out.csv", "--interval", "0.9")
+        out = pd.read_csv(folder / "out.csv")
+        np.testing.assert_allclose(out["prediction"], expected, atol=1e-10)
+        assert (out["lower"] < out["prediction"]).all()
+    # The rows of one machine alone are predicted in the same way, whether its label is read as a number or as text.
+    chosen = np.array([row[1] == 2 for row in LATER])
+    write(folder / "two.csv", [(row[0], "2.0", *row[2:]) for row in LATER if row[1] == 2])
+    skscn("predict", folder / f"{name}.scn", folder / "two.csv", "-o", folder / "out.csv")
+    np.testing.assert_allclose(pd.read_csv(folder / "out.csv")["prediction"], expected[chosen], atol=1e-10)
+    done = json.loads(skscn("evaluate", folder / f"{name}.scn", folder / "later.csv", "--json").stdout)
+    error = np.array([row[3] for row in LATER]) - expected
+    assert np.isclose(done["rmse"], np.sqrt(np.mean(error**2)))
+
+
+def test_every_series_is_forecast(skscn, fitted):
+    folder, _ = fitted
+    write(folder / "ahead.csv", LATER, HEADER[:3])
+    skscn("forecast", folder / "told.scn", "--inputs", folder / "ahead.csv", "-n", 4, "-o", folder / "out.csv")
+    out, model = pd.read_csv(folder / "out.csv", dtype={"machine": str}), load_model(folder / "told.scn")[-1]
+    assert out.groupby("machine").size().to_dict() == {"1": 4, "2": 4, "30": 4}
+    for machine, part in out.groupby("machine"):
+        inputs = np.array([[row[2]] for row in LATER if str(row[1]) == machine])[:4]
+        np.testing.assert_allclose(part["prediction"], model.forecast(4, inputs, group=machine))
+        assert part["when"].iloc[0] == str(CUT)
+
+
+def test_what_cannot_be_followed_is_refused(skscn, fitted, tmp_path):
+    folder, _ = fitted
+    strange = write(tmp_path / "strange.csv", [(row[0], 7, *row[2:]) for row in LATER[:9]])
+    nameless = write(tmp_path / "nameless.csv", [(row[0], *row[2:]) for row in LATER], ("when", "flow", "purity"))
+    known, both = folder / "known.csv", ["-t", "purity", "--time", "when", "-m", tmp_path / "new.scn"]
+    gaps = write(
+        tmp_path / "gaps.csv", [(row[0], "" if place == 4 else row[1], *row[2:]) for place, row in enumerate(KNOWN)]
+    )
+    cases = [
+        (
+            ["predict", folder / "model.scn", strange, "-o", tmp_path / "out.csv"],
+            "'machine' has the value '7', which was",
+        ),
+        (["predict", folder / "model.scn", nameless, "-o", tmp_path / "out.csv"], "lacks the column 'machine'"),
+        (["report", folder / "model.scn", folder / "later.csv", "-o", tmp_path / "out.html"], "follows several series"),
+        (["fit", known, *both, "--estimator", "recurrent"], "tells them apart: --group COLUMN"),
+        (["fit", gaps, *both, "--estimator", "recurrent", "--group", "machine"], "'machine' is missing in 1 row"),
+        (["fit", known, *both, "--lags", "auto", "--group", "machine"], "needs --estimator recurrent"),
+        (["fit", known, *both, "--estimator", "recurrent", "--group", "purity"], "is the target"),
+    ]
+    for arguments, message in cases:
+        done = skscn(*arguments, code=2 if "--lags" in arguments else 1)
+        assert message in " ".join(done.stderr.replace("│", "").split()), arguments
