@@ -58,23 +58,33 @@ def recurring(n_rows: int, rng: np.random.Generator) -> DriftingStream:
 def plant(n_rows: int, rng: np.random.Generator) -> DriftingStream:
     """A heat exchanger in five campaigns: fouling, operating point and sensor offset differ; inputs are correlated."""
     starts = five(n_rows)
-    X, y = np.empty((n_rows, 4)), np.empty(n_rows)
-    for start, stop in zip(starts, (*starts[1:], n_rows), strict=True):
-        flow, hot, cold, valve = (walk(stop - start, rng) for _ in range(4))
-        flow, hot = rng.uniform(2, 4) + flow, rng.uniform(70, 90) + 5 * hot
-        cold, valve = rng.uniform(10, 20) + 2 * cold, 1 / (1 + np.exp(-valve))
-        conductance = rng.uniform(1.5, 4.0)
-        effectiveness = 1 - np.exp(-conductance * np.sqrt(valve) / np.maximum(flow, 0.5))
-        outlet = hot - effectiveness * (hot - cold) + rng.uniform(-3, 3)
-        X[start:stop] = np.column_stack([flow, hot, cold, valve])
-        y[start:stop] = outlet + 0.5 * rng.normal(size=stop - start)
-    return DriftingStream("plant", X, y, starts)
+    campaigns = [
+        campaign(stop - start, rng, lambda n: rng.normal(size=n))
+        for start, stop in zip(starts, (*starts[1:], n_rows), strict=True)
+    ]
+    return DriftingStream("plant", *map(np.concatenate, zip(*campaigns, strict=True)), starts)
+
+
+def campaign(n_rows: int, rng: np.random.Generator, noise) -> tuple[np.ndarray, np.ndarray]:
+    flow, hot, cold, valve = (walk(n_rows, rng) for _ in range(4))
+    flow, hot = rng.uniform(2, 4) + flow, rng.uniform(70, 90) + 5 * hot
+    cold, valve = rng.uniform(10, 20) + 2 * cold, 1 / (1 + np.exp(-valve))
+    conductance = rng.uniform(1.5, 4.0)
+    effectiveness = 1 - np.exp(-conductance * np.sqrt(valve) / np.maximum(flow, 0.5))
+    outlet = hot - effectiveness * (hot - cold) + rng.uniform(-3, 3)
+    return np.column_stack([flow, hot, cold, valve]), outlet + 0.5 * noise(n_rows)
 
 
 def stationary(n_rows: int, seed: int) -> DriftingStream:
     rng = np.random.default_rng((seed, 4))
     X = rng.uniform(size=(n_rows, 6))
     return DriftingStream("stationary", X, concept(rng)(X) + NOISE * rng.normal(size=n_rows), (0,))
+
+
+def steady_plant(n_rows: int, seed: int) -> DriftingStream:
+    """One campaign only, and noise with a memory of 50 rows."""
+    rng = np.random.default_rng((seed, 5))
+    return DriftingStream("steady plant", *campaign(n_rows, rng, lambda n: walk(n, rng)), (0,))
 
 
 def five(n_rows: int) -> tuple[int, ...]:

@@ -6,7 +6,7 @@ import numpy as np
 
 from skscn import OnlineSCNRegressor
 from stream_parts import results
-from stream_parts.drifting import GRADUAL, drifting_streams, oracle, stationary
+from stream_parts.drifting import GRADUAL, drifting_streams, oracle, stationary, steady_plant
 
 COLUMNS = (
     "stream", "rows", "rmse", "oracle_rmse", "ratio", "alarms", "unfounded_alarms",
@@ -19,7 +19,7 @@ LATE = 0.25
 
 def follow(n_rows: int, seed: int, path: Path) -> None:
     results.start(path, COLUMNS)
-    for stream in [*drifting_streams(n_rows, seed), stationary(n_rows, seed)]:
+    for stream in [*drifting_streams(n_rows, seed), stationary(n_rows, seed), steady_plant(n_rows, seed)]:
         model = OnlineSCNRegressor(coverage=COVERAGE, random_state=seed)
         errors, hits = np.empty(n_rows), np.empty(n_rows, dtype=bool)
         for row in range(n_rows):

@@ -8,6 +8,10 @@ do.
 
 from __future__ import annotations
 
+from bisect import bisect_left, insort
+from collections import deque
+from math import ceil, inf
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -41,9 +45,9 @@ class AdaptiveWidth:
         beginning = np.asarray(errors, dtype=np.float64)
         self.coverage = coverage
         self.level = np.full(beginning.shape[1], coverage)
-        # A ring, of which the oldest error is replaced next.
-        self._ring = np.full((RECENT, len(self.level)), np.inf)
-        self._count = 0
+        # In the order of rows, and for each output in increasing order.
+        self._rows: deque[list[float]] = deque()
+        self._sorted: list[list[float]] = [[] for _ in self.level]
         for error in beginning[-RECENT:]:
             self._remember(error)
 
@@ -57,8 +61,7 @@ class AdaptiveWidth:
     @property
     def recent(self) -> np.ndarray:
         """The recent errors, shape (n, n_outputs), the latest last."""
-        start = self._count % RECENT if self._count > RECENT else 0
-        return np.roll(self._ring, -start, axis=0)[: self._count]
+        return np.array(self._rows, dtype=np.float64).reshape(-1, len(self.level))
 
     @property
     def width(self) -> np.ndarray:
@@ -66,15 +69,16 @@ class AdaptiveWidth:
 
         Above level 1 the largest error is too small, and each further miss adds it once more.
         """
-        count = min(self._count, RECENT)
-        if not count:
-            return np.full(len(self.level), np.inf)
+        return np.array([self._width(*each) for each in zip(self.level.tolist(), self._sorted, strict=True)])
+
+    def _width(self, level: float, errors: list[float]) -> float:
         # The rank ⌈(n + 1)·level⌉ of split conformal intervals.
-        ranks = np.ceil(self.level * (count + 1)).astype(int)
-        columns = zip(self._ring[:count].T, np.clip(ranks, 1, count) - 1, strict=True)
-        widths = np.array([np.partition(column, rank)[rank] for column, rank in columns])
-        beyond = np.maximum(self.level - 1.0, 0.0) / (RATE * self.coverage)
-        return np.where(ranks < 1, 0.0, widths * (1.0 + beyond))
+        rank = ceil(level * (len(errors) + 1))
+        if not errors:
+            return inf
+        if rank < 1:
+            return 0.0
+        return errors[min(rank, len(errors)) - 1] * (1.0 + max(level - 1.0, 0.0) / (RATE * self.coverage))
 
     def hit(self, error: ArrayLike, width: np.ndarray | None = None) -> np.ndarray:
         """Learn from the absolute error of a row; return whether the interval contained its target, for each output.
@@ -89,9 +93,13 @@ class AdaptiveWidth:
             self._remember(error)
         return inside
 
-    def _remember(self, error: np.ndarray) -> None:
-        self._ring[self._count % RECENT] = error
-        self._count += 1
+    def _remember(self, errors: np.ndarray) -> None:
+        if len(self._rows) == RECENT:
+            for ordered, error in zip(self._sorted, self._rows.popleft(), strict=True):
+                del ordered[bisect_left(ordered, error)]
+        self._rows.append(errors.tolist())
+        for ordered, error in zip(self._sorted, self._rows[-1], strict=True):
+            insort(ordered, error)
 
 
 def check_coverage(coverage: float) -> None:

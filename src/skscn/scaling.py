@@ -16,6 +16,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 _FAR = 1e9
 # The same for values that are not scaled; their fourth powers are still finite.
 _LARGEST = 1e30
+_LARGEST_FLOAT = float(np.finfo(np.float64).max)
 # Blocks of more than _FEW_ROWS rows and at most _BLOCK numbers are scaled in one operation.
 _FEW_ROWS, _BLOCK = 64, 2**17
 # Knots of the map to quantiles.
@@ -46,8 +47,7 @@ class Scaling:
         with np.errstate(over="ignore"):
             scaled: np.ndarray = np.subtract(values, offset, dtype=np.float64)
             scaled /= scale
-        scaled.clip(self.low, self.high, out=scaled)
-        return scaled
+        return _within(scaled, self.low, self.high)
 
     def rmse(self, squares: np.ndarray) -> float:
         """The root of the mean of each column's mean squared error, scaled, in the units before scaling."""
@@ -56,10 +56,19 @@ class Scaling:
 
     def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
         """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
-        largest = np.finfo(np.float64).max
         with np.errstate(over="ignore"):
             unscaled: np.ndarray = scaled * self.scale + self.offset
-            return unscaled.clip(-largest, largest)
+        return _within(unscaled, -_LARGEST_FLOAT, _LARGEST_FLOAT)
+
+
+def _within(values: np.ndarray, low: float, high: float) -> np.ndarray:
+    """The values, changed in place; for single rows, clip alone would take longer than all the rest of a scaling."""
+    if len(values) > _FEW_ROWS:
+        values.clip(low, high, out=values)
+    else:
+        np.maximum(values, low, out=values)
+        np.minimum(values, high, out=values)
+    return values
 
 
 @lru_cache(maxsize=4)

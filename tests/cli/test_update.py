@@ -140,6 +140,11 @@ def test_a_row_that_is_wrong_is_named_and_the_others_are_answered(model, sold):
     assert [bool(line.strip('"')) for line in done.stdout.splitlines()] == [True, True, False, False, True]
     assert "Row 2 was neither predicted nor learnt: A row of standard input has 2 values for 7 columns" in done.stderr
     assert "Row 3 was neither" in done.stderr
+    dear = f"{second.rpartition(',')[0]},dear"
+    done = follow(model, "\n".join([header, first, dear, second]), "--learn")
+    assert all(done.stdout.splitlines())
+    assert "Row 2 was predicted, but not learnt: Column 'price' holds 'dear'" in done.stderr
+    assert "learnt from 1" in done.stderr
     assert "lacks 'number', 'size'" in follow(model, "a,b\n1,2\n", code=1).stderr
     assert "--learn needs a column 'price'" in follow(model, header.rpartition(",")[0] + "\n", "--learn", code=1).stderr
     for options in (["--follow", "-o", "x.scn"], ["--learn"], []):

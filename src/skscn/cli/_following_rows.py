@@ -46,8 +46,13 @@ def run_follow(model_path: Path, wanted: Wanted, learn: bool, voice: Voice) -> N
             except ValueError as error:
                 voice.note(f"Row {number} was neither predicted nor learnt: {error}")
                 write(follower.nothing())
+                continue
+            try:
+                follower.learn()
+            except ValueError as error:
+                voice.note(f"Row {number} was predicted, but not learnt: {error}")
     voice.note(f"Answered {count(follower.answered, 'row')}; learnt from {follower.learnt:,}.")
-    if learn and out is None:
+    if follower.learnt and out is None:
         voice.note("What was learnt is forgotten now; -o MODEL would have written it to a file.")
     if out is not None:
         notes = {**model.notes, "updated": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -117,6 +122,7 @@ class RowByRow:
     def __init__(self, model: Model, names: list[str], wanted: Wanted, learn: bool):
         self.model, self.wanted, self.answered, self.learnt = model, wanted, 0, 0
         self.target: Target | None = None
+        self._latest: tuple[Any, Any] = (None, None)
         if learn:
             if model.target is None or model.target.name not in names:
                 needed = "the target" if model.target is None else quoted(model.target.name)
@@ -136,7 +142,7 @@ class RowByRow:
             )
 
     def answer(self, cells: dict[str, str | None]) -> Any:
-        """A table with the prediction of one row, which is then learnt, if it has a target and is to be learnt."""
+        """A table with the prediction of one row."""
         assert self._encoder is not None
         pa = arrow()
         table = pa.table({name: pa.array([cell], pa.string()) for name, cell in cells.items()})
@@ -144,12 +150,18 @@ class RowByRow:
         answer = predicted(
             self.model, Batch(self.model.estimator, X, table), table.select(list(self.wanted.keep)), self.wanted
         )
-        if self.target is not None and cells[self.target.name] is not None:
-            y, _ = self.target.values(table.column(self.target.name))
-            self.model.estimator.partial_fit(X, y)
-            self.learnt += 1
+        self._latest = X, table
         self.answered += 1
         return answer
+
+    def learn(self) -> None:
+        """Learn from the row that was answered last, if that is wanted and it has a target."""
+        X, table = self._latest
+        if self.target is None or not table.column(self.target.name).is_valid()[0].as_py():
+            return
+        y, _ = self.target.values(table.column(self.target.name))
+        self.model.estimator.partial_fit(X, y)
+        self.learnt += 1
 
     def nothing(self) -> Any:
         """The line for a row that is wrong, so that lines of output keep corresponding to rows."""

@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.metaestimators import available_if
 
 from skscn.configuration import Configuration
 from skscn.estimators._docs import document
@@ -30,7 +29,7 @@ from skscn.estimators._typing import (
     TrainingRows,
     fit_context,
 )
-from skscn.estimators._updating import check_can_learn_on, ensure_factor, keeps_rows, learn_on
+from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.estimators.calibration import ENOUGH_ROWS, Calibration, calibrate
 from skscn.estimators.data import TrainingData, check_indicators, class_factors, indicators, labels_of
 from skscn.estimators.networks import is_multilabel
@@ -178,7 +177,6 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         asked = Asked(X_val, y_val, sample_weight_val, groups)
         return self._grown(Recipe.of(self), X, y, sample_weight, asked=asked)
 
-    @available_if(keeps_rows)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
@@ -246,8 +244,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             fit_network(self, recipe.for_labels(data.multilabel), weighted, hold_out)
             self._class_factors = factors
             self._learn_importances(weighted)
-            if updatable:
-                ensure_factor(self, weighted)
+            ensure_factor(self, recipe, weighted, wanted=updatable)
         return self
 
     def _indicated(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:

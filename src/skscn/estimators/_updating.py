@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_sample_weight, validate_data
 from skscn.estimators._inputs import naming_encoder
 from skscn.estimators._sample_weights import LocalInputs
 from skscn.estimators.calibration import is_averaged
-from skscn.estimators.data import TrainingData
+from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Recipe
 from skscn.network import Network
 from skscn.rows import Chunks, is_dask
@@ -51,10 +51,15 @@ def check_can_learn_on(recipe: Recipe) -> None:
         )
 
 
-def ensure_factor(estimator: GrowingNetwork, data: TrainingData) -> None:
-    """Compute what further rows join, after growth by a rule that leaves some output weights as they are."""
+def ensure_factor(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, *, wanted: bool) -> None:
+    """Compute what further rows join, after growth by a rule that leaves some output weights as they are.
+
+    Rows on a cluster would have to be sent here for that, so it is done for them only if it is wanted.
+    """
     network = estimator.network_
-    if network.factor is not None:
+    if network.factor is not None or not network.loss.plain or recipe.layer.carries:
+        return
+    if not (wanted or isinstance(data, ArrayData)):
         return
     # The held-out rows of a member of an ensemble stay unseen.
     unseen = estimator.held_out_ if is_averaged() else np.zeros(0, dtype=int)
@@ -78,25 +83,19 @@ def learn_on(
     estimator.n_rows_seen_ += seen
 
 
-def keeps_rows(estimator: GrowingNetwork) -> bool:
-    """Whether there is a ``partial_fit``: before the first rows, and if ``fit`` keeps what further rows can join."""
-    network, algorithm = getattr(estimator, "network_", None), estimator.parameter("algorithm")
-    if network is not None and network.factor is None and algorithm != "SC-III" and network.loss.plain:
-        raise ValueError(
-            f"fit with {algorithm} keeps nothing that further rows could join, as it leaves older output weights as "
-            "they are. This model must be fitted once more before it can be updated: begin with partial_fit instead of "
-            'fit, or use algorithm="SC-III".'
-        )
-    return True
-
-
 def _updatable(estimator: GrowingNetwork) -> Network:
     """The network of an estimator, if further rows can join it."""
     network = estimator.network_
     refusal = why_not(network.loss)
     if refusal is not None:
         raise ValueError(refusal)
-    keeps_rows(estimator)
+    algorithm = estimator.parameter("algorithm")
+    if network.factor is None and algorithm != "SC-III" and network.loss.plain:
+        raise ValueError(
+            f"This model does not contain what further rows could join: it was fitted with {algorithm} on a Dask "
+            "cluster, by an earlier version, or saved with updatable=False. This model must be fitted once more before "
+            'it can be updated: begin with partial_fit instead of fit, or use algorithm="SC-III".'
+        )
     if network.factor is None:
         raise ValueError(
             "This model does not contain what further rows could join: it was saved by version 0.1, or with "

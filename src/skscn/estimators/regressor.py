@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.metaestimators import available_if
 
 from skscn.configuration import Configuration, Free, Quickprop
 from skscn.estimators._docs import document
@@ -30,7 +29,7 @@ from skscn.estimators._typing import (
     TrainingRows,
     fit_context,
 )
-from skscn.estimators._updating import check_can_learn_on, ensure_factor, keeps_rows, learn_on
+from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.estimators.growing import GrowingNetwork
 from skscn.estimators.recipe import Recipe
 
@@ -78,7 +77,6 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         asked = Asked(X_val, y_val, sample_weight_val, groups)
         return self._grown(Recipe.of(self), X, y, sample_weight, asked)
 
-    @available_if(keeps_rows)
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a network on the first rows; let further rows join it.
@@ -86,7 +84,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         The first call is a :meth:`fit`. Further calls add no nodes: the output weights become those of least squares
         over all rows seen, with the ridge of the first call. An average over numbers of nodes stays one, with the
         shares that it had. Neither the order of the rows nor the size of the parts matters.
-        Also after :meth:`fit`, unless with algorithms that leave older output weights as they are.
+        It can follow :meth:`fit` as well. Algorithms that leave older output weights as they are evaluate all of them
+        once rows join.
 
         Parameters
         ----------
@@ -122,8 +121,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         with training_data(self, "regression", X, y, sample_weight, **checks) as data:
             fit_network(self, recipe, data, held_out_data(self, "regression", asked, data, **checks))
             self._learn_importances(data)
-            if updatable:
-                ensure_factor(self, data)
+            ensure_factor(self, recipe, data, wanted=updatable)
         return self
 
     @lazily

@@ -39,20 +39,16 @@ class StreamColumns:
 
     def of(self, X: np.ndarray) -> np.ndarray:
         """The columns of rows X, shape (n, count)."""
-        width = X.shape[1]
+        width = 1 + X.shape[1]
         columns = np.empty((len(X), self.count))
         columns[:, 0] = 1.0
-        columns[:, 1 : 1 + width] = scaled = self.inputs.transform(X)
+        columns[:, 1:width] = self.inputs.transform(X)
         if len(self.nodes):
-            columns[:, 1 + width :] = self._hidden(scaled)
+            layer = self.nodes.layer
+            np.multiply(layer.values(columns[:, :width], self._folded), layer.outer, out=columns[:, width:])
         return columns
-
-    def _hidden(self, scaled: np.ndarray) -> np.ndarray:
-        layer = self.nodes.layer
-        hidden: np.ndarray = layer.outer * layer.values(np.hstack([scaled, np.ones((len(scaled), 1))]), self._folded)
-        return hidden
 
     @cached_property
     def _folded(self) -> np.ndarray:
-        folded: np.ndarray = self.nodes.layer.folded(self.nodes)
-        return folded
+        """Biases above weights, as the intercept is the first column."""
+        return np.roll(self.nodes.layer.folded(self.nodes), 1, axis=0)

@@ -74,9 +74,9 @@ class OnlineNetwork(BaseEstimator):
         self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, n_outputs)
 
     def _rows(self, X: Any) -> np.ndarray:
-        check_is_fitted(self, "learner_")
-        if self._is_plain(X):
+        if hasattr(self, "learner_") and self._is_plain(X):
             return np.asarray(X)
+        check_is_fitted(self, "learner_")
         refuse_masked(X=X)
         rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False)
         return rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from skscn.online._recent import RecentRows
 
 # The first models after WARM_UP rows, or AFTER_DRIFT rows after a change; further ones whenever there are PACE times as
 # many rows.
-WARM_UP, AFTER_DRIFT, PACE = 20, 50, 1.5
+WARM_UP, AFTER_DRIFT, PACE = 20, 50, 1.75
 # Networks side by side.
 NETWORKS = 2
 # The mean of the targets is that of about this number of rows.
@@ -70,6 +70,15 @@ class StreamSettings:
         return _SLOW, 1.0 - 1.0 / (_FAST * columns.count)
 
 
+class _Evaluated(NamedTuple):
+    """A row, as bytes, or None for several, with the columns of each model, the outputs of experts and predictions."""
+
+    key: bytes | None
+    columns: list[np.ndarray]
+    outputs: np.ndarray
+    predictions: np.ndarray
+
+
 class StreamLearner:
     """Predicts and learns row by row: experts are the mean, a linear model and two networks.
 
@@ -97,6 +106,7 @@ class StreamLearner:
         # Squared errors of the experts since the last network joined, and the number of rows; and which one it is.
         self.squares, self.trial_rows, self.newest = np.zeros(n_experts), 0, 0
         self.log = EventLog()
+        self._latest: _Evaluated | None = None
 
     @classmethod
     def restored(cls, settings: StreamSettings, state: Mapping[str, Any]) -> StreamLearner:
@@ -142,7 +152,16 @@ class StreamLearner:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """For rows that come next, shape (n, m)."""
-        return self.mixture.combine(self._outputs([model.columns.of(X) for model in self.models], len(X)))
+        return self._evaluated(X).predictions.copy()
+
+    def _evaluated(self, X: np.ndarray) -> _Evaluated:
+        """What the models say about rows; a row that is predicted and then learnt is evaluated once."""
+        key = X.tobytes() if len(X) == 1 else None
+        if key is None or self._latest is None or self._latest.key != key:
+            columns = [model.columns.of(X) for model in self.models]
+            outputs = self._outputs(columns, len(X))
+            self._latest = _Evaluated(key, columns, outputs, self.mixture.combine(outputs))
+        return self._latest
 
     def _outputs(self, columns: list[np.ndarray], n_rows: int) -> np.ndarray:
         """What the experts say, shape (n, experts, m); those that do not exist yet repeat the ones before them."""
@@ -160,16 +179,16 @@ class StreamLearner:
         """Take in a row, shape (d,), and its targets, shape (m,); return target − prediction, as it was before."""
         if not self.rows:
             self.level = t.copy()
-        columns = [model.columns.of(x[np.newaxis]) for model in self.models]
-        outputs = self._outputs(columns, 1)
-        error: np.ndarray = t - self.mixture.combine(outputs)[0]
-        errors = t - outputs[0]
+        latest = self._evaluated(x[np.newaxis])
+        error: np.ndarray = t - latest.predictions[0]
+        errors = t - latest.outputs[0]
+        self._latest = None
         self.mixture.learn(errors, self.units)
         self.squares += ((errors / self.units) ** 2).sum(axis=1)
         self.recent.append(x, t)
         self.rows, self.regime, self.trial_rows = self.rows + 1, self.regime + 1, self.trial_rows + 1
         self.level += (t - self.level) / min(self.rows, _LEVEL)
-        for model, H in zip(self.models, columns, strict=True):
+        for model, H in zip(self.models, latest.columns, strict=True):
             model.learn(H[0], t)
         self._follow_up(float(np.sqrt(((error / self.units) ** 2).sum())))
         return error
@@ -210,7 +229,7 @@ class StreamLearner:
         units = np.where(deviations > 0.0, deviations, self.units)
         factor = float(np.sqrt(((self.units / units) ** 2).mean()))
         self.detector.rescale(factor)
-        self.mixture.losses *= factor**2
+        self.mixture.rescale(factor)
         self.units = units
 
     def _place(self) -> int:

@@ -26,6 +26,7 @@ class ExpertMixture:
 
     def __init__(self, corrections: np.ndarray, losses: np.ndarray, rows: float):
         self.corrections, self.losses, self.rows = corrections.copy(), losses.copy(), rows
+        self._shares: np.ndarray | None = None
 
     @classmethod
     def new(cls, n_experts: int, n_outputs: int) -> ExpertMixture:
@@ -36,12 +37,13 @@ class ExpertMixture:
     @property
     def shares(self) -> np.ndarray:
         """The weight of each expert with each gain, shape (n_experts, n_gains), with sum 1."""
-        lowest = self.losses.min()
-        # Half the squared error over its mean is the exponent of a normal distribution.
-        unit = max(lowest / max(self.rows, 1.0), np.finfo(float).tiny)
-        likelihoods = np.exp(np.maximum(-0.5 * (self.losses - lowest) / unit, -700.0))
-        shares: np.ndarray = likelihoods / likelihoods.sum()
-        return shares
+        if self._shares is None:
+            lowest = self.losses.min()
+            # Half the squared error over its mean is the exponent of a normal distribution.
+            unit = max(lowest / max(self.rows, 1.0), np.finfo(float).tiny)
+            likelihoods = np.exp(np.maximum(-0.5 * (self.losses - lowest) / unit, -700.0))
+            self._shares = likelihoods / likelihoods.sum()
+        return self._shares
 
     def combine(self, outputs: np.ndarray) -> np.ndarray:
         """One prediction from those of the experts: from shape (n, n_experts, n_outputs) to (n, n_outputs)."""
@@ -52,7 +54,7 @@ class ExpertMixture:
 
     def learn(self, errors: np.ndarray, units: np.ndarray) -> None:
         """Take in the errors of the experts before correction, shape (n_experts, n_outputs), target − output."""
-        self.rows = DISCOUNT * self.rows + 1.0
+        self.rows, self._shares = DISCOUNT * self.rows + 1.0, None
         _follow(self.corrections, self.losses, errors, units)
 
     def admit(self, experts: slice, errors: np.ndarray, units: np.ndarray, peers: slice) -> None:
@@ -67,6 +69,12 @@ class ExpertMixture:
         rows = (1.0 - DISCOUNT ** len(errors)) / (1.0 - DISCOUNT)
         best = self.losses[peers].min(axis=0)
         self.corrections[experts], self.losses[experts] = corrections, np.maximum(losses * (self.rows / rows), best)
+        self._shares = None
+
+    def rescale(self, factor: float) -> None:
+        """Go on with errors in another unit, in which they are larger by this factor."""
+        self.losses *= factor**2
+        self._shares = None
 
 
 def _follow(corrections: np.ndarray, losses: np.ndarray, errors: np.ndarray, units: np.ndarray) -> None:

@@ -36,7 +36,7 @@ class StreamModel:
         sets: Sequence[RecursiveWeights],
     ):
         self.columns, self.targets, self.sets = columns, targets, list(sets)
-        self.low, self.high = low, high
+        self._set_range(low, high)
         # One array of all output weights, so that one product evaluates them; each set changes its part in place.
         self._weights = np.hstack([recursive.weights for recursive in self.sets])
         for recursive, part in zip(self.sets, np.split(self._weights, len(self.sets), axis=1), strict=True):
@@ -51,19 +51,26 @@ class StreamModel:
         sets = [RecursiveWeights.of_rows(H, scaled, forgetting) for forgetting in forgettings]
         return cls(columns, targets, scaled.min(axis=0), scaled.max(axis=0), sets)
 
+    def _set_range(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.low, self.high = low, high
+        margin = _MARGIN * (high - low)
+        self._lowest, self._highest = np.tile(low - margin, len(self.sets)), np.tile(high + margin, len(self.sets))
+
     def outputs(self, H: np.ndarray) -> np.ndarray:
         """What each set of weights predicts from the columns of rows, shape (n, sets, m)."""
-        margin = _MARGIN * (self.high - self.low)
-        scaled = (H @ self._weights).reshape(len(H), len(self.sets), len(self.low))
-        bounded = np.minimum(np.maximum(scaled, self.low - margin), self.high + margin)
-        return self.targets.inverse_transform(bounded)
+        scaled = H @ self._weights
+        np.maximum(scaled, self._lowest, out=scaled)
+        np.minimum(scaled, self._highest, out=scaled)
+        return self.targets.inverse_transform(scaled.reshape(len(H), len(self.sets), -1))
 
     def learn(self, h: np.ndarray, t: np.ndarray) -> None:
         """Take in a row with columns h, shape (k,), and targets t, shape (m,)."""
         scaled = self.targets.transform(t)
-        for recursive in self.sets:
-            recursive.learn(h, scaled)
-        self.low, self.high = np.minimum(self.low, scaled), np.maximum(self.high, scaled)
+        errors = scaled - (h @ self._weights).reshape(len(self.sets), -1)
+        for recursive, error in zip(self.sets, errors, strict=True):
+            recursive.follow(h, error)
+        if not ((self.low <= scaled) & (scaled <= self.high)).all():
+            self._set_range(np.minimum(self.low, scaled), np.maximum(self.high, scaled))
 
     def left_out(self, X: np.ndarray, T: np.ndarray) -> np.ndarray:
         """Leave-one-out errors of the last of the rows it was made of, shape (n, sets, m)."""

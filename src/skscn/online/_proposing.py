@@ -20,6 +20,8 @@ from skscn.scaling import Scaling
 
 # There are at least this number of rows for each node.
 ROWS_PER_NODE = 6
+# Nodes without a lower validation error before growth ends: fewer than in a fit, as the next network comes soon.
+_PATIENCE = 10
 # Nodes that are added to a network: this share of those there are, and at least _FEWEST.
 _SHARE, _FEWEST = 0.25, 5
 
@@ -30,6 +32,7 @@ def regrown(X: np.ndarray, T: np.ndarray, layer: Dense, max_nodes: int, seed: in
         max_nodes=max(1, min(max_nodes, len(X) // ROWS_PER_NODE)),
         activation=layer.activation,
         scaling="robust",
+        n_iter_no_change=_PATIENCE,
         random_state=seed,
     )
     found = network.fit(X, T[:, 0] if T.shape[1] == 1 else T).network_

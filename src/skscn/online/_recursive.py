@@ -7,7 +7,7 @@ does in a QR update, and the products of a matrix and a vector that this needs t
 QR update for one row.
 
 Forgetting alone would make S grow without limit in directions that no row excites (wind-up), because α is forgotten
-as well. So with every row a part of α is added again, one column after the other: S stays bounded.
+as well. So after every few rows a part of α is added again, one column after the other: S stays bounded.
 """
 
 from __future__ import annotations
@@ -23,6 +23,10 @@ from skscn.factor import Factor
 SMALLEST_PENALTY = 1e-3
 # What is left of a row with the largest leverage.
 _SMALLEST_SHARE = 0.01
+# What was forgotten of the penalty is added after this number of rows.
+_EVERY = 4
+# Forgetting stretches S; that is a factor of its own until it has this size.
+_LONGEST_STRETCH = 1e3
 
 
 class RecursiveWeights:
@@ -33,13 +37,17 @@ class RecursiveWeights:
     weights : ndarray of shape (k, m)
         β.
     root : ndarray of shape (k, k)
-        S, with SSᵀ = (HᵀH + αI)⁻¹.
+        S over ``stretch``, with SSᵀ = (HᵀH + αI)⁻¹.
     forgetting : float
         λ, the weight that all earlier rows keep with each new one.
     alpha : float
         α.
     turn : int
         The column to which a part of α is added next.
+    owed : int
+        The number of rows since that was last done.
+    stretch : float
+        The factor of the root.
 
     Examples
     --------
@@ -54,9 +62,19 @@ class RecursiveWeights:
     True
     """
 
-    def __init__(self, weights: np.ndarray, root: np.ndarray, forgetting: float, alpha: float, turn: int = 0):
+    def __init__(
+        self,
+        weights: np.ndarray,
+        root: np.ndarray,
+        forgetting: float,
+        alpha: float,
+        turn: int = 0,
+        owed: int = 0,
+        stretch: float = 1.0,
+    ):
         self.weights, self.root = weights.copy(), np.array(root, order="F")
         self.forgetting, self.alpha, self.turn = forgetting, alpha, turn
+        self.owed, self.stretch = owed, stretch
 
     @classmethod
     def of_rows(cls, H: np.ndarray, T: np.ndarray, forgetting: float, alpha: float | None = None) -> RecursiveWeights:
@@ -70,36 +88,45 @@ class RecursiveWeights:
 
     def left_out(self, H: np.ndarray, T: np.ndarray) -> np.ndarray:
         """Leave-one-out errors, shape (n, m), of the last rows, the latest last."""
-        leverages = ((H @ self.root) ** 2).sum(axis=1) * self.forgetting ** np.arange(len(H))[::-1]
+        kept = self.stretch**2 * self.forgetting ** np.arange(len(H))[::-1]
+        leverages = ((H @ self.root) ** 2).sum(axis=1) * kept
         errors: np.ndarray = (T - H @ self.weights) / np.maximum(1.0 - leverages, _SMALLEST_SHARE)[:, np.newaxis]
         return errors
 
     def learn(self, h: np.ndarray, t: np.ndarray) -> None:
         """Take in a row with columns h, shape (k,), and targets t, shape (m,)."""
-        keep = self.forgetting
-        self._join(h, t, keep)
-        if keep < 1.0:
-            self.root *= 1.0 / sqrt(keep)
-            self._renew_penalty()
+        self.follow(h, t - h @ self.weights)
 
-    def _join(self, h: np.ndarray, t: np.ndarray, keep: float) -> None:
-        """A row, where those before it have ``keep`` times their weight; S is scaled afterwards."""
-        across = blas.dgemv(1.0, self.root, h, trans=1)
-        size = keep + float(across @ across)
-        gain = blas.dgemv(1.0, self.root, across)
-        self.weights += np.multiply.outer(gain, (t - h @ self.weights) / size)
+    def follow(self, h: np.ndarray, error: np.ndarray) -> None:
+        """The same, with the error t − hβ, if that is known already."""
+        self._join(blas.dgemv(1.0, self.root, h, trans=1), error, self.forgetting)
+        if self.forgetting < 1.0:
+            self._forget()
+
+    def _join(self, across: np.ndarray, error: np.ndarray, keep: float) -> None:
+        """A row with Sᵀh = ``across``, where the penalty and the rows before it have ``keep`` times their weight."""
+        square = self.stretch**2
+        size = keep + square * blas.ddot(across, across)
+        gain = blas.dgemv(square, self.root, across)
+        self.weights += gain[:, np.newaxis] * (error / size)
         blas.dger(-1.0 / (size + sqrt(keep * size)), gain, across, a=self.root, overwrite_a=1)
+
+    def _forget(self) -> None:
+        self.stretch /= sqrt(self.forgetting)
+        self.owed += 1
+        if self.owed == _EVERY:
+            self._renew_penalty()
+            self.owed = 0
+        if self.stretch > _LONGEST_STRETCH:
+            self.root *= self.stretch
+            self.stretch = 1.0
 
     def _renew_penalty(self) -> None:
         """Add what was forgotten of α, as rows √w βⱼ = 0 for as few columns as possible."""
         columns = len(self.root)
-        wanted = columns * (1.0 - self.forgetting)
+        wanted = columns * (1.0 - self.forgetting) * _EVERY
         count = ceil(wanted)
-        weight = self.alpha * wanted / count
+        root = sqrt(self.alpha * wanted / count)
         for _ in range(count):
-            across = np.ascontiguousarray(self.root[self.turn])
-            size = 1.0 / weight + float(across @ across)
-            gain = blas.dgemv(1.0, self.root, across)
-            self.weights -= np.multiply.outer(gain, self.weights[self.turn] / size)
-            blas.dger(-1.0 / (size + sqrt(size / weight)), gain, across, a=self.root, overwrite_a=1)
+            self._join(root * self.root[self.turn], -root * self.weights[self.turn], 1.0)
             self.turn = (self.turn + 1) % columns

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin, _fit_context
+from sklearn.base import RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import validate_data
@@ -23,7 +23,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
 
     A prediction is a mixture of the mean of recent targets, a linear model and two networks, weighted by their recent
     errors. Output weights follow every row by recursive least squares with forgetting. Networks are grown on the last
-    rows when there are half as many rows again, and after an alarm of a drift detector on the errors; nodes are
+    rows whenever there are 1.75 times as many, and after an alarm of a drift detector on the errors; nodes are
     accepted by the supervisory inequality, and useless ones are removed. A new network is on probation: of the two, the
     one that was worse in the meantime is replaced by the next one.
 
@@ -125,7 +125,6 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         self.partial_fit(X, y)
         return self
 
-    @_fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn further rows, one after the other; how they are divided into calls makes no difference.
 
@@ -139,6 +138,8 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         self
         """
         first = not hasattr(self, "learner_")
+        if first:
+            self._validate_params()
         rows, targets = self._rows_and_targets(X, y, first)
         T = targets.reshape(len(targets), -1)
         if first:
@@ -203,5 +204,6 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
                 f"The intervals of this model have learnt to contain {self.width_.coverage:.0%} of the targets; for "
                 f"others, use OnlineSCNRegressor(coverage={coverage!r}) from the first row on."
             )
-        lower, upper = outputs - self.width_.width, outputs + self.width_.width
+        width = self.width_.width
+        lower, upper = outputs - width, outputs + width
         return (lower[:, 0], upper[:, 0]) if self._single_output else (lower, upper)

@@ -62,7 +62,8 @@ def save_model(
     notes : mapping, default=None
         Additional information to save in the header as JSON, for instance where the data came from.
     updatable : bool, default=True
-        Whether the file contains what ``partial_fit`` needs, which grows with the square of the number of nodes.
+        Whether the file contains what ``partial_fit`` needs, which grows with the square of the number of nodes. Online
+        estimators and streams always contain it.
 
     Raises
     ------

@@ -20,7 +20,7 @@ from skscn.online import (
     StreamModel,
 )
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, shortened
-from skscn.persistence._composed import Record, Several
+from skscn.persistence._composed import Added, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Enumerated, Scalar
 from skscn.persistence._registered import Registered
@@ -74,6 +74,8 @@ _MODEL = Record(
             forgetting=Scalar(0.5, 1.0),
             alpha=Scalar(np.finfo(np.float64).tiny),
             turn=_COUNT,
+            owed=Added(_COUNT, 0),
+            stretch=Added(Scalar(1.0), 1.0),
         )
     ),
 )
@@ -121,7 +123,18 @@ _LEARNER = Record(
         losses=Array(np.float64, "eg", lowest=0.0),
         rows=Scalar(0.0),
     ),
-    detector=Record(ErrorRise, rows=_COUNT, mean=Scalar(0.0), variance=Scalar(0.0), excess=Scalar(0.0), since=_COUNT),
+    detector=Record(
+        ErrorRise,
+        rows=_COUNT,
+        mean=Scalar(0.0),
+        variance=Scalar(0.0),
+        excess=Scalar(0.0),
+        since=_COUNT,
+        lately=Added(Scalar(), 0.0),
+        variation=Added(Scalar(0.0), 0.0),
+        compared=Added(_COUNT, 0),
+        inertia=Added(Scalar(1.0), 1.0),
+    ),
     last_inputs=Array(np.float64, "td"),
     last_targets=Array(np.float64, "tm"),
     log=_Log(),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -70,17 +71,33 @@ _RESERVOIR = Record(
     low=Array(np.float64, "m"),
     high=Array(np.float64, "m"),
     kept=Array(np.int64, "k", lowest=0),
-    factor=Record(
-        Factor,
-        triangle=Triangle("k"),
-        coefficients=Array(np.float64, "km"),
-        residual_squares=Array(np.float64, "m", lowest=0.0),
-        weight=Scalar(0.0),
-        linear=Scalar(0, 2**31, whole=True),
+    factor=Optional(
+        Record(
+            Factor,
+            triangle=Triangle("k"),
+            coefficients=Array(np.float64, "km"),
+            residual_squares=Array(np.float64, "m", lowest=0.0),
+            weight=Scalar(0.0),
+            linear=Scalar(0, 2**31, whole=True),
+        )
     ),
     alpha=Scalar(0.0),
     single_output=Enumerated(False, True),
 )
+
+
+class _OfEstimators:
+    """A reservoir, without what further rows could join if the file is to leave it out."""
+
+    def write(self, value: Reservoir, place: str, shelf: Shelf) -> dict[str, Any]:
+        written: dict[str, Any] = _RESERVOIR.write(
+            value if shelf.updatable else replace(value, factor=None), place, shelf
+        )
+        return written
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Reservoir:
+        reservoir: Reservoir = _RESERVOIR.read(stored, place, shelf, sizes)
+        return reservoir
 
 
 class _Origin:
@@ -189,7 +206,7 @@ def _stream(**parts: Any) -> RecurrentStream:
 
 
 _RUNNING: dict[str, Field] = {
-    "reservoir_": _RESERVOIR,
+    "reservoir_": _OfEstimators(),
     "states_": _States(),
     "n_rows_seen_": Added(Scalar(0, 2**53, whole=True), 0),
     "_residuals": Array(np.float64, "rm", lowest=0.0),

@@ -290,7 +290,7 @@ def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray, window: in
     if not known.any():
         return reservoir
     kept, targets = reservoir.kept, (rows.y[known] - reservoir.outputs.offset) / reservoir.outputs.scale
-    factor = reservoir.factor.with_rows(columns[known][:, kept], targets)
+    factor = reservoir.joinable.with_rows(columns[known][:, kept], targets)
     weights = np.zeros_like(reservoir.output_weights)
     solve = rule(window, linear=int((kept <= reservoir.nodes.width).sum()))
     (weights[kept],) = solve(factor, len(kept), [reservoir.alpha])

@@ -53,7 +53,7 @@ class Standard:
     """The columns that have output weights, standardised as they were on the training rows."""
 
     def __init__(self, reservoir: Reservoir):
-        factor = reservoir.factor
+        factor = reservoir.joinable
         self.kept, self.units = reservoir.kept, standardised(factor)[1]
         self.means = factor.triangle[0] / factor.triangle[0, 0]
         self.means[0] = 0.0
@@ -150,7 +150,7 @@ class Corrections:
     @classmethod
     def beginning(cls, reservoir: Reservoir, bases: int) -> Corrections:
         """Before the first target: every base is as good as in training, and the last target is only the mean."""
-        m, factor = reservoir.n_outputs, reservoir.factor
+        m, factor = reservoir.n_outputs, reservoir.joinable
         squares = np.tile(factor.residual_squares / factor.weight, (len(_GAINS) * bases, 1))
         squares = np.vstack([squares, np.ones(m)])
         return cls(np.zeros((len(_GAINS), bases, m)), _PRIOR * squares, _PRIOR, np.zeros(m), -1)
@@ -210,7 +210,7 @@ class Blend:
 
 def initial_covariance(reservoir: Reservoir, memory: float) -> np.ndarray:
     """The inverse of XᵀX + αI for standardised columns X, with the weight of as many rows as are remembered."""
-    factor = reservoir.factor
+    factor = reservoir.joinable
     triangle = standardised(factor)[0].triangle[1:, 1:]
     penalty = max(reservoir.alpha, _SMALLEST_PENALTY) * factor.weight
     covariance = np.zeros((len(triangle) + 1, len(triangle) + 1))
@@ -263,9 +263,10 @@ def learner_of(
     reservoir: Reservoir, learning: Learning, rate: float, forgetting: float, learnt: LearntWeights
 ) -> OnlineLearner:
     """The learner that goes on from what has been learnt, whose arrays it changes in place."""
-    standard, weights = Standard(reservoir), learnt.weights
+    weights = learnt.weights
     if learning is None:
         return FixedWeights(weights[0])
+    standard = Standard(reservoir)
     if learning == "projection":
         return Projection(weights[0], standard, rate)
     assert learnt.covariance is not None

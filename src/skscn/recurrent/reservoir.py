@@ -59,8 +59,8 @@ class Reservoir:
         Limits between which scaled outputs are kept when they come back as inputs.
     kept : ndarray of shape (k,)
         The columns of [1, z, s] that do not depend on those before; the others have output weights 0.
-    factor : Factor
-        Of these columns: what further rows can join to evaluate the output weights again.
+    factor : Factor or None
+        Of these columns: what further rows can join to evaluate the output weights again; None if a file left it out.
     alpha : float
         α, the ridge penalty for each row, of columns with variance 1.
     single_output : bool
@@ -77,7 +77,7 @@ class Reservoir:
     low: np.ndarray
     high: np.ndarray
     kept: np.ndarray
-    factor: Factor
+    factor: Factor | None
     alpha: float
     single_output: bool
 
@@ -100,6 +100,16 @@ class Reservoir:
     def n_driving(self) -> int:
         """d, the number of inputs together with those that come back."""
         return self.n_features + self.n_outputs * self.fed_back
+
+    @property
+    def joinable(self) -> Factor:
+        """The factor; ValueError without one."""
+        if self.factor is None:
+            raise ValueError(
+                "This model does not contain what further rows could join: it was saved with updatable=False. It "
+                "predicts, forecasts and has stream(learning=None); to let it learn, fit it once more."
+            )
+        return self.factor
 
     @property
     def echo_state_bound(self) -> float:
