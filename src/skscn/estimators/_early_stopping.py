@@ -153,7 +153,8 @@ class Validation(Watch):
     targets, sample_weight
         Of the held-out rows; targets scaled.
     own_loss : callable or None
-        Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
+        Maps scaled outputs of the held-out rows to their losses, whose mean is minimised; None for the root mean
+        squared error.
     stretch : float
     """
 
@@ -163,7 +164,7 @@ class Validation(Watch):
         inputs: kernels.Inputs,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
-        own_loss: Callable[[np.ndarray], float] | None = None,
+        own_loss: Callable[[np.ndarray], np.ndarray] | None = None,
         stretch: float = 1.0,
     ):
         super().__init__(patience, stretch)
@@ -210,12 +211,27 @@ class Validation(Watch):
         return factor.with_rows(self._columns[:, : len(factor.triangle)], self.targets, roots)
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
-        errors = self.targets - outputs
-        rmse = float(np.sqrt(np.average((errors**2).mean(axis=1), weights=self.sample_weight)))
+        outputs = self._outputs(output_weights)
+        rmse = float(np.sqrt(self._mean(self._squares(outputs))))
         self._errors[output_weights.nodes] = rmse
-        self._present = rmse if self.own_loss is None else self.own_loss(outputs)
+        self._present = rmse if self.own_loss is None else self._mean(self.own_loss(outputs))
         return self._present, rmse
+
+    def losses(self, output_weights: OutputWeights) -> np.ndarray:
+        """What is minimised, row by row; the squared error, unless there is a loss."""
+        outputs = self._outputs(output_weights)
+        return self._squares(outputs) if self.own_loss is None else self.own_loss(outputs)
+
+    def _outputs(self, output_weights: OutputWeights) -> np.ndarray:
+        outputs: np.ndarray = self._columns[:, : self._size] @ output_weights.output_weights()
+        return outputs
+
+    def _squares(self, outputs: np.ndarray) -> np.ndarray:
+        squares: np.ndarray = ((self.targets - outputs) ** 2).mean(axis=1)
+        return squares
+
+    def _mean(self, losses: np.ndarray) -> float:
+        return float(np.average(losses, weights=self.sample_weight))
 
     def _reserve(self, size: int) -> None:
         """Reserve space for this number of columns, and some more."""
