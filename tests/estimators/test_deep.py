@@ -204,7 +204,7 @@ def test_a_difference_within_the_noise_is_not_clear():
     for gain, clear in ((0.05, False), (0.5, True)):
         assert Verdict.of(losses - gain + noise, None).is_clearly_below(before) == clear
     # A few rows prove less.
-    few = np.array([0.1, 1.5, 0.1, 1.5])
+    few = np.array([-0.5, 1.5, -0.5, 1.5])
     assert not Verdict.of(losses[:4] - few, None).is_clearly_below(Verdict.of(losses[:4], None))
     assert Verdict.of(losses - np.tile(few, 25), None).is_clearly_below(before)
     # Rows of weight 2 count twice, and rows of weight 0 not at all.
