@@ -191,6 +191,12 @@ class Network:
         return tuple(block for block in self.layers if isinstance(block.nodes.layer, Deep))
 
     @property
+    def layer_sizes(self) -> tuple[int, ...]:
+        """The number of nodes in each layer; nodes of all rounds that see the inputs are in the first."""
+        above = [block.size for block in self.deep]
+        return self.n_nodes - sum(above), *above
+
+    @property
     def nodes(self) -> Nodes:
         """The hidden nodes, of all layers."""
         return self.layers[0].nodes if len(self.layers) == 1 else Nodes.joined([block.nodes for block in self.layers])

@@ -19,7 +19,7 @@ from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
-from skscn import SCNRegressor
+from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
 from skscn.cli._app import app
 from skscn.persistence import load_model, save_model
 from skscn.tables import open_table
@@ -130,6 +130,17 @@ def test_a_model_saved_from_python(skscn, tmp_path):
         assert "network with" in skscn("inspect", path).stdout
     assert len(skscn("predict", tmp_path / "named.scn", tmp_path / "all.csv").stdout.splitlines()) == 443
     assert "needs 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
+
+
+def test_the_sizes_of_layers_are_described(skscn, tmp_path):
+    X, y = load_diabetes(return_X_y=True)
+    settings = {"max_nodes": 9, "nodes_per_layer": 5, "max_layers": 2, "early_stopping": False, "random_state": 0}
+    model = DeepSCNRegressor(**settings).fit(X, y)
+    save_model(model, tmp_path / "deep.scn")
+    assert "a network with 9 nodes in 2 layers, of 5, 4" in skscn("inspect", tmp_path / "deep.scn").stdout
+    assert json.loads(skscn("inspect", tmp_path / "deep.scn", "--json").stdout)["layers"] == [[5, 4]]
+    save_model(SCNEnsembleRegressor(model, n_members=2, random_state=0).fit(X, y), tmp_path / "both.scn")
+    assert "2 networks with 9 nodes each, in 2 layers" in skscn("inspect", tmp_path / "both.scn").stdout
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from skscn import (
     load_model,
     save_model,
 )
+from skscn.estimators._deepening import Verdict
 from skscn.estimators.networks import growth_of
 from skscn.layers import Deep
 from skscn.onnx import to_onnx
@@ -47,6 +48,12 @@ FIXED = {
 CHOSEN = {"max_layers": 2, "nodes_per_layer": 20, "random_state": 0}
 
 
+# A product, for which thin layers are better than any number of nodes in one.
+INPUTS = np.random.default_rng(0).uniform(size=(400, 4))
+PRODUCT = np.prod(np.sin(np.pi * INPUTS), axis=1)
+THIN = {"max_layers": 3, "max_nodes": 60, "random_state": 0}
+
+
 def sizes(model):
     return [block.size for block in model.network_.layers]
 
@@ -61,6 +68,12 @@ def fixed(request):
 def deep():
     """Layers that held-out rows have chosen."""
     return DeepSCNRegressor(**CHOSEN).fit(X, Y)
+
+
+@pytest.fixture(scope="module")
+def thin():
+    """Thin layers from the beginning, which held-out rows have chosen."""
+    return DeepSCNRegressor(**THIN).fit(INPUTS, PRODUCT)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +167,53 @@ def test_memory_files_and_dask_give_the_same_network(deep, tmp_path):
     np.testing.assert_array_equal(from_file, deep.predict(X))
     model.fit(da.from_array(X, chunks=(150, 2)), da.from_array(Y, chunks=150))
     np.testing.assert_array_equal(model.predict(X), deep.predict(X))
+
+
+def test_thin_layers_from_the_beginning(thin, tmp_path):
+    """They see the output of those below, and come out the same however the fit is run."""
+    assert len(sizes(thin)) == 3
+    assert max(sizes(thin)) <= 20
+    assert all(block.nodes.layer.width(4) == 5 for block in thin.network_.deep)
+    assert thin.history_["nodes"][-1] >= thin.n_nodes_ == sum(sizes(thin))
+    expected = thin.predict(INPUTS)
+    model = DeepSCNRegressor(**THIN, checkpoint=tmp_path / "fit.ckpt")
+    for _ in range(2):
+        np.testing.assert_array_equal(model.fit(INPUTS, PRODUCT).predict(INPUTS), expected)
+    model = DeepSCNRegressor(**THIN)
+    model.fit(da.from_array(INPUTS, chunks=(150, 4)), da.from_array(PRODUCT, chunks=150))
+    np.testing.assert_array_equal(model.predict(INPUTS), expected)
+    save_model(thin, tmp_path / "model.scn")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(INPUTS), expected)
+    smaller = DeepSCNRegressor(**{**THIN, "max_nodes": 40}, warm_start=True).fit(INPUTS, PRODUCT)
+    np.testing.assert_array_equal(smaller.set_params(max_nodes=60).fit(INPUTS, PRODUCT).predict(INPUTS), expected)
+
+
+def test_thin_layers_see_the_output_and_are_not_larger_than_layers_may_be():
+    model = DeepSCNRegressor(**THIN, nodes_per_layer=30).fit(INPUTS, PRODUCT)
+    assert max(sizes(model)) <= 30
+    previous = DeepSCNRegressor(**THIN, inputs="previous").fit(INPUTS, PRODUCT)
+    assert not previous.network_.deep or sizes(previous)[0] > 20
+
+
+def test_a_difference_within_the_noise_is_not_clear():
+    losses, noise = np.full(100, 2.0), np.random.default_rng(0).normal(size=100)
+    noise -= noise.mean()
+    before = Verdict.of(losses, None)
+    assert Verdict.of(losses - 0.5, None).is_clearly_below(before)
+    assert not before.is_clearly_below(before)
+    for gain, clear in ((0.05, False), (0.5, True)):
+        assert Verdict.of(losses - gain + noise, None).is_clearly_below(before) == clear
+    # A few rows prove less.
+    few = np.array([-0.5, 1.5, -0.5, 1.5])
+    assert not Verdict.of(losses[:4] - few, None).is_clearly_below(Verdict.of(losses[:4], None))
+    assert Verdict.of(losses - np.tile(few, 25), None).is_clearly_below(before)
+    # Rows of weight 2 count twice, and rows of weight 0 not at all.
+    weights = np.append(np.full(50, 2.0), np.zeros(50))
+    assert not Verdict.of(losses - np.append(np.zeros(50), np.full(50, 0.5)), weights).is_clearly_below(
+        Verdict.of(losses, weights)
+    )
+    assert Verdict(0.9).is_clearly_below(Verdict(1.0))
+    assert not Verdict(0.98).is_clearly_below(Verdict(1.0))
 
 
 def test_layers_that_do_not_help_are_not_kept():
@@ -257,6 +317,16 @@ def test_a_listener_ends_a_fit_in_any_layer():
         model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
     assert (listener.left, model.stop_reason_) == (0, "callback")
     assert len(sizes(model)) <= 2
+
+
+def test_more_layers_may_be_tried_than_are_kept():
+    """Callbacks count steps, and are told no limit that these would exceed."""
+    rng = np.random.default_rng(2)
+    x = rng.uniform(size=(150, 4))
+    y = np.sin(6 * x[:, 0]) + 0.5 * rng.normal(size=150)
+    settings = {"max_nodes": 30, "nodes_per_step": 1, "n_iter_no_change": 100, "random_state": 0}
+    single = SCNRegressor(**settings).fit(x, y)
+    assert sizes(DeepSCNRegressor(**settings).fit(x, y)) == sizes(single)
 
 
 def test_what_does_not_go_together():

@@ -10,6 +10,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 
 from skscn import (
+    DeepSCNRegressor,
     IRVFLRegressor,
     ModifiedQuickpropRegressor,
     SCNClassifier,
@@ -449,3 +450,9 @@ def test_a_missing_package_is_asked_for(network, diabetes, tmp_path, monkeypatch
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ImportError, match=rf'^A report needs {package}: pip install "scikit-scn\[plot\]"'):
         write_report(network, *diabetes, tmp_path / "report.html")
+
+
+def test_the_sizes_of_layers_are_facts(report):
+    X = np.random.default_rng(0).uniform(size=(150, 2))
+    settings = {"max_nodes": 9, "nodes_per_layer": 5, "max_layers": 2, "early_stopping": False, "random_state": 0}
+    assert "Layers 2, of 5, 4 nodes" in report(DeepSCNRegressor(**settings).fit(X, X[:, 0] * X[:, 1]), X, X[:, 0]).text

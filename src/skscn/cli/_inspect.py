@@ -14,7 +14,7 @@ from skscn.cli._models import Model, open_model
 from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
-from skscn.estimators.networks import grown_networks, growth_of
+from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.persistence import describe_model
@@ -35,6 +35,7 @@ def run_inspect(path: Path, voice: Voice) -> None:
         "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
         if len(scopes)
         else None,
+        "layers": [layer_sizes(network) for network in grown_networks(model.estimator)],
         "stopped": [network.stop_reason_ for network in grown_networks(model.estimator)],
         "columns": _columns(model),
         "lags": None if model.lags is None else added_columns(model.lags, model.encoder),
@@ -102,7 +103,11 @@ def _chosen(model: Model) -> dict[str, Any]:
     estimator = model.estimator[-1] if isinstance(model.estimator, Pipeline) else model.estimator
     chosen = _changed(estimator, type(estimator)())
     member = chosen.pop("estimator", None)
-    return chosen if member is None else {**chosen, **_changed(member, estimator._default_estimator())}
+    if member is None:
+        return chosen
+    default = estimator._default_estimator()
+    # Members of another class, such as deep ones, have defaults of their own.
+    return {**chosen, **_changed(member, default if isinstance(default, type(member)) else type(member)())}
 
 
 def _changed(estimator: BaseEstimator, default: BaseEstimator) -> dict[str, Any]:

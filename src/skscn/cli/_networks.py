@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from skscn.estimators.networks import grown_networks
+from skscn.estimators.networks import grown_networks, layer_sizes
 from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.losses import LogLoss, Squared, name_of
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.words import count
+from skscn.words import count, listed
 
 
 def are_whole(estimator: Any) -> bool:
@@ -24,13 +24,24 @@ def are_whole(estimator: Any) -> bool:
 
 def describe_networks(estimator: Any) -> str:
     """How many networks and nodes a model has, in words."""
-    counts = [network.n_nodes_ for network in grown_networks(estimator)]
+    layers = [layer_sizes(network) for network in grown_networks(estimator)]
+    counts = [sum(sizes) for sizes in layers]
     if is_recurrent(estimator):
         return f"a recurrent network with {count(counts[0], 'node')}{_memory(estimator)}"
     if len(counts) == 1:
-        return f"a network with {count(counts[0], 'node')}"
+        return f"a network with {count(counts[0], 'node')}{_depth(layers)}"
     nodes = f"{min(counts)} to {max(counts)} nodes" if min(counts) < max(counts) else count(counts[0], "node")
-    return f"{len(counts)} networks with {nodes} each"
+    return f"{len(counts)} networks with {nodes} each{_depth(layers)}"
+
+
+def _depth(layers: list[tuple[int, ...]]) -> str:
+    """The layers of networks, if one has several: their sizes, or in several networks their number."""
+    fewest, most = min(map(len, layers)), max(map(len, layers))
+    if most == 1:
+        return ""
+    if len(layers) == 1:
+        return f" in {most} layers, of {listed(map(str, layers[0]))}"
+    return f", in {f'{fewest} to ' if fewest < most else ''}{most} layers"
 
 
 def _memory(estimator: RecurrentSCNRegressor) -> str:

@@ -24,8 +24,9 @@ _CONSTRAINTS: dict[str, list[Any]] = {
 _STORY = """
 The first layer is grown like that of a network with one layer. The nodes of a further layer see columns of the nodes
 below, and have to satisfy the same inequality on the residual of the whole network. All layers are linked to the
-output, so the training error also decreases where a layer begins. A further layer is kept only if it reduces the error
-on held-out rows by more than 3 %; otherwise the network is that of the layers before it.
+output, so the training error also decreases where a layer begins. Further layers are tried on top of the first one, and
+as layers of at most 20 nodes from the beginning. They are kept only if they are clearly better on held-out rows, in a
+paired comparison; otherwise the network is that of one layer.
 """
 
 

@@ -1,17 +1,20 @@
-"""Layers on top of each other: what the nodes of the next one see, and whether it is worth keeping.
+"""Layers on top of each other: what the nodes of the next one see, and how many are kept.
 
-Every layer is grown like the first one, on the residual that the layers below leave. A further layer is begun only if
-the last one was worth it, so that a network whose error on unseen rows does not gain from depth has one layer.
+Every layer is grown like the first one, on the residual that the layers below leave. Layers are piled up for as long as
+the error on held-out rows decreases, on top of the first layer as it is and, in thin layers, from the beginning. A
+network that is not clearly better than that of one layer is not kept.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from dataclasses import replace
+from collections.abc import Callable, Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from skscn.estimators.training import Training
+from skscn.estimators.recipe import Plan
+from skscn.estimators.training import Earlier, Frame, Training
 from skscn.growth import Step, StopReason
 from skscn.layers import Deep, Layer, Nodes, readout
 
@@ -20,7 +23,12 @@ from skscn.layers import Deep, Layer, Nodes, readout
 SEEN = ("all", "previous", "output")
 # "auto" tries these, and held-out rows choose.
 _TRIED = ("all", "output")
-# By how much the error on held-out rows, or the criterion, must be lower with another layer.
+# Thin layers have this number of nodes, and see the output of those below.
+_THIN, _SEEN_BY_THIN = 20, "output"
+# With further layers, the loss of n held-out rows must be lower by 1.5 + 15/n standard errors of the difference: these
+# rows have also chosen how many nodes each layer has, and a few rows can be made to fit.
+_STANDARD_ERRORS, _FEW_ROWS = 1.5, 15.0
+# By how much a criterion must be lower, where there are no held-out rows.
 _LEAST_GAIN = 0.03
 # A layer that is not watched ends when this number of nodes has reduced the error by less than this share.
 _STALLED_NODES, _STALLED_GAIN = 5, 1e-3
@@ -46,11 +54,6 @@ def next_layer(training: Training, inputs: str) -> tuple[Layer, tuple[Nodes, ...
     return Deep(top, below, with_inputs=True), below
 
 
-def is_worth_it(deeper: float | None, before: float | None) -> bool:
-    """Whether a further layer has reduced the error by enough; always, if that is not known."""
-    return deeper is None or before is None or deeper < (1.0 - _LEAST_GAIN) * before
-
-
 def until_stalled(steps: Generator[Step, None, StopReason]) -> Generator[Step, None, StopReason]:
     """The steps of a layer that is not the last one, until they gain almost nothing: its rank is exhausted."""
     taken: list[Step] = []
@@ -65,3 +68,138 @@ def until_stalled(steps: Generator[Step, None, StopReason]) -> Generator[Step, N
         before = [old.train_rmse for old in taken if old.nodes <= step.nodes - _STALLED_NODES]
         if before and step.train_rmse > (1.0 - _STALLED_GAIN) * before[-1]:
             return StopReason.NO_CANDIDATE
+
+
+class Grown(NamedTuple):
+    """A layer that has been grown: the fitted attributes of an estimator that stopped after it, and the training."""
+
+    fitted: dict[str, Any]
+    training: Training
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback has ended the fit."""
+        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether nothing can be on top of it: it is good enough, was ended, or has no nodes."""
+        return self.is_stopped or self.fitted["stop_reason_"] == StopReason.TOL or not self.training.nodes
+
+
+class Verdict(NamedTuple):
+    """What is known of a network: what early stopping monitors and, if these are held-out rows, their losses."""
+
+    value: float
+    losses: np.ndarray | None = None
+    weights: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, losses: np.ndarray, weights: np.ndarray | None) -> Verdict:
+        """The mean loss of held-out rows with these weights."""
+        return cls(float(np.average(losses, weights=weights)), losses, weights)
+
+    def is_clearly_below(self, other: Verdict) -> bool:
+        """Whether this is lower by more than the noise of the comparison."""
+        if self.losses is None or other.losses is None:
+            return self.value < (1.0 - _LEAST_GAIN) * other.value
+        gains = other.losses - self.losses
+        shares = np.full(len(gains), 1.0 / len(gains)) if self.weights is None else self.weights / self.weights.sum()
+        error = np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2))
+        return bool(shares @ gains > (_STANDARD_ERRORS + _FEW_ROWS * np.sum(shares**2)) * error)
+
+
+class Judged(NamedTuple):
+    """A network of one or several layers; without early stopping nothing is known of it."""
+
+    grown: Grown
+    verdict: Verdict | None
+
+    def is_below(self, other: Judged) -> bool:
+        """Whether it is better than another one; always, if that is not known."""
+        return self.verdict is None or other.verdict is None or self.verdict.value < other.verdict.value
+
+    def is_worth_it(self, single: Judged) -> bool:
+        """Whether it is clearly better than the network of one layer; always, if that is not known."""
+        if self.verdict is None or single.verdict is None:
+            return True
+        return self.verdict.is_clearly_below(single.verdict)
+
+
+@dataclass(frozen=True)
+class Deepening:
+    """The search for further layers.
+
+    Attributes
+    ----------
+    grow : callable
+        Grows a layer, given its frame, what was there before, and its largest number of nodes or None.
+    judge : callable
+        The verdict on a network in training.
+    plan : Plan
+    inputs : str
+        What the nodes of a further layer see, or "auto".
+    frame : Frame
+        Of the first layer.
+    earlier : Earlier
+        What was there before the first layer.
+    """
+
+    grow: Callable[[Frame, Earlier, int | None], Grown]
+    judge: Callable[[Training], Verdict | None]
+    plan: Plan
+    inputs: str
+    frame: Frame
+    earlier: Earlier
+
+    def of(self, grown: Grown) -> Grown:
+        """The network of one layer with further layers, if these are worth it."""
+        single = best = self._judged(grown)
+        for other in self._all(single):
+            if other.grown.training.nodes and other.is_worth_it(single) and other.is_below(best):
+                best = other
+            if other.grown.is_stopped:
+                return _stopped(best.grown)
+        return best.grown
+
+    def _judged(self, grown: Grown) -> Judged:
+        return Judged(grown, self.judge(grown.training))
+
+    def _all(self, single: Judged) -> Iterator[Judged]:
+        """All networks that are tried, in the order in which they are grown."""
+        tried = forms(self.inputs, watched=single.verdict is not None)
+        yield from self._piled(single, tried)
+        thick = min(self.plan.nodes_per_layer, single.grown.training.nodes) > _THIN
+        if thick and _SEEN_BY_THIN in tried and single.verdict is not None:
+            first = self._judged(self.grow(self.frame, self.earlier, _THIN))
+            yield first
+            yield from self._piled(first, [_SEEN_BY_THIN], _THIN)
+
+    def _piled(self, below: Judged, tried: Sequence[str], most: int | None = None) -> Iterator[Judged]:
+        """Layer after layer, on top of the best of the forms that are tried, for as long as that is better."""
+        for _ in range(1, self.plan.max_layers):
+            others: list[Judged] = []
+            for other in self._next(below.grown, tried, most):
+                yield other
+                others += [other] if other.grown.training.nodes else []
+            above = min(others, key=lambda other: other.verdict.value if other.verdict else 0.0, default=below)
+            if above is below or not above.is_below(below):
+                return
+            below = above
+
+    def _next(self, grown: Grown, tried: Sequence[str], most: int | None) -> Iterator[Judged]:
+        """With another layer, in these forms; nothing if there cannot be another one."""
+        training, before = grown.training, self.earlier
+        below = training.below + training.nodes
+        if grown.is_finished or below >= self.plan.max_nodes:
+            return
+        history = training.history[len(before.history) :]
+        earlier = before._replace(lower=history[history["nodes"] <= below])
+        for inputs in tried:
+            layer, blocks = next_layer(training, inputs)
+            yield self._judged(self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most))
+
+
+def _stopped(grown: Grown) -> Grown:
+    """What is left of a fit that a callback has ended."""
+    return grown._replace(fitted={**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)})

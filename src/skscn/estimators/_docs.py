@@ -17,15 +17,15 @@ _PARAMETERS = {
     "max_layers": ("int", "The largest number of hidden layers; with 1 the network is that of one layer."),
     "nodes_per_layer": (
         'int or "auto"',
-        'The largest number of nodes in a layer. "auto" leaves it to early stopping; without early stopping, layers\n'
-        "have equal shares of `max_nodes`.",
+        'The largest number of nodes in a layer. "auto" leaves it to early stopping, which also chooses between\n'
+        "layers of any size and thin ones; without early stopping, layers have equal shares of `max_nodes`.",
     ),
     "inputs": (
         '{"all", "previous", "output", "auto"}',
         'What the nodes of a further layer see: the inputs and the columns of all nodes below ("all"), only those of\n'
         'the layer before, as published ("previous"), or the inputs and the outputs of the network below ("output").\n'
         '"auto" grows each further layer as "all" and as "output", and held-out rows choose; without early stopping\n'
-        'it is "all".',
+        'it is "all". Layers of at most 20 nodes are tried with "auto" and "output".',
     ),
     "tol": ("float", "ε: growth ends when the training RMSE of the scaled target is at most this."),
     "max_candidates": (

@@ -121,7 +121,8 @@ class Validation(Watch):
     outputs : Scaling
         How the targets are scaled.
     own_loss : callable or None
-        Maps scaled outputs of the held-out rows to what is minimised; None for the root mean squared error.
+        Maps scaled outputs of the held-out rows to their losses, whose mean is minimised; None for the root mean
+        squared error.
     stretch : float
     """
 
@@ -132,7 +133,7 @@ class Validation(Watch):
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         outputs: Scaling,
-        own_loss: Callable[[np.ndarray], float] | None = None,
+        own_loss: Callable[[np.ndarray], np.ndarray] | None = None,
         stretch: float = 1.0,
     ):
         super().__init__(patience, stretch)
@@ -180,12 +181,24 @@ class Validation(Watch):
         return factor.with_rows(self._columns[:, : len(factor.triangle)], self.targets, roots)
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
+        outputs = self._outputs(output_weights)
         squares = (self.targets - outputs) ** 2
-        rmse = float(np.sqrt(np.average(squares.mean(axis=1), weights=self.sample_weight)))
+        rmse = float(np.sqrt(self._mean(squares.mean(axis=1))))
         self._errors[output_weights.nodes] = rmse
-        self._present = rmse if self.own_loss is None else self.own_loss(outputs)
+        self._present = rmse if self.own_loss is None else self._mean(self.own_loss(outputs))
         return self._present, self.outputs.rmse(np.average(squares, axis=0, weights=self.sample_weight))
+
+    def losses(self, output_weights: OutputWeights) -> np.ndarray:
+        """What is minimised, row by row; the squared error, unless there is a loss."""
+        outputs = self._outputs(output_weights)
+        return ((self.targets - outputs) ** 2).mean(axis=1) if self.own_loss is None else self.own_loss(outputs)
+
+    def _outputs(self, output_weights: OutputWeights) -> np.ndarray:
+        outputs: np.ndarray = self._columns[:, : self._size] @ output_weights.output_weights()
+        return outputs
+
+    def _mean(self, losses: np.ndarray) -> float:
+        return float(np.average(losses, weights=self.sample_weight))
 
     def _reserve(self, size: int) -> None:
         """Reserve space for this number of columns, and some more."""

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
-from skscn.estimators._deepening import forms, is_worth_it, next_layer, until_stalled
+from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
 from skscn.estimators._holding_out import HoldOut, Split
@@ -79,7 +79,9 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, h
     with opened_checkpoint(estimator, lambda: hold_out.signed(data.fingerprint())) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         metadata = {"sample_weight": data.sample_weight}
-        callbacks = Callbacks(estimator, data.X, data.y, metadata, recipe.loss.rounds * plan.max_nodes)
+        # Layers that are tried and not kept have steps as well.
+        most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
+        callbacks = Callbacks(estimator, data.X, data.y, metadata, most_steps)
         fit = Fit(estimator, recipe, plan, data, hold_out, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:
@@ -157,18 +159,6 @@ class Round(NamedTuple):
     held_out: ArrayData
     earlier: Earlier
     final: bool
-
-
-class Grown(NamedTuple):
-    """A layer that has been grown: the fitted attributes of an estimator that stopped after it, and the training."""
-
-    fitted: dict[str, Any]
-    training: Training
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether a callback has ended the fit."""
-        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
 
 
 @dataclass(frozen=True)
@@ -265,51 +255,36 @@ class Fit:
         )
 
     def _deepened(self, this: Round, grown: Grown) -> Grown:
-        """The last round with further layers, for as long as they are worth it."""
-        lowest = self._lowest(this, grown.training) if self.plan.max_layers > 1 else None
-        for _ in range(1, self.plan.max_layers):
-            tried = self._deeper(this, grown)
-            others = [other for other in tried if other.training.nodes]
-            values = [self._lowest(this, other.training) for other in others]
-            best = min(values, key=lambda value: value or 0.0, default=None)
-            kept = bool(others) and is_worth_it(best, lowest)
-            if kept:
-                grown, lowest = others[values.index(best)], best
-            if any(other.is_stopped for other in tried):
-                return Grown({**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)}, grown.training)
-            if not kept:
-                break
-        return grown
+        """The last round with further layers, if they are worth it."""
+        if self.plan.max_layers == 1:
+            return grown
+        grow, judge = partial(self._layer, this), partial(self._verdict, this)
+        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier).of(grown)
 
-    def _lowest(self, this: Round, training: Training) -> float | None:
-        """What decides on the number of layers: the lowest error that early stopping has seen; None without it.
+    def _verdict(self, this: Round, training: Training) -> Verdict | None:
+        """What decides on the number of layers: what early stopping monitors; None without it.
 
         If the loss chooses penalties by held-out rows, it is the lowest loss of these rows.
         """
-        if isinstance(this.goal, Penalised) and len(this.held_out.targets):
+        if training.lowest is None:
+            return None
+        losses = training.held_out_losses()
+        if losses is None:
+            return Verdict(training.lowest)
+        if isinstance(this.goal, Penalised):
             sizes = (0, training.below + training.nodes) if this.goal.tries_sizes else ()
-            return self._settlement.lowest([*training.frame.below, training.candidates], this.goal, sizes)
-        return training.lowest
+            losses = self._settlement.lowest([*training.frame.below, training.candidates], this.goal, sizes)
+        return Verdict.of(losses, this.held_out.sample_weight)
 
-    def _deeper(self, this: Round, grown: Grown) -> list[Grown]:
-        """With another layer, in all forms that come into question; nothing if there cannot be another one."""
-        training, before = grown.training, this.earlier
-        below, reached = training.below + training.nodes, grown.fitted["stop_reason_"] == StopReason.TOL
-        if grown.is_stopped or reached or not training.nodes or below >= self.plan.max_nodes:
-            return []
-        history = training.history[len(before.history) :]
-        earlier = before._replace(lower=history[history["nodes"] <= below])
-        others: list[Grown] = []
-        for inputs in forms(self.recipe.inputs, watched=training.lowest is not None):
-            if not others or not others[-1].is_stopped:
-                layer, blocks = next_layer(training, inputs)
-                others.append(self._layer(this, replace(self.frame, layer=layer, below=blocks), earlier))
-        return others
+    def _layer(self, this: Round, frame: Frame, earlier: Earlier, most: int | None = None) -> Grown:
+        """One layer of a round: the fitted attributes of an estimator that stopped after it, and the training.
 
-    def _layer(self, this: Round, frame: Frame, earlier: Earlier) -> Grown:
-        """One layer of a round: the fitted attributes of an estimator that stopped after it, and the training."""
+        Only the first layer that has as many nodes as there may be is continued by another fit; all others, and layers
+        with ``most`` nodes, are grown again.
+        """
         estimator, recipe, start = self.estimator, self.recipe, self.start
         settle, below = None, frame.below
+        continued = not below and most is None
         if this.goal.settling is not None:
             settle = partial(self._settled, model=this.model, loss=this.goal, final=this.final, below=below)
         training = Training(
@@ -324,11 +299,11 @@ class Fit:
             everything=self._is_everything_seen,
         )
         with training:
-            if not below and this.number == self._done + 1 and start.nodes is not None and start.history is not None:
+            if continued and this.number == self._done + 1 and start.nodes is not None and start.history is not None:
                 training.resume(start.nodes, last_round(start.history), start.polished)
             steps = training.steps(
                 recipe.configuration,
-                max_nodes=self.plan.nodes_of_layer(training.below),
+                max_nodes=self.plan.nodes_of_layer(training.below, most),
                 tol=estimator.tol,
                 # Nodes of different rounds and layers are not drawn alike.
                 seed=start.seed + this.number - 1 + len(below),
@@ -336,8 +311,7 @@ class Fit:
             if training.lowest is None and len(below) < self.plan.max_layers - 1:
                 steps = until_stalled(steps)
             learnt = partial(estimator._learnt, training, start.seed)
-            # Layers above the first are grown again by a fit that continues.
-            checkpoint = None if below else self.checkpoint
+            checkpoint = self.checkpoint if continued else None
             reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
@@ -441,10 +415,8 @@ class Fit:
         outputs = self.frame.outputs
         return Validation(patience, inputs, targets, held_out.sample_weight, outputs, own_loss, stretch)
 
-    def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], float]:
-        """The mean loss of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""
+    def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
+        """The losses of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""
         loss = self._adapted(loss, model)
-        rows, outputs = self.rows.held_out, self.frame.outputs
-        return lambda scaled: float(
-            np.average(loss.value(rows.targets, outputs.inverse_transform(scaled)), weights=rows.sample_weight)
-        )
+        targets, outputs = self.rows.held_out.targets, self.frame.outputs
+        return lambda scaled: loss.value(targets, outputs.inverse_transform(scaled))

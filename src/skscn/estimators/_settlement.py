@@ -73,12 +73,14 @@ class Settlement:
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
         return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
 
-    def lowest(self, blocks: Sequence[Nodes], loss: Penalised, sizes: Sequence[int]) -> float:
-        """The lowest mean loss of the held-out rows, with output weights of the training rows."""
+    def lowest(self, blocks: Sequence[Nodes], loss: Penalised, sizes: Sequence[int]) -> np.ndarray:
+        """The losses of the held-out rows with the lowest mean, with output weights of the training rows."""
         loss = self._beginning(loss)
         with self._columns(self.data, self.frame.linear, blocks) as columns:
-            candidates = solve_path(columns, loss, self._held_out(columns), sizes)
-        return min(candidate.score for candidate in candidates)
+            held_out = self._held_out(columns)
+            assert held_out is not None
+            best = min(solve_path(columns, loss, held_out, sizes), key=lambda candidate: candidate.score)
+        return held_out.losses(loss, best.coefficients)
 
     def _beginning(self, loss: Penalised) -> Penalised:
         """The loss with what it knows of the training rows before there are any nodes."""

@@ -35,7 +35,7 @@ Learnt: TypeAlias = Callable[[], dict[str, Any]]
 class Callbacks:
     """The callbacks of one fit on these rows, which begins here and ends with :meth:`end`."""
 
-    def __init__(self, estimator: BaseEstimator, X: Any, y: Any, metadata: dict[str, Any], most_steps: int):
+    def __init__(self, estimator: BaseEstimator, X: Any, y: Any, metadata: dict[str, Any], most_steps: int | None):
         self._context = estimator._init_callback_context(max_subtasks=most_steps)
         self._state = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
         self._context.call_on_fit_task_begin(**self._state)

@@ -23,6 +23,14 @@ def grown_networks(estimator: Any) -> list[Any]:
     return networks
 
 
+def layer_sizes(network: Any) -> tuple[int, ...]:
+    """The number of nodes in each layer of a grown network; a recurrent one has one layer."""
+    if not hasattr(network, "network_"):
+        return (network.n_nodes_,)
+    sizes: tuple[int, ...] = network.network_.layer_sizes
+    return sizes
+
+
 class GrownSteps(NamedTuple):
     """How a network was grown, in the last round if there were several: its steps, and how many nodes were kept."""
 

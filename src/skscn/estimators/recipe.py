@@ -310,9 +310,9 @@ class Plan:
     max_layers: int
     nodes_per_layer: int
 
-    def nodes_of_layer(self, below: int) -> int:
-        """The largest number of nodes of a layer on top of this number of nodes."""
-        return min(self.nodes_per_layer, self.max_nodes - below)
+    def nodes_of_layer(self, below: int, most: int | None = None) -> int:
+        """The largest number of nodes of a layer on top of this number of nodes; at most ``most``."""
+        return min(self.nodes_per_layer if most is None else most, self.max_nodes - below)
 
 
 def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:

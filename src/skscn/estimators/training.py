@@ -244,6 +244,12 @@ class Training:
         """The lowest value of what early stopping monitors; None without it."""
         return None if self._watch is None else self._watch.standing.best
 
+    def held_out_losses(self) -> np.ndarray | None:
+        """The losses of the held-out rows with the nodes to keep; None if there are no such rows."""
+        if not isinstance(self._watch, Validation):
+            return None
+        return self._watch.watching(self._fixed, self.best).losses(self.settled().output_weights)
+
     def readout(self, below: tuple[Nodes, ...]) -> tuple[Nodes, tuple[Nodes, ...], np.ndarray]:
         """The linear part, these blocks of nodes, the last of which are those to keep, and all their output weights."""
         settled = self.settled()

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import skscn
-from skscn.estimators.networks import growth_of
+from skscn.estimators.networks import growth_of, layer_sizes
 from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
 from skscn.losses import name_of
@@ -20,7 +20,7 @@ from skscn.recurrent import RecurrentSCNRegressor
 from skscn.report._subject import Subject, has_intervals
 from skscn.report._words import number
 from skscn.tables.columns import RowTime
-from skscn.words import count
+from skscn.words import count, listed
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -53,6 +53,7 @@ def facts(subject: Subject) -> dict[str, str]:
         "Model": type(subject.estimator).__name__,
         **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
+        **_layers(networks),
         **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
         "Loss": f"{name_of(network.loss)}; predictions estimate {estimated(network.loss)}",
         "Linear part": _linear_part(network),
@@ -63,6 +64,16 @@ def facts(subject: Subject) -> dict[str, str]:
         "Training time": f"{number(sum(history['seconds'].sum() for history in histories))} s",
         "Reason for stopping": "; ".join(sorted({_STOPS[StopReason(grown.stop_reason_)] for grown in networks})),
     }
+
+
+def _layers(networks: list[BaseEstimator]) -> dict[str, str]:
+    """The sizes of the layers of a network, or how many layers members have, if there are several."""
+    layers = [layer_sizes(network) for network in networks]
+    depths = sorted({len(sizes) for sizes in layers})
+    if depths == [1]:
+        return {}
+    members = f"{depths[0]} to {depths[-1]} in each member" if depths[1:] else f"{depths[0]} in each member"
+    return {"Layers": f"{depths[0]}, of {listed(map(str, layers[0]))} nodes" if len(layers) == 1 else members}
 
 
 def _recurrent_facts(estimator: RecurrentSCNRegressor) -> dict[str, str]:

@@ -50,6 +50,10 @@ class HeldOut:
         """The mean loss of the rows at these coefficients."""
         return self.mean_loss_of(loss, self.outputs_of(coefficients))
 
+    def losses(self, loss: Loss, coefficients: np.ndarray) -> np.ndarray:
+        """The loss of each row at these coefficients."""
+        return loss.value(self.targets, self.outputs.inverse_transform(self.outputs_of(coefficients)))
+
     def mean_loss_of(self, loss: Loss, scaled: np.ndarray) -> float:
         """The mean loss of the rows at scaled outputs."""
         f = self.outputs.inverse_transform(scaled)
