@@ -78,7 +78,8 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData) -
     with opened_checkpoint(estimator, data) as checkpoint:
         start = _start(estimator, recipe, data, checkpoint)
         metadata = {"sample_weight": data.sample_weight}
-        callbacks = Callbacks(estimator, data.X, data.y, metadata, recipe.loss.rounds * plan.max_nodes)
+        given = data.X if data.given is None else data.given
+        callbacks = Callbacks(estimator, given, data.y, metadata, recipe.loss.rounds * plan.max_nodes)
         fit = Fit(estimator, recipe, plan, data, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:
@@ -331,12 +332,16 @@ class Fit:
             )
             if training.lowest is None and len(below) < self.plan.max_layers - 1:
                 steps = until_stalled(steps)
-            learnt = partial(estimator._learnt, training, start.seed)
+            learnt = partial(self._learnt, training)
             # Layers above the first are grown again by a fit that continues.
             checkpoint = None if below else self.checkpoint
             reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self.rows.held_out.numbers}
             return Grown(fitted, training)
+
+    def _learnt(self, training: Training) -> dict[str, Any]:
+        """What an estimator that stopped now would have learnt."""
+        return {**self.estimator._learnt(training, self.start.seed), "encoder_": self.data.encoder}
 
     def _loss(self, model: Outputs | None) -> Loss:
         """The loss that the working targets and weights of a round follow from."""
