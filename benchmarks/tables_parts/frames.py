@@ -70,7 +70,7 @@ def houses(rng: Rng, rows: int) -> tuple[pd.DataFrame, np.ndarray]:
     quality = np.clip(np.rint(5.5 + 1.2 * rng.normal(size=rows) + 0.02 * (built - 1970)), 1, 10).astype(int)
     garage, air = rng.random(rows) < 0.9, rng.random(rows) < 0.5 + 0.004 * (built - 1900)
     sold = days(rng, "2006-01-01", 1650, rows)
-    season = np.cos(2 * np.pi * (sold.dt.dayofyear.to_numpy() - 170) / 365)
+    season = np.cos(2 * np.pi * (sold.dt.day_of_year.to_numpy() - 170) / 365)
     y = 8.2 + 0.5 * np.log(area) + 0.08 * quality + 0.1 * np.log(lot) + value[place] + charm[street] + 0.03 * season
     y += 0.1 * air + 0.12 * garage + 0.3 * np.tanh((built - 1960) / 40) + 0.02 * quality * (style == 2)
     frame = pd.DataFrame(

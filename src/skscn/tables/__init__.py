@@ -6,9 +6,11 @@ from skscn.tables._onnx import prepend_table
 from skscn.tables._target import Target, learn_target
 from skscn.tables.frames import as_table
 from skscn.tables.outside import OutsideColumn, outside_sentences
+from skscn.tables.row_encoder import RowEncoder
 
 __all__ = [
     "OutsideColumn",
+    "RowEncoder",
     "TableEncoder",
     "TableFile",
     "Target",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 # Categories up to this number have a column of 0 and 1 each; of more, the most frequent have one, and the means of the
-# targets are encoded. `./run bench tables --encodings` measures it.
+# targets are encoded. `./run bench tables encodings` measures it.
 MOST_CATEGORIES = 20
 _MOST_FREQUENT = 10
 
