@@ -259,13 +259,16 @@ def _filled(graph: _GraphBuilder, x: str, filling: Filling) -> str:
     """Rows without missing numbers, and the marks; what is filled in is computed for all columns of all rows."""
     missing, width = graph("IsNaN", x), filling.n_features
     filled = graph("Where", missing, graph.constant(filling.medians), x)
-    low, high = np.full(width, -_LARGEST), np.full(width, _LARGEST)
-    low[filling.columns], high[filling.columns] = filling.low, filling.high
-    for some, constants in zip(filling.slopes, filling.intercepts, strict=True):
-        slopes, intercepts = np.zeros((width, width)), filling.medians.copy()
-        slopes[:, filling.columns], intercepts[filling.columns] = some, constants
-        found = graph("Add", graph("MatMul", filled, graph.constant(slopes)), graph.constant(intercepts))
-        filled = graph("Where", missing, graph.clip(found, low, high), filled)
+    if len(filling.slopes):
+        scores = _quantiles(graph, filled, filling.scores)
+        # Other columns have the median.
+        constant = filling.scores.transform(filling.medians[np.newaxis])[0]
+        for some, constants in zip(filling.slopes, filling.intercepts, strict=True):
+            slopes, intercepts = np.zeros((width, width)), constant.copy()
+            slopes[:, filling.columns], intercepts[filling.columns] = some, constants
+            found = graph("Add", graph("MatMul", scores, graph.constant(slopes)), graph.constant(intercepts))
+            scores = graph("Where", missing, found, scores)
+        filled = graph("Where", missing, _quantiles(graph, scores, filling.values), x)
     if not len(filling.marked):
         return filled
     marks = graph("Gather", missing, graph.constant(filling.marked.astype(np.int64)), axis=1)

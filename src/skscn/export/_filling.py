@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from skscn.export._code import CCode
+from skscn.export._networks import scaled
 from skscn.tables.filling import Filling
 
-_ROUND = """
+_ROUNDS = """
+real s[{d}], v[{d}];
+{scores}(z, s);
 for (int r = 0; r < {rounds}; r++) {{
     real found[{k}];
     for (int j = 0; j < {k}; j++) {{
-        if (x[{columns}[j]] == x[{columns}[j]]) continue;
-        real f = {intercepts}[{k} * r + j];
-        for (int i = 0; i < {d}; i++) f += z[i] * {slopes}[({d} * r + i) * {k} + j];
-        found[j] = {clamp}(f, {low}[j], {high}[j]);
+        found[j] = {intercepts}[{k} * r + j];
+        for (int i = 0; i < {d}; i++) found[j] += s[i] * {slopes}[({d} * r + i) * {k} + j];
     }}
-    for (int j = 0; j < {k}; j++) if (x[{columns}[j]] != x[{columns}[j]]) z[{columns}[j]] = found[j];
+    for (int j = 0; j < {k}; j++) if (x[{columns}[j]] != x[{columns}[j]]) s[{columns}[j]] = found[j];
 }}
+{values}(s, v);
+for (int j = 0; j < {k}; j++) if (x[{columns}[j]] != x[{columns}[j]]) z[{columns}[j]] = v[{columns}[j]];
 """
 
 
@@ -25,9 +28,14 @@ def filled(code: CCode, filling: Filling) -> str:
     medians = code.table("medians", filling.medians)
     body = f"for (int i = 0; i < {d}; i++) z[i] = x[i] == x[i] ? x[i] : {medians}[i];\n"
     if len(filling.slopes):
-        tables = {name: code.table(name, getattr(filling, name)) for name in ("slopes", "intercepts", "low", "high")}
-        columns = code.integers("columns", filling.columns)
-        body += _ROUND.format(rounds=len(filling.slopes), d=d, k=k, columns=columns, clamp=code.clamp(), **tables)
+        names = {
+            "slopes": code.table("slopes", filling.slopes),
+            "intercepts": code.table("intercepts", filling.intercepts),
+            "columns": code.integers("columns", filling.columns),
+            "scores": scaled(code, filling.scores),
+            "values": scaled(code, filling.values),
+        }
+        body += _ROUNDS.format(rounds=len(filling.slopes), d=d, k=k, **names)
     if marks:
         marked = code.integers("marked", filling.marked)
         body += f"for (int i = 0; i < {marks}; i++) z[{d} + i] = x[{marked}[i]] != x[{marked}[i]];"

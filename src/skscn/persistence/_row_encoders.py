@@ -10,6 +10,7 @@ from skscn.persistence._base import Field, Shelf, Sizes, UnusableError
 from skscn.persistence._by_json import ByJson
 from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._fields import Array, Scalar
+from skscn.persistence._scalings import QUANTILES
 from skscn.persistence._values import Text
 from skscn.tables.filling import Filling
 from skscn.tables.row_encoder import RowEncoder
@@ -19,8 +20,8 @@ def _check_filling(filling: Filling) -> None:
     for numbers in (filling.columns, filling.marked):
         if (np.diff(numbers) <= 0).any() or (numbers >= filling.n_features).any():
             raise UnusableError("missing values are filled in for columns that there are not, or not in their order")
-    if (filling.low > filling.high).any():
-        raise UnusableError("missing values are filled in between limits of the wrong order")
+    if (np.diff(filling.scores.shares, axis=0) < 0.0).any():
+        raise UnusableError("the scores of values that are filled in do not increase")
 
 
 def _check_encoder(encoder: RowEncoder) -> None:
@@ -52,10 +53,9 @@ class _RowEncoders:
             _check_filling,
             medians=Array(np.float64, "d"),
             columns=Array(np.int64, "k", lowest=0),
+            scores=QUANTILES,
             slopes=Array(np.float64, "rdk"),
             intercepts=Array(np.float64, "rk"),
-            low=Array(np.float64, "k"),
-            high=Array(np.float64, "k"),
             marked=Array(np.int64, "j", lowest=0),
         ),
     )

@@ -1,7 +1,8 @@
 """Missing numbers filled in: each by ridge regression on the other columns of its row, and marked where that tells.
 
-Regressions are learnt in rounds: the first one sees medians where other columns are missing, the next ones what the
-round before has filled in. Each round is one product of matrices, which exported models repeat.
+Columns are replaced by their normal scores, so that neither units nor tails matter. Regressions are learnt in rounds:
+the first one sees medians where other columns are missing, the next ones what the round before has filled in. Each
+round is one product of matrices, which exported models repeat.
 """
 
 from __future__ import annotations
@@ -9,7 +10,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy.special import ndtri
 
+from skscn.scaling import QuantileScaling
 from skscn.tables.marks import useful_marks
 
 _ROUNDS = 6
@@ -18,6 +21,10 @@ _ROUNDS = 6
 _WORK = 2e9
 # The ridge: as much as this many further rows in which other columns tell nothing.
 _RIDGE = 10.0
+# The number of values of a column whose normal scores are kept.
+_KNOTS = 33
+# Values that differ by less, in units of their size and spread, are taken for equal.
+_NEAR = 1e-5
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,21 +36,20 @@ class Filling:
     medians : ndarray of shape (d,)
     columns : ndarray of int, shape (k,)
         Those that had missing values in training, in increasing order; in any other, a missing value is the median.
+    scores : QuantileScaling
+        The normal score of each value among those of its column, linear between knots.
     slopes : ndarray of shape (rounds, d, k)
-        By how much what is filled in changes with each column; no column depends on itself.
+        By how much the score that is filled in changes with that of each column; no column depends on itself.
     intercepts : ndarray of shape (rounds, k)
-    low, high : ndarray of shape (k,)
-        The range in training, which what is filled in does not leave.
     marked : ndarray of int, shape (j,)
         The columns whose missing values are marked, each by a further column of 0 and 1.
     """
 
     medians: np.ndarray
     columns: np.ndarray
+    scores: QuantileScaling
     slopes: np.ndarray
     intercepts: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
     marked: np.ndarray
 
     @property
@@ -56,15 +62,23 @@ class Filling:
         """The number of columns with the marks, d + j."""
         return len(self.medians) + len(self.marked)
 
+    @property
+    def values(self) -> QuantileScaling:
+        """The value with each score, which does not leave the range of training."""
+        return QuantileScaling(self.scores.name, self.scores.shares, self.scores.knots)
+
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """X of shape (n, d) without missing values, and the marks: shape (n, d + j), of the same type."""
         missing = np.isnan(X)
         filled = np.where(missing, self.medians, X)
         rows = np.flatnonzero(missing[:, self.columns].any(axis=1))
-        unknown, some = missing[np.ix_(rows, self.columns)], filled[rows]
-        for slopes, intercepts in zip(self.slopes, self.intercepts, strict=True):
-            _renew(some, unknown, self.columns, np.clip(some @ slopes + intercepts, self.low, self.high))
-        filled[rows] = some
+        if len(self.slopes) and len(rows):
+            unknown, scores = missing[np.ix_(rows, self.columns)], self.scores.transform(filled[rows])
+            for slopes, intercepts in zip(self.slopes, self.intercepts, strict=True):
+                _renew(scores, unknown, self.columns, scores @ slopes + intercepts)
+            some = filled[rows]
+            _renew(some, unknown, self.columns, self.values.transform(scores)[:, self.columns])
+            filled[rows] = some
         return np.hstack([filled, missing[:, self.marked]], dtype=X.dtype, casting="same_kind")
 
 
@@ -96,15 +110,11 @@ def learn_filling(X: np.ndarray, candidates: np.ndarray, targets: np.ndarray, we
     X, targets, weights = X[counted].astype(np.float64), targets[counted], weights[counted]
     missing = np.isnan(X)
     columns = np.flatnonzero(missing.any(axis=0) & ~missing.all(axis=0))
-    low, high = np.nanmin(X[:, columns], axis=0), np.nanmax(X[:, columns], axis=0)
     shape = (0, X.shape[1], len(columns))
-    plain = Filling(medians_of(X), columns, np.empty(shape), np.empty(shape[::2]), low, high, columns[:0])
+    plain = Filling(medians_of(X), columns, _scores(X), np.empty(shape), np.empty(shape[::2]), columns[:0])
     most = int(_WORK / max(1, len(columns) * X.shape[1] ** 2))
     few = np.unique(np.linspace(0, len(X) - 1, min(most, len(X))).astype(int))
-    with np.errstate(over="ignore", invalid="ignore"):
-        filling = _with_regressions(plain, X[few], weights[few])
-        if not (np.isfinite(filling.slopes).all() and np.isfinite(filling.intercepts).all()):
-            filling = plain
+    filling = _with_regressions(plain, X[few], weights[few])
     could = candidates[np.isin(candidates, columns)]
     return replace(filling, marked=useful_marks(filling(X), missing, could, targets, weights))
 
@@ -114,12 +124,32 @@ def _with_regressions(plain: Filling, X: np.ndarray, weights: np.ndarray) -> Fil
     columns = plain.columns
     if len(X) < 2 * X.shape[1]:
         return plain
-    filled, unknown, rounds = plain(X), np.isnan(X[:, columns]), []
+    unknown, scores, rounds = np.isnan(X[:, columns]), plain.scores.transform(plain(X)), []
     for _ in range(_ROUNDS):
-        slopes, intercepts = _regressions(filled, unknown, columns, weights)
-        _renew(filled, unknown, columns, np.clip(filled @ slopes + intercepts, plain.low, plain.high))
+        slopes, intercepts = _regressions(scores, unknown, columns, weights)
+        _renew(scores, unknown, columns, scores @ slopes + intercepts)
         rounds.append((slopes, intercepts))
     return replace(plain, slopes=np.stack([a for a, _ in rounds]), intercepts=np.stack([b for _, b in rounds]))
+
+
+def _scores(X: np.ndarray) -> QuantileScaling:
+    """Normal scores of the known values of each column; values that are equal but for rounding have the same."""
+    known = [np.sort(column[~np.isnan(column)]) for column in X.T]
+    both = [_knots(some) if len(some) else (np.zeros(_KNOTS), np.zeros(_KNOTS)) for some in known]
+    knots, scores = (np.column_stack(columns) for columns in zip(*both, strict=True))
+    return QuantileScaling("quantile", knots, scores)
+
+
+def _knots(known: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Some of these values, in increasing order, and the normal scores of their mean ranks."""
+    knots = known[np.rint(np.linspace(0, len(known) - 1, _KNOTS)).astype(int)]
+    near = _NEAR * np.abs(knots) + _NEAR * known[-1 - len(known) // 4] - _NEAR * known[len(known) // 4]
+    for place in range(1, _KNOTS):
+        if knots[place] <= knots[place - 1] + near[place]:
+            knots[place], near[place] = knots[place - 1], near[place - 1]
+    below, up_to = np.searchsorted(known, knots - near), np.searchsorted(known, knots + near, side="right")
+    scores: np.ndarray = np.maximum.accumulate(ndtri((below + up_to) / (2.0 * len(known))))
+    return knots, scores
 
 
 def _renew(filled: np.ndarray, unknown: np.ndarray, columns: np.ndarray, found: np.ndarray) -> None:
