@@ -21,7 +21,7 @@ from skscn.activations import ACTIVATIONS, Activation
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators.calibration import Calibration
 from skscn.estimators.growing import GrowingNetwork
-from skscn.estimators.networks import is_multilabel
+from skscn.estimators.networks import is_multilabel, parts_of
 from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.network import Network
@@ -29,6 +29,7 @@ from skscn.recurrent import RecurrentSCNRegressor
 from skscn.recurrent.step import step_graph, step_state
 from skscn.scaling import QuantileScaling
 from skscn.tables import TableEncoder, prepend_table
+from skscn.tables.filling import Filling
 
 __all__ = ["register_converters", "step_state", "to_onnx"]
 
@@ -44,8 +45,9 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     The input of the graph is ``X``, float64 of shape (rows, inputs). A regressor has the output ``variable`` of shape
     (rows, outputs); a classifier has ``label`` and ``probabilities``, of shape (rows, labels) both if there are several
     labels. There are no intervals or staged predictions.
-    If a :class:`~skscn.tables.TableEncoder` is the first step, each column of the table is an input of the graph, as
-    described in :func:`~skscn.tables.prepend_table`.
+    If a :class:`~skscn.tables.TableEncoder` is the first step, or the model was fitted on a table with columns that are
+    encoded, each column of the table is an input of the graph, as described in
+    :func:`~skscn.tables.prepend_table`. Missing numbers are filled in by the graph if training rows had some.
 
     A :class:`~skscn.RecurrentSCNRegressor` becomes the graph of one step, to be run row by row. Its inputs are ``X``, a
     row for each of one or several sequences side by side, and ``state``; its outputs are ``variable``, the predictions,
@@ -86,6 +88,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     >>> bool(abs(predictions - model.predict(X)).max() < 1e-9 * abs(y).max())
     True
     """
+    model = _unfolded(model)
     if isinstance(model, Pipeline) and len(model) > 1 and isinstance(model[0], TableEncoder):
         rest = model[1:] if len(model) > 2 else model[-1]
         graph = prepend_table(to_onnx(rest, target_opset=target_opset), model[0])
@@ -148,6 +151,30 @@ class _HiddenLayer(TransformerMixin, BaseEstimator):
         self.network = network
 
 
+class _FilledIn(TransformerMixin, BaseEstimator):
+    """What fills in missing numbers, as a step."""
+
+    def __init__(self, filling: Filling):
+        self.filling = filling
+
+    @property
+    def n_features_in_(self) -> int:
+        return self.filling.n_features
+
+
+def _unfolded(model: BaseEstimator) -> BaseEstimator:
+    """The model with what estimators do before their networks as steps of a Pipeline."""
+    steps = model.steps if isinstance(model, Pipeline) else [("model", model)]
+    parts = [(name, _as_step(part)) for name, step in steps for part in parts_of(step)]
+    if len(parts) == len(steps):
+        return model
+    return Pipeline([(f"{name} {number}", part) for number, (name, part) in enumerate(parts)])
+
+
+def _as_step(part: Any) -> Any:
+    return _FilledIn(part) if isinstance(part, Filling) else part
+
+
 def _with_hidden_layers(model: BaseEstimator) -> BaseEstimator:
     """A Pipeline whose networks before the last step are marked as transformers; other models unchanged."""
     if not isinstance(model, Pipeline):
@@ -177,12 +204,19 @@ def register_converters() -> None:
             options={"zipmap": [True, False, "columns"]} if is_classifier else None,
         )
     update(_HiddenLayer, "SkscnHiddenLayer", _hidden_shapes, _convert_hidden)
+    update(_FilledIn, "SkscnFilledIn", _filled_shapes, _convert_filling)
 
 
 def _hidden_shapes(operator: Any) -> None:
     types = optional("skl2onnx.common.data_types", _PURPOSE)
     nodes = operator.raw_operator.network.n_nodes
     operator.outputs[0].type = types.DoubleTensorType([operator.inputs[0].get_first_dimension(), nodes])
+
+
+def _filled_shapes(operator: Any) -> None:
+    types = optional("skl2onnx.common.data_types", _PURPOSE)
+    width = operator.raw_operator.filling.width
+    operator.outputs[0].type = types.DoubleTensorType([operator.inputs[0].get_first_dimension(), width])
 
 
 def _regressor_shapes(operator: Any) -> None:
@@ -207,9 +241,43 @@ def _convert_hidden(scope: Any, operator: Any, container: Any) -> None:
     graph.name(_hidden(graph, _scaled(graph, x, network), network), operator.outputs[0])
 
 
+def _convert_filling(scope: Any, operator: Any, container: Any) -> None:
+    graph = _GraphBuilder(scope, container)
+    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    graph.name(_filled(graph, x, operator.raw_operator.filling), operator.outputs[0])
+
+
+def _rows(graph: _GraphBuilder, operator: Any) -> str:
+    """The rows that the networks of an estimator see."""
+    x, encoder = graph("Cast", operator.inputs[0].full_name, to=graph.double), operator.raw_operator.encoder_
+    if encoder is not None and encoder.table is not None:
+        raise ValueError("skl2onnx cannot export a model that was fitted on a table; use skscn.onnx.to_onnx.")
+    return x if encoder is None else _filled(graph, x, encoder.filling)
+
+
+def _filled(graph: _GraphBuilder, x: str, filling: Filling) -> str:
+    """Rows without missing numbers, and the marks; what is filled in is computed for all columns of all rows."""
+    missing, width = graph("IsNaN", x), filling.n_features
+    filled = graph("Where", missing, graph.constant(filling.medians), x)
+    if len(filling.slopes):
+        scores = _quantiles(graph, filled, filling.scores)
+        # Other columns have the median.
+        constant = filling.scores.transform(filling.medians[np.newaxis])[0]
+        for some, constants in zip(filling.slopes, filling.intercepts, strict=True):
+            slopes, intercepts = np.zeros((width, width)), constant.copy()
+            slopes[:, filling.columns], intercepts[filling.columns] = some, constants
+            found = graph("Add", graph("MatMul", scores, graph.constant(slopes)), graph.constant(intercepts))
+            scores = graph("Where", missing, found, scores)
+        filled = graph("Where", missing, _quantiles(graph, scores, filling.values), x)
+    if not len(filling.marked):
+        return filled
+    marks = graph("Gather", missing, graph.constant(filling.marked.astype(np.int64)), axis=1)
+    return graph("Concat", filled, graph("Cast", marks, to=graph.double), axis=1)
+
+
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
     graph, model = _GraphBuilder(scope, container), operator.raw_operator
-    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    x = _rows(graph, operator)
     if isinstance(model, SCNEnsembleRegressor):
         predictions = _weighted(graph, x, model, lambda member, columns: _network(graph, columns, member.network_))
     else:
@@ -219,7 +287,7 @@ def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:
 
 def _convert_classifier(scope: Any, operator: Any, container: Any) -> None:
     graph, model = _GraphBuilder(scope, container), operator.raw_operator
-    x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
+    x = _rows(graph, operator)
     if isinstance(model, SCNEnsembleClassifier):
         probabilities = decision = _ensemble_probabilities(graph, x, model)
     else:

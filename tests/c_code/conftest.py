@@ -9,6 +9,7 @@ import pytest
 from skscn.export import to_c
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
+from skscn.tables.columns import Category
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
 
@@ -57,7 +58,8 @@ class Compiled:
     def __init__(self, library, name, model, dtype):
         self.library, self.name, self.dtype = library, name, np.dtype(dtype)
         first, last = (model[0], model[-1]) if hasattr(model, "steps") else (model, model)
-        self.encoder = first if isinstance(first, TableEncoder) else None
+        encoded = getattr(first, "encoder_", None)
+        self.encoder = first if isinstance(first, TableEncoder) else None if encoded is None else encoded.table
         if isinstance(last, RecurrentSCNRegressor):
             self.reservoir = last.reservoir_
             return
@@ -81,11 +83,13 @@ class Compiled:
 
     def rows(self, table):
         """The rows of an Arrow table as structures."""
-        kinds = [ctypes.c_char_p if column.kind == "category" else ctypes.c_double for column in self.encoder.columns_]
+        kinds = [
+            ctypes.c_char_p if isinstance(column, Category) else ctypes.c_double for column in self.encoder.columns_
+        ]
         kind = type("Row", (ctypes.Structure,), {"_fields_": [(f"m{i}", kind) for i, kind in enumerate(kinds)]})
         columns = [
             [None if text is None else text.encode() for text in column.texts(table.column(column.name)).to_pylist()]
-            if column.kind == "category"
+            if isinstance(column, Category)
             else column.floats(table.column(column.name)).tolist()
             for column in self.encoder.columns_
         ]

@@ -222,6 +222,32 @@ def test_tables(compiled, tested):
             assert tested(model, dtype=dtype).returncode == 0
 
 
+def test_tables_straight_into_estimators(compiled, tested):
+    table, later = houses(), houses(100).drop_columns(["price"])
+    columns, price = table.drop_columns(["price"]), table["price"].to_numpy()
+    model = SCNRegressor(**SMALL).fit(columns, price)
+    assert "category with target means" in {column.kind for column in model.encoder_.table.columns_}
+    function = compiled({"straight": model})["straight"]
+    expected = model.predict(later)
+    np.testing.assert_allclose(function(function.rows(later))[0][:, 0] / expected, 1.0, atol=1e-12)
+    assert tested(model).returncode == 0
+
+
+def test_missing_numbers(compiled, tested):
+    rows = RNG.normal(size=(300, 3))
+    rows[:, 1] += rows[:, 0]
+    gaps = np.where(RNG.random(rows.shape) < 0.2, np.nan, rows)
+    y = np.column_stack([rows[:, 0], 3.0 * np.isnan(gaps[:, 2])])
+    ensemble = SCNEnsembleRegressor(SCNRegressor(**SMALL), n_members=2, random_state=0)
+    models = {"alone": SCNRegressor(**SMALL).fit(gaps, y), "together": ensemble.fit(gaps, y)}
+    assert len(models["alone"].encoder_.filling.marked)
+    functions = compiled(models)
+    for name, model in models.items():
+        np.testing.assert_allclose(functions[name](gaps)[0], model.predict(gaps), atol=1e-12)
+        for dtype in ("float64", "float32"):
+            assert tested(model, dtype=dtype).returncode == 0
+
+
 def test_the_time_of_the_rows_of_a_series(compiled, tested):
     times = pd.date_range("2024-01-01", periods=900, freq="h")
     table = pa.table({"when": times, "flow": RNG.normal(size=900)})

@@ -53,13 +53,13 @@ def test_bad_parameters_are_named(estimator, target, parameters, sentence):
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_missing_and_infinite_values_are_refused(value):
-    rows = X.copy()
-    rows[3, 1] = value
-    with pytest.raises(ValueError, match="NaN|infinity"):
-        SCNRegressor().fit(rows, y)
+def test_infinite_inputs_and_targets_that_are_no_numbers_are_refused(value):
     with pytest.raises(ValueError, match="NaN|infinity"):
         SCNRegressor().fit(X, np.where(np.arange(40) == 3, value, y))
+    rows = X.copy()
+    rows[3, 1] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        SCNRegressor().fit(rows, y)
 
 
 def test_no_rows_are_refused():

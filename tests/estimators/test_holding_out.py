@@ -1,8 +1,10 @@
 """Rows for early stopping that fit was given: of their own, or whole groups of the training rows."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -210,3 +212,28 @@ def test_groups_reach_a_network_in_a_pipeline():
         network = SCNRegressor(**FAST).set_fit_request(groups=True)
         model = make_pipeline(StandardScaler(), network).fit(X, Y, groups=GROUPS)
     assert len(set(GROUPS[model[-1].held_out_])) * 10 == len(model[-1].held_out_)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        SCNRegressor(**FAST),
+        SCNEnsembleRegressor(SCNRegressor(early_stopping=True, **FAST), n_members=2, random_state=0),
+    ],
+)
+def test_given_rows_of_a_table_are_encoded_as_the_training_rows(estimator):
+    table = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(X[:, 0] > 0, "up", "down"))
+    table.loc[::7, "b"] = np.nan
+    model = clone(estimator).fit(table[:300], Y[:300], X_val=table[300:], y_val=Y[300:])
+    assert model.score(table[300:], Y[300:]) > 0.5
+    unseen = table[300:].assign(kind="sideways")
+    assert np.isfinite(clone(estimator).fit(table[:300], Y[:300], X_val=unseen, y_val=Y[300:]).predict(unseen)).all()
+
+
+def test_given_rows_may_have_missing_values_where_training_rows_have_none():
+    held_out = X_VAL.copy()
+    held_out[::3, 1] = np.nan
+    model = SCNRegressor(**FAST).fit(X_TRAIN, Y_TRAIN, X_val=held_out, y_val=Y_VAL)
+    filled = np.where(np.isnan(held_out), np.median(X_TRAIN, axis=0), held_out)
+    same = SCNRegressor(**FAST).fit(X_TRAIN, Y_TRAIN, X_val=filled, y_val=Y_VAL)
+    np.testing.assert_allclose(model.predict(X), same.predict(X), rtol=1e-9)

@@ -2,11 +2,11 @@
 
 import csv
 from pathlib import Path
+from typing import Any
 
 from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice
 from skscn.datasets import EXAMPLES
-from skscn.datasets._examples import Columns
 from skscn.files import make_folder, replacing_text
 
 # Rows to train on, and further ones.
@@ -34,7 +34,7 @@ def run_example(name: str, folder: Path, seed: int, voice: Voice) -> None:
     voice.result(facts, [*written, ("next", command)])
 
 
-def _write(path: Path, columns: Columns) -> None:
+def _write(path: Path, columns: dict[str, list[Any]]) -> None:
     with replacing_text(path) as file:
         rows = csv.writer(file, lineterminator="\n")
         rows.writerow(columns)

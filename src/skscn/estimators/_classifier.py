@@ -20,6 +20,7 @@ from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
 from skscn.estimators._typing import (
     ActivationLike,
     Auto,
+    CategoricalFeatures,
     Criterion,
     HeldOut,
     MatrixLike,
@@ -90,6 +91,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         layer: str = "dense",
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName | Auto = "auto",
         early_stopping: Criterion | Auto = "auto",
         validation_fraction: float | Auto = "auto",
@@ -116,6 +118,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             loss=loss,
             layer=layer,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,

@@ -11,7 +11,16 @@ from skscn.estimators._classifier import SCNClassifier
 from skscn.estimators._deepening import SEEN
 from skscn.estimators._docs import document
 from skscn.estimators._scn import CONTRACTIONS, SCOPES
-from skscn.estimators._typing import ActivationLike, Auto, Criterion, HeldOut, PathLike, ScalingName, Seed
+from skscn.estimators._typing import (
+    ActivationLike,
+    Auto,
+    CategoricalFeatures,
+    Criterion,
+    HeldOut,
+    PathLike,
+    ScalingName,
+    Seed,
+)
 from skscn.estimators.regressor import SCNRegressor
 
 SeenInputs: TypeAlias = Literal["all", "previous", "output"]
@@ -66,6 +75,7 @@ class DeepSCNRegressor(SCNRegressor):
         quantile: float = 0.5,
         layer: str = "dense",
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName | Auto = "auto",
         early_stopping: Criterion | Auto = "auto",
         validation_fraction: float | Auto = "auto",
@@ -93,6 +103,7 @@ class DeepSCNRegressor(SCNRegressor):
             quantile=quantile,
             layer=layer,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
@@ -152,6 +163,7 @@ class DeepSCNClassifier(SCNClassifier):
         class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
         layer: str = "dense",
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName | Auto = "auto",
         early_stopping: Criterion | Auto = "auto",
         validation_fraction: float | Auto = "auto",
@@ -179,6 +191,7 @@ class DeepSCNClassifier(SCNClassifier):
             class_weight=class_weight,
             layer=layer,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,

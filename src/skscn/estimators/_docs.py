@@ -82,6 +82,14 @@ _PARAMETERS = {
         '{"sigmoid", "tanh", "gaussian", "sine", "cosine", "relu"}, Activation or callable',
         "g, by name, or a function of an array that returns an array of the same shape.",
     ),
+    "categorical_features": (
+        '"from_dtype", list of str or int, mask, or None',
+        'Which columns hold categories. "from_dtype": in a DataFrame or an Arrow table, those of categorical type and\n'
+        "of text; a list of names or numbers, or a mask: these, whatever their type, and in a table also the former.\n"
+        "Up to 20 categories become a column of 0 and 1 each; with more, the 10 most frequent do, and the mean of the\n"
+        "target for each category is encoded, cross-fitted in training. None: all columns must be numbers. See\n"
+        "`encoder_`.",
+    ),
     "scaling": (
         '{"minmax", "robust", "standard", "quantile", "auto"} or None',
         "How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], with outliers clipped;\n"
@@ -150,18 +158,21 @@ held_out_ : ndarray of int
 feature_importances_ : ndarray of shape (n_features,)
     How strongly the outputs depend on each input: the squared gradient on average over the training rows (at most
     2000 of them), in units of the standard deviation of the input, summed over the outputs as they are scaled. Their
-    sum is 1. If there are none, for instance because the derivative of a custom activation is not known, an
-    AttributeError says why.
+    sum is 1; of a column that is encoded as several inputs, it is the sum of theirs. If there are none, for instance
+    because the derivative of a custom activation is not known, an AttributeError says why.
 n_nodes_ : int
     Number of hidden nodes.
 n_iter_ : int
     Number of steps taken.
 n_rows_seen_ : int
     Number of rows of positive weight that `fit` and `partial_fit` were given; 0 if a file of version 0.1 does not say.
+encoder_ : RowEncoder or None
+    What turns rows into the numbers that the network sees: it encodes tables and fills in missing numbers. None if the
+    training rows were numbers and none was missing. Missing values of later rows are then replaced by the median.
 n_features_in_ : int
-    Number of inputs.
+    Number of columns of X.
 feature_names_in_ : ndarray of str
-    Names of the inputs, if X has them.
+    Names of the columns, if X has them.
 {attributes}
 References
 ----------

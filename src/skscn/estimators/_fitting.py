@@ -81,7 +81,7 @@ def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, h
         metadata = {"sample_weight": data.sample_weight}
         # Layers that are tried and not kept have steps as well.
         most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
-        callbacks = Callbacks(estimator, data.X, data.y, metadata, most_steps)
+        callbacks = Callbacks(estimator, data.X if data.given is None else data.given, data.y, metadata, most_steps)
         fit = Fit(estimator, recipe, plan, data, hold_out, start, checkpoint, callbacks)
         fitted = fit.run()
         if recipe.loss.weighs:
@@ -310,11 +310,15 @@ class Fit:
             )
             if training.lowest is None and len(below) < self.plan.max_layers - 1:
                 steps = until_stalled(steps)
-            learnt = partial(estimator._learnt, training, start.seed)
+            learnt = partial(self._learnt, training)
             checkpoint = self.checkpoint if continued else None
             reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
+
+    def _learnt(self, training: Training) -> dict[str, Any]:
+        """What an estimator that stopped now would have learnt."""
+        return {**self.estimator._learnt(training, self.start.seed), "encoder_": self.data.encoder}
 
     def _loss(self, model: Outputs | None) -> Loss:
         """The loss that the working targets and weights of a round follow from."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skscn.estimators._sample_weights import LocalInputs
-from skscn.estimators.data import TrainingData
+from skscn.estimators.data import ArrayData
 from skscn.kernels import scaled
 from skscn.network import Network
 from skscn.scaling import InputScaling
@@ -35,16 +35,16 @@ class _ScaledRows:
         return scaled(self.X[rows], self.scaling)
 
 
-def feature_importances(network: Network, data: TrainingData) -> np.ndarray | None:
+def feature_importances(network: Network, sample: ArrayData) -> np.ndarray | None:
     """The share of each input; None if gradients are not known, or not finite.
 
-    The rows depend only on their number, and BLAS is limited to one thread, so the result does not depend on where the
-    rows are. A gradient times the standard deviation of its input does not depend on the unit of the input.
+    Which rows are in the sample depends only on the number of all rows, and BLAS is limited to one thread, so the
+    result does not depend on where the rows are. A gradient times the standard deviation of its input does not depend
+    on the unit of the input.
     """
     if not network.has_gradients:
         return None
-    numbers = _sampled(data.shape[0])
-    sample, linear = data.take(numbers), network.linear
+    linear = network.linear
     X, weights = _ScaledRows(sample.X, network.inputs), sample.sample_weight
     deep = network.deep
     first = replace(network, layers=tuple(block for block in network.layers if block not in deep))
@@ -74,8 +74,8 @@ def why_none(network: Network) -> str:
     return f"This model has no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
 
 
-def _sampled(n_rows: int) -> np.ndarray:
-    """Numbers of rows, in increasing order."""
+def sampled(n_rows: int) -> np.ndarray:
+    """The numbers of the rows that represent all of them, in increasing order."""
     if n_rows <= MOST_ROWS:
         return np.arange(n_rows)
     return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))

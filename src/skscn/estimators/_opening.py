@@ -7,21 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
-from sklearn.utils import column_or_1d
-from sklearn.utils.validation import validate_data
+from sklearn.utils import _safe_indexing, column_or_1d
 
 from skscn.estimators._holding_out import Asked, HoldOut
-from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._inputs import Encoding, Read, encoding_of, read_further, read_training, refuse_categories
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import most_nodes
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
 from skscn.rows.collections import Collections, read_collections
-from skscn.rows.masked import refuse_masked
 
 if TYPE_CHECKING:
     from skscn.estimators.growing import GrowingNetwork
@@ -34,7 +33,7 @@ def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: Trai
         return HoldOut(groups=group_numbers(asked.groups, data.n_given)[data.row_numbers()])
     if asked.X_val is None:
         return HoldOut()
-    with training_data(estimator, kind, *asked[:3], reset=False, **checks) as rows:
+    with training_data(estimator, kind, *asked[:3], encoding=encoding_of(data), **checks) as rows:
         held_out = rows.take(np.arange(rows.shape[0]))
     if held_out.multilabel != data.multilabel or (data.classes is None and held_out.n_outputs != data.n_outputs):
         raise ValueError(f"y_val must have as many columns as y; got {held_out.n_outputs} and {data.n_outputs}.")
@@ -66,15 +65,24 @@ def group_numbers(groups: Any, n_rows: int) -> np.ndarray:
 
 @contextmanager
 def training_data(
-    estimator: GrowingNetwork, kind: str, X: Any, y: Any, sample_weight: Any, *, reset: bool = True, **checks: Any
+    estimator: GrowingNetwork,
+    kind: str,
+    X: Any,
+    y: Any,
+    sample_weight: Any,
+    *,
+    encoding: Encoding | None = None,
+    **checks: Any,
 ) -> Iterator[TrainingData]:
     """Rows for "regression" or "classification", for as long as their source is open.
 
     Arrays are used as they are, files and chunks are read; rows of Dask collections stay where they are. The estimator
-    notes number and names of the inputs unless it continues a network or ``reset`` is false.
+    notes number and names of the inputs unless it continues a network, or the rows are in addition to training rows,
+    and encoded like these.
     """
-    checks["reset"] = reset and not estimator.is_continued()
+    checks["reset"] = encoding is None and not estimator.is_continued()
     if is_dask(X):
+        refuse_categories(estimator)
         from skscn.estimators._dask_data import DaskData
 
         collections = read_collections(X, y, sample_weight)
@@ -84,24 +92,39 @@ def training_data(
     if isinstance(X, str | Path):
         X, y = Chunks(X, y), None
     if not isinstance(X, Chunks):
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        yield getattr(ArrayData, kind)(*_validated(estimator, X, y, **checks), sample_weight)
+        read = _validated(estimator, X, y, sample_weight, encoding, **checks)
+        data = getattr(ArrayData, kind)(read.X, read.y, sample_weight)
+        yield (
+            data if read.encoder is None else replace(data, encoder=read.encoder, given=_safe_indexing(X, data.numbers))
+        )
         return
     if y is not None or sample_weight is not None:
         raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
+    refuse_categories(estimator)
     # In addition to the inputs: the basis (nodes and links), the residual and the open column.
     with opened(X, lambda n_rows: most_nodes(estimator.max_nodes, n_rows) + X.n_features + 3) as rows:
         yield getattr(ArrayData, kind)(*_validated_chunks(estimator, X, rows.X, rows.y, **checks), rows.sample_weight)
 
 
-def _validated(estimator: GrowingNetwork, X: Any, y: Any, **checks: Any) -> tuple[Any, np.ndarray]:
+def _validated(
+    estimator: GrowingNetwork,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    encoding: Encoding | None = None,
+    *,
+    reset: bool,
+    **checks: Any,
+) -> Read:
     """X and y."""
-    with naming_encoder():
-        X, y = validate_data(estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], **checks)
+    if encoding is None:
+        read = read_training(estimator, X, y, sample_weight, reset=reset, **checks)
+    else:
+        read = Read(*read_further(estimator, X, y, sample_weight, encoding=encoding, **checks), None)
     # One column of classes; several are labels.
-    if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
-        y = column_or_1d(y, warn=True)
-    return X, y
+    if is_classifier(estimator) and read.y.ndim == 2 and read.y.shape[1] == 1:
+        return read._replace(y=column_or_1d(read.y, warn=True))
+    return read
 
 
 def _validated_chunks(
@@ -118,7 +141,7 @@ def _validated_chunks(
         _validated(estimator, X[:few], y[:few], **checks)
         y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
     else:
-        X, y = _validated(estimator, X, y, **checks)
+        X, y, _ = _validated(estimator, X, y, **checks)
     if names is not None:
         estimator.feature_names_in_ = names
     return X, y

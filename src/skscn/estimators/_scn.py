@@ -10,7 +10,16 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.configuration import CONFIGURATIONS, Configuration, resolve_configuration
 from skscn.estimators._early_stopping import CRITERIA
-from skscn.estimators._typing import ActivationLike, Auto, Criterion, HeldOut, PathLike, ScalingName, Seed
+from skscn.estimators._typing import (
+    ActivationLike,
+    Auto,
+    CategoricalFeatures,
+    Criterion,
+    HeldOut,
+    PathLike,
+    ScalingName,
+    Seed,
+)
 from skscn.estimators.growing import GrowingNetwork
 from skscn.layers import LAYERS
 from skscn.losses import LOSSES
@@ -62,6 +71,7 @@ class BaseSCN(GrowingNetwork):
         loss: str,
         layer: str,
         activation: ActivationLike,
+        categorical_features: CategoricalFeatures,
         scaling: ScalingName | Auto,
         early_stopping: Criterion | Auto,
         validation_fraction: float | Auto,
@@ -77,6 +87,7 @@ class BaseSCN(GrowingNetwork):
             max_nodes=max_nodes,
             tol=tol,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,

@@ -1,7 +1,7 @@
 """Types in the signatures of estimators, and scikit-learn's decorator of ``fit`` with a type."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import numpy as np
@@ -21,6 +21,7 @@ Auto: TypeAlias = Literal["auto"]
 ActivationLike: TypeAlias = str | Activation | Function
 ScalingName: TypeAlias = Literal["minmax", "robust", "standard", "quantile"] | None
 Criterion: TypeAlias = bool | Literal["validation", "gcv", "aic", "bic"]
+CategoricalFeatures: TypeAlias = Literal["from_dtype"] | Sequence[bool | int | str] | None
 HeldOut: TypeAlias = Literal["random", "last"]
 PathLike: TypeAlias = str | os.PathLike[str]
 Seed: TypeAlias = int | np.random.RandomState | None

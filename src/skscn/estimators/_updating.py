@@ -8,16 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
-from sklearn.utils.validation import _check_sample_weight, validate_data
+from sklearn.utils.validation import _check_sample_weight
 
-from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._inputs import read_further
 from skscn.estimators._sample_weights import LocalInputs
 from skscn.estimators.calibration import is_averaged
 from skscn.estimators.data import ArrayData, TrainingData
 from skscn.estimators.recipe import Recipe
 from skscn.network import Network
 from skscn.rows import Chunks, is_dask
-from skscn.rows.masked import refuse_masked
 from skscn.updating import joined, no_rows, why_not, with_rows
 from skscn.words import listed
 
@@ -139,11 +138,7 @@ def _learnable(
 ) -> Learnable:
     """Rows in memory, validated."""
     if not _is_plain(estimator, X, y):
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        with naming_encoder():
-            X, y = validate_data(
-                estimator, X, y, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False, **checks
-            )
+        X, y = read_further(estimator, X, y, sample_weight, **checks)
     return _weighted(estimator, X, y, sample_weight, targets_of)
 
 
@@ -158,6 +153,7 @@ def _is_plain(estimator: GrowingNetwork, X: Any, y: Any) -> bool:
         and X.shape == (len(y), estimator.n_features_in_)
         and len(y) > 0
         and "feature_names_in_" not in vars(estimator)
+        and estimator.encoder_ is None
         and y.ndim <= 2
         and bool(np.isfinite(X).all() and np.isfinite(y).all())
     )

@@ -18,6 +18,7 @@ from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
 from skscn.rows import Rows, open_rows, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, scale_inputs, scale_targets
+from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
 
 # Numbers that are fingerprinted at a time.
@@ -42,6 +43,10 @@ class TrainingData(ABC):
         How many rows the user has given, including those of weight 0.
     unit : float
         The given weight that counts as 1.
+    encoder : RowEncoder or None
+        What turned the user's rows into numbers, if these were a table, or some numbers were missing.
+    given : table or array
+        Those rows.
     """
 
     X: Any
@@ -53,6 +58,8 @@ class TrainingData(ABC):
     single_precision: bool
     n_given: int
     unit: float
+    encoder: RowEncoder | None = None
+    given: Any = None
 
     @property
     @abstractmethod
@@ -145,6 +152,8 @@ class ArrayData(TrainingData):
     n_given: int = 0
     multilabel: bool = False
     unit: float = 1.0
+    encoder: RowEncoder | None = None
+    given: Any = None
 
     @classmethod
     def regression(cls, X: LocalInputs, y: np.ndarray, sample_weight: ArrayLike | None) -> ArrayData:

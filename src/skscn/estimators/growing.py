@@ -8,22 +8,24 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from skscn.activations import ACTIVATIONS, Activation
 from skscn.configuration import Configuration
 from skscn.estimators._early_stopping import CRITERIA
 from skscn.estimators._holding_out import HELD_OUT
-from skscn.estimators._importances import feature_importances, why_none
-from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._importances import feature_importances, sampled, why_none
+from skscn.estimators._inputs import read_rows
 from skscn.estimators._lazily import lazily
-from skscn.estimators._typing import ActivationLike, Auto, HeldOut, MatrixLike, PathLike, Seed
+from skscn.estimators._typing import ActivationLike, Auto, CategoricalFeatures, HeldOut, MatrixLike, PathLike, Seed
+from skscn.estimators.calibration import is_averaged
 from skscn.estimators.callbacks import CallbackSupportMixin
 from skscn.estimators.data import TrainingData
 from skscn.estimators.training import Training
 from skscn.network import Network
-from skscn.rows.masked import refuse_masked
 from skscn.scaling import SCALINGS
+from skscn.tables.filling import medians_of
+from skscn.tables.row_encoder import RowEncoder
 
 
 class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
@@ -34,6 +36,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "categorical_features": [None, StrOptions({"from_dtype"}), "array-like"],
         "max_nodes": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
         "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
@@ -74,7 +77,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     _weight_unit: float = 1.0
     # Of the rows that it was grown on, if it is known.
     _fingerprint: str | None = None
-    # None if they cannot be computed, or were not.
+    # What turns the user's rows into numbers; None if they are numbers, none of which was missing in training.
+    encoder_: RowEncoder | None = None
+    # The medians of inputs none of which was missing in training.
+    _medians: np.ndarray | None = None
+    # Of the network's inputs; None if they cannot be computed, or were not.
     _feature_importances: np.ndarray | None = None
 
     def __init__(
@@ -83,6 +90,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         max_nodes: int | Auto,
         tol: float,
         activation: ActivationLike,
+        categorical_features: CategoricalFeatures,
         scaling: str | None,
         early_stopping: bool | str,
         validation_fraction: float | Auto,
@@ -97,6 +105,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         self.max_nodes = max_nodes
         self.tol = tol
         self.activation = activation
+        self.categorical_features = categorical_features
         self.scaling = scaling
         self.early_stopping = early_stopping
         self.validation_fraction = validation_fraction
@@ -140,7 +149,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         check_is_fitted(self, "network_")
         if self._feature_importances is None:
             raise AttributeError(why_none(self.network_))
-        return self._feature_importances
+        importances = self._feature_importances
+        return importances if self.encoder_ is None else self.encoder_.summed(importances)
 
     @property
     def _n_features_out(self) -> int:
@@ -148,19 +158,21 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = self.categorical_features is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _validated(self, X: MatrixLike) -> Any:
         check_is_fitted(self, "network_")
-        refuse_masked(X=X)
-        with naming_encoder():
-            return validate_data(self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False)
+        return read_rows(self, X)
 
     def _learn_importances(self, data: TrainingData) -> None:
-        """Set the importances of the inputs of the final network; the last step of a fit."""
-        self._feature_importances = feature_importances(self.network_, data)
+        """Set what a few rows tell: the importances of the inputs, and their medians, for later missing values."""
+        sample = data.take(sampled(data.shape[0]))
+        self._feature_importances = feature_importances(self.network_, sample)
+        needed = data.encoder is None and not is_averaged()
+        self._medians = medians_of(sample.X) if needed and isinstance(sample.X, np.ndarray) else None
 
     def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
         """What an estimator that stopped now would have learnt."""

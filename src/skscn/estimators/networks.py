@@ -1,7 +1,8 @@
-"""The grown networks of a fitted estimator, for programs and plots."""
+"""The grown networks of a fitted estimator, for programs and plots, and what comes before them, for exports."""
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.estimators.training import last_round
 from skscn.losses import LogLoss
+from skscn.tables.row_encoder import RowEncoder
 
 
 def grown_networks(estimator: Any) -> list[Any]:
@@ -29,6 +31,17 @@ def layer_sizes(network: Any) -> tuple[int, ...]:
         return (network.n_nodes_,)
     sizes: tuple[int, ...] = network.network_.layer_sizes
     return sizes
+
+
+def parts_of(estimator: Any) -> list[Any]:
+    """A fitted estimator as steps: what encodes a table, what fills in missing numbers, and itself without these."""
+    encoder: RowEncoder | None = getattr(estimator, "encoder_", None)
+    if encoder is None:
+        return [estimator]
+    core = copy(estimator)
+    core.encoder_, core.n_features_in_ = None, encoder.width
+    vars(core).pop("feature_names_in_", None)
+    return [*([] if encoder.table is None else [encoder.table]), encoder.filling, core]
 
 
 class GrownSteps(NamedTuple):

@@ -20,6 +20,7 @@ from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
 from skscn.estimators._typing import (
     ActivationLike,
     Auto,
+    CategoricalFeatures,
     Criterion,
     HeldOut,
     MatrixLike,
@@ -117,7 +118,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         *,
         updatable: bool = False,
     ) -> Self:
-        checks = {"multi_output": True, "y_numeric": True}
+        checks: dict[str, Any] = {"multi_output": True, "y_numeric": True}
         with training_data(self, "regression", X, y, sample_weight, **checks) as data:
             fit_network(self, recipe, data, held_out_data(self, "regression", asked, data, **checks))
             self._learn_importances(data)
@@ -209,6 +210,7 @@ class SCNRegressor(NetworkRegressor, BaseSCN):
         quantile: float = 0.5,
         layer: str = "dense",
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName | Auto = "auto",
         early_stopping: Criterion | Auto = "auto",
         validation_fraction: float | Auto = "auto",
@@ -235,6 +237,7 @@ class SCNRegressor(NetworkRegressor, BaseSCN):
             loss=loss,
             layer=layer,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
@@ -278,6 +281,7 @@ class IRVFLRegressor(NetworkRegressor):
         tol: float = 1e-4,
         scope: float = 1.0,
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName = "minmax",
         early_stopping: Criterion = False,
         validation_fraction: float = 0.1,
@@ -293,6 +297,7 @@ class IRVFLRegressor(NetworkRegressor):
             max_nodes=max_nodes,
             tol=tol,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,
@@ -350,6 +355,7 @@ class ModifiedQuickpropRegressor(NetworkRegressor):
         max_iter: int = 200,
         patience: int = 8,
         activation: ActivationLike = "sigmoid",
+        categorical_features: CategoricalFeatures = "from_dtype",
         scaling: ScalingName = "minmax",
         early_stopping: Criterion = False,
         validation_fraction: float = 0.1,
@@ -365,6 +371,7 @@ class ModifiedQuickpropRegressor(NetworkRegressor):
             max_nodes=max_nodes,
             tol=tol,
             activation=activation,
+            categorical_features=categorical_features,
             scaling=scaling,
             early_stopping=early_stopping,
             validation_fraction=validation_fraction,

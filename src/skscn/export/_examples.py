@@ -15,6 +15,7 @@ from skscn.recurrent import RecurrentSCNRegressor
 from skscn.scaling import InputScaling, QuantileScaling
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Flag, Measured, Moment
+from skscn.tables.filling import Filling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,6 +56,8 @@ def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
     for step in reversed(before):
         if isinstance(step, TableEncoder):
             rows = _table(step)
+        elif isinstance(step, Filling):
+            rows = _with_gaps(rows[:, : step.n_features])
         else:
             rows = _within(step) if isinstance(step, GrowingNetwork) else _nameless(step).inverse_transform(rows)
     if isinstance(rows, np.ndarray):
@@ -62,10 +65,24 @@ def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
         rows = rows.clip(-largest, largest).astype(dtype).astype(np.float64)
     numbers = rows
     for step in before:
-        numbers = step.transform(numbers) if isinstance(step, TableEncoder) else _nameless(step).transform(numbers)
+        numbers = _applied(step, numbers)
     expected, terms = (_course if isinstance(last, RecurrentSCNRegressor) else _answers)(last, numbers)
     tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
     return Examples(rows, expected, _labels(last, expected, float(tolerance)), float(tolerance))
+
+
+def _with_gaps(rows: np.ndarray) -> np.ndarray:
+    """Rows with a number missing in each but the last."""
+    gaps = np.arange(len(rows) - 1)
+    rows[gaps, gaps % rows.shape[1]] = np.nan
+    return rows
+
+
+def _applied(step: Any, rows: Any) -> np.ndarray:
+    if isinstance(step, Filling):
+        return step(rows)
+    found: np.ndarray = (step if isinstance(step, TableEncoder) else _nameless(step)).transform(rows)
+    return found
 
 
 def _nameless(step: Any) -> Any:
@@ -156,11 +173,11 @@ def _column(column: Column, place: int) -> Any:
             [None if row == missing else texts[(row + place) % len(texts)] for row in range(COUNT)], pa.string()
         )
     assert isinstance(column, Measured)
-    low, high = column.range or (column.fill - 1.0, column.fill + 1.0)
+    low, high = column.range or ((column.fill or 0.0) - 1.0, (column.fill or 0.0) + 1.0)
     shares = np.modf(0.1 + _STEPS[0] * np.arange(COUNT) + _STEPS[1] * place)[0]
     values = [None if row == missing else low + share * (high - low) for row, share in enumerate(shares)]
     if isinstance(column, Flag):
-        return pa.array([None if value is None else value > column.fill for value in values], pa.bool_())
+        return pa.array([None if value is None else value > (column.fill or 0.0) for value in values], pa.bool_())
     if not isinstance(column, Clock | Moment):
         return pa.array(values, pa.float64())
     microseconds, kind = (3600e6, pa.time64("us")) if isinstance(column, Clock) else (86400e6, pa.timestamp("us"))

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skscn import __version__, estimators
+from skscn.estimators.networks import parts_of
 from skscn.export._code import DTYPES, CCode, checked_name, identifier
 from skscn.export._examples import examples_of
 from skscn.export._inputs import inputs_of
@@ -77,18 +78,20 @@ def to_c(
         name = identifier("model" if path is None else Path(path).stem)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
-    text = _text(CCode(dtype), checked_name(name), steps[:-1], steps[-1], list(outputs or ()))
+    names = getattr(steps[0], "feature_names_in_", None)
+    *before, last = [part for step in steps for part in parts_of(step)]
+    text = _text(CCode(dtype), checked_name(name), before, last, names, list(outputs or ()))
     if path is not None:
         replace_file(Path(path), text.encode())
     return text
 
 
-def _text(code: CCode, name: str, before: list[Any], last: Any, outputs: list[str]) -> str:
+def _text(code: CCode, name: str, before: list[Any], last: Any, names: Any, outputs: list[str]) -> str:
     recurrent = isinstance(last, RecurrentSCNRegressor)
     if not recurrent and type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator, and cannot be written in C.")
     check_is_fitted(last)
-    inputs = inputs_of(code, name, before, last)
+    inputs = inputs_of(code, name, before, last, names)
     examples = examples_of(before, last, str(code.dtype))
     program = (stepping if recurrent else predicting)(code, name, inputs, last, examples, outputs)
     return program.text(code, f"{type(last).__name__}, written by scikit-scn {__version__}")

@@ -11,10 +11,13 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 
 from skscn.estimators.growing import GrowingNetwork
 from skscn.export._code import CCode, identifier, remark, string
+from skscn.export._filling import filled
 from skscn.export._networks import hidden
 from skscn.readers.missing import MISSING
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Measured, Moment, RowTime, cycle_days
+from skscn.tables.filling import Filling
+from skscn.tables.target_means import TargetMeans
 
 _UNKNOWN = "return v - v != 0;"
 _CATEGORY = """
@@ -80,11 +83,15 @@ class RowInputs:
         self.numbers = name
 
 
-def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any) -> RowInputs:
-    """The inputs of a model, with its steps before the estimator."""
+def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any, names: np.ndarray | None) -> RowInputs:
+    """The inputs of a model, with its steps before the estimator; names are those of numbers."""
     encoder = before[0] if before and isinstance(before[0], TableEncoder) else None
-    inputs = _numbers(code, before[0] if before else last) if encoder is None else _table(code, prefix, encoder)
+    first = before[0] if before else last
+    inputs = _numbers(code, first, names) if encoder is None else _table(code, prefix, encoder)
     for step in before[encoder is not None :]:
+        if isinstance(step, Filling):
+            inputs.then(filled(code, step), step.width)
+            continue
         if isinstance(step, GrowingNetwork):
             inputs.then(hidden(code, step.network_), step.network_.n_nodes)
             continue
@@ -101,9 +108,8 @@ def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any) -> RowInpu
     return inputs
 
 
-def _numbers(code: CCode, first: Any) -> RowInputs:
-    count = first.n_features_in_
-    names = getattr(first, "feature_names_in_", None)
+def _numbers(code: CCode, first: Any, names: np.ndarray | None) -> RowInputs:
+    count = first.n_features if isinstance(first, Filling) else first.n_features_in_
     inputs = RowInputs(f"const {code.real} *x", "x", count)
     if names is not None:
         inputs.descriptions = [f"x[{place}]: {remark(str(name))}" for place, name in enumerate(names)]
@@ -182,13 +188,24 @@ def _category(code: CCode, column: Category, member: str, start: int) -> list[st
     body = _CATEGORY.format(words=len(MISSING), same=same, missing_words=words)
     parameters = "const char *text, const char *const *known, int n, int others, int missing"
     find = code.function("category", "int", parameters, body)
-    count = len(column.categories)
+    count, width = len(column.categories), len(column.categories) + column.others + column.missing
     others, missing = count if column.others else -1, count + column.others if column.missing else -1
     return [
         "{",
         f"    const int place = {find}(row->{member}, {known}, {count}, {others}, {missing});",
-        f"    for (int i = 0; i < {len(column.encoded_names)}; i++) z[{start} + i] = i == place;",
+        f"    for (int i = 0; i < {width}; i++) z[{start} + i] = i == place;",
+        *(_means(code, column, f"{find}(row->{member}", start + width) if isinstance(column, TargetMeans) else []),
         "}",
+    ]
+
+
+def _means(code: CCode, column: TargetMeans, find: str, start: int) -> list[str]:
+    """The means of the targets for a category."""
+    levels, means = code.rows("levels", "char *const", map(string, column.levels)), code.table("means", column.table)
+    count, m = len(column.levels), len(column.unknown)
+    return [
+        f"    const int level = {find}, {levels}, {count}, {count + 1}, {count});",
+        f"    for (int i = 0; i < {m}; i++) z[{start} + i] = {means}[{m} * level + i];",
     ]
 
 
@@ -204,10 +221,14 @@ def _measured(code: CCode, column: Measured, member: str, start: int) -> list[st
         parts.append(f"{unknown}(row->{member})")
     return [
         "{",
-        f"    const double v = {unknown}(row->{member}) ? {float(column.fill)!r} : row->{member};",
+        f"    const double v = {unknown}(row->{member}) ? {_filler(column)} : row->{member};",
         *(f"    z[{start + place}] = (real){part};" for place, part in enumerate(parts)),
         "}",
     ]
+
+
+def _filler(column: Measured) -> str:
+    return "NAN" if column.fill is None else repr(float(column.fill))
 
 
 def _cycles(column: Column) -> list[float]:

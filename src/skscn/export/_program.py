@@ -11,6 +11,7 @@ import numpy as np
 from skscn.export._code import CCode, braced, nested, remark, string
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
+from skscn.tables.columns import Category
 
 
 @dataclass(frozen=True)
@@ -102,14 +103,14 @@ def example_row(code: CCode, prefix: str, inputs: RowInputs, examples: Examples)
 def _rows(code: CCode, inputs: RowInputs, examples: Examples) -> list[list[str]]:
     """The values of each row."""
     if not inputs.columns:
-        return [list(map(code.number, row)) for row in examples.rows]
+        return [["NAN" if np.isnan(value) else code.number(value) for value in row] for row in examples.rows]
     return [list(row) for row in zip(*(_values(examples.rows, column) for column in inputs.columns), strict=True)]
 
 
 def _values(table: Any, column: Any) -> list[str]:
     """The values of a column as C has them."""
     values = table.column(column.name)
-    if column.kind == "category":
+    if isinstance(column, Category):
         return ["0" if text is None else string(text) for text in column.texts(values).to_pylist()]
     return ["NAN" if np.isnan(value) else repr(float(value)) for value in column.floats(values)]
 

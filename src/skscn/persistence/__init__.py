@@ -182,9 +182,10 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
         return _description_of_stream(estimator)
     networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
     shapes = [shape_of_network(network) for network in networks]
+    encoder = fitted.get("encoder_")
     return {
         "parameters": estimator["parameters"],
-        "n_features": fitted.get("n_features_in_", shapes[0][0]),
+        "n_features": fitted.get("n_features_in_", shapes[0][0]) if encoder is None else encoder["n_columns"],
         "feature_names": fitted["feature_names_in_"],
         "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
         "nodes": [nodes for _, nodes in shapes],

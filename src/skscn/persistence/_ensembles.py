@@ -13,11 +13,13 @@ from skscn.persistence._composed import Added, OneOf, Optional, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Scalar
 from skscn.persistence._network_estimators import CLASSIFIERS, REGRESSORS
+from skscn.persistence._row_encoders import ROWS, numbers_of
 from skscn.persistence._values import Labels
 
 
 def _members(networks: dict[str, Field]) -> dict[str, Field]:
     return {
+        **ROWS,
         "n_features_in_": Scalar(1, 2**53, whole=True),
         "members_": Several(OneOf("members", networks), apart=True),
         "features_": Several(Array(np.int64, "f", lowest=0), apart=True),
@@ -53,9 +55,10 @@ def _check_members(estimator: Any, sizes: Sizes) -> dict[str, Any]:
         raise UnusableError("there are different numbers of members, columns and weights")
     if sizes.get("d", n_features) != n_features:
         raise UnusableError(f"there are {sizes['d']} names for {n_features} inputs")
+    width = numbers_of(estimator, n_features)
     for member, features in zip(members, estimator.features_, strict=True):
         rising = len(features) == member.n_features_in_ and (np.diff(features) > 0).all()
-        if not rising or features[-1] >= n_features:
+        if not rising or features[-1] >= width:
             raise UnusableError("the columns of a member are not columns of the model")
     if len({(member.network_.n_outputs, member.network_.single_output) for member in members}) > 1:
         raise UnusableError("the members have different outputs")
@@ -68,7 +71,7 @@ def _check_regressors(estimator: SCNEnsembleRegressor, sizes: Sizes) -> dict[str
     if network is not None and (network.n_outputs, network.single_output) != outputs:
         raise UnusableError("the members have different outputs than the model")
     if estimator._conformal is not None:
-        _check_conformal(estimator._conformal, (estimator.n_features_in_, sizes["m"], False))
+        _check_conformal(estimator._conformal, (numbers_of(estimator, estimator.n_features_in_), sizes["m"], False))
     return _check_members(estimator, sizes)
 
 

@@ -46,7 +46,12 @@ class FittedEstimator:
         estimator = self._unfitted(stored["parameters"], place, shelf)
         present, missing = split_added(self.fields, stored["fitted"])
         check_keys(stored["fitted"], present, place)
-        read = {name: f.read(stored["fitted"][name], at(place, name), shelf, sizes) for name, f in present.items()}
+        read: dict[str, Any] = {}
+        for name, field in present.items():
+            # The names are those of the user's columns, of which networks may see more or fewer numbers.
+            encoder = read.get("encoder_") if name == "feature_names_in_" else None
+            own = sizes if encoder is None else {"d": encoder.n_columns}
+            read[name] = field.read(stored["fitted"][name], at(place, name), shelf, own)
         for name, value in (missing | read).items():
             setattr(estimator, name, value)
         if estimator.feature_names_in_ is None:

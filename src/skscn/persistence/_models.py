@@ -5,10 +5,10 @@ To support another class, add it to ``MODELS``.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
-from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, check_keys, shortened
+from skscn.persistence._base import Field, Shelf, UnusableError, shortened
+from skscn.persistence._by_json import ByJson
 from skscn.persistence._column_transformer import ColumnwiseTransformer
 from skscn.persistence._composed import OneOf
 from skscn.persistence._ensembles import ENSEMBLES
@@ -17,30 +17,6 @@ from skscn.persistence._online import ONLINE
 from skscn.persistence._pipeline import PipelineOfSteps
 from skscn.persistence._recurrent import RECURRENT
 from skscn.persistence._transformers import TRANSFORMERS
-
-
-class ByJson:
-    """A class whose instances are stored as JSON, by ``to_json()`` and the class method ``from_json(dict)``.
-
-    Parameters
-    ----------
-    module, name : str
-        Where it is defined; it is imported when a file contains one.
-    """
-
-    def __init__(self, module: str, name: str):
-        self.module, self.name = module, name
-
-    def write(self, value: Any, place: str, shelf: Shelf) -> dict[str, Any]:
-        return {"json": value.to_json()}
-
-    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
-        check_keys(stored, ("json",), place)
-        try:
-            return getattr(import_module(self.module), self.name).from_json(stored["json"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise UnusableError(f"{place or 'the model'} is not a {self.name}: {error}") from error
-
 
 MODELS: dict[str, Field] = {}
 _STEPS = OneOf("models", MODELS)

@@ -19,6 +19,7 @@ from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, chec
 from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._fields import Array, Enumerated, Scalar, Sparse, Triangle
 from skscn.persistence._registered import Registered
+from skscn.persistence._row_encoders import ROWS
 from skscn.persistence._scalings import INPUT_SCALING, scaling
 from skscn.persistence._values import Text
 
@@ -216,6 +217,7 @@ class _History:
 
 
 GROWN: dict[str, Field] = {
+    **ROWS,
     "network_": _Networks(),
     "history_": _History(),
     "stop_reason_": Enumerated(*map(str, StopReason)),

@@ -21,6 +21,7 @@ from skscn.persistence._composed import Added, Optional, Record
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Scalar
 from skscn.persistence._network import GROWN
+from skscn.persistence._row_encoders import numbers_of
 from skscn.persistence._values import Labels
 
 
@@ -31,11 +32,14 @@ def _derived(estimator: Any, sizes: Sizes) -> dict[str, Any]:
     importances = estimator._feature_importances
     if importances is not None and abs(importances.sum() - 1.0) > 1e-9:
         raise UnusableError("the sum of feature importances is not 1")
+    n_columns = network.n_features if estimator.encoder_ is None else estimator.encoder_.n_columns
+    if numbers_of(estimator, n_columns) != network.n_features:
+        raise UnusableError("rows are encoded as more or fewer numbers than the network has inputs")
     return {
         "history_": history,
         "n_nodes_": network.n_nodes,
         "n_iter_": len(history),
-        "n_features_in_": network.n_features,
+        "n_features_in_": n_columns,
     }
 
 

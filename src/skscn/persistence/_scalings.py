@@ -33,7 +33,7 @@ def _check_quantiles(scaling: QuantileScaling) -> None:
         raise UnusableError("the knots of a scaling do not increase")
 
 
-_QUANTILES = Record(
+QUANTILES = Record(
     QuantileScaling,
     _check_quantiles,
     name=Enumerated(*SCALINGS),
@@ -41,4 +41,4 @@ _QUANTILES = Record(
     shares=Array(np.float64, "sd"),
 )
 
-INPUT_SCALING = OneOf("scalings", {"Scaling": scaling("d"), "QuantileScaling": _QUANTILES})
+INPUT_SCALING = OneOf("scalings", {"Scaling": scaling("d"), "QuantileScaling": QUANTILES})

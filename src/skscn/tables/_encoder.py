@@ -5,28 +5,26 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import replace
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.readers.arrow import arrow
-from skscn.readers.table_file import ROW_LABELS
-from skscn.tables.columns import Column, Measured, RowTime, column_from_json
+from skscn.tables.columns import Column, Measured, RowTime
+from skscn.tables.frames import as_table
+from skscn.tables.kinds import column_from_json
 from skscn.tables.learning import Learnt, learn, learn_time, relearn, without_trend
 from skscn.tables.outside import Outside, OutsideColumn
 from skscn.tables.text import DATE_ORDERS
-from skscn.words import listed, quoted, refuse_twins, shortened
+from skscn.words import listed, quoted, refuse_twins
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import ArrayLike
     from sklearn.utils import Tags
 
-    # DataFrames of pandas and Polars have what an ArrayLike needs.
-    TableLike: TypeAlias = pa.Table | pa.RecordBatch | ArrayLike
+    from skscn.tables.frames import TableLike
 
 _FIELDS = {"max_categories", "columns", "left_out", "notes"}
 # Files of version 0.1 do without it.
@@ -155,10 +153,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self, "columns_")
         table = self._needed(as_table(X))
-        encoder = copy(self)
         columns = zip(self.columns_, table.columns, strict=True)
-        learnt = [relearn(column, values, self.max_categories) for column, values in columns]
-        encoder._set(learnt, self.left_out_, self.notes_, self._time)
+        return self.with_columns([relearn(column, values, self.max_categories) for column, values in columns])
+
+    def with_columns(self, columns: list[Column]) -> TableEncoder:
+        """A copy that encodes the same columns of a table in another way."""
+        encoder = copy(self)
+        encoder._set(columns, self.left_out_, self.notes_, self._time)
         return encoder
 
     def _learn(self, table: pa.Table) -> tuple[dict[str, Learnt], RowTime | None]:
@@ -377,36 +378,3 @@ def _time_from_json(state: Any, left_out: list[str], columns: list[Any]) -> RowT
 
 def _plain(state: dict[str, Any]) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in state.items()}
-
-
-def as_table(X: TableLike) -> pa.Table:
-    """A pyarrow Table of what holds columns: a Table, a DataFrame, or an array, with columns x0, x1 and so on."""
-    pa = arrow()
-    try:
-        table = _table(X)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as mixed:
-        raise ValueError(
-            f"A column holds values of several kinds ({shortened(str(mixed))}); make them all of one kind."
-        ) from None
-    table = table.select([place for place, name in enumerate(table.column_names) if not ROW_LABELS.fullmatch(name)])
-    refuse_twins(table.column_names)
-    return table
-
-
-def _table(X: TableLike) -> pa.Table:
-    pa = arrow()
-    if isinstance(X, pa.Table):
-        return X
-    if isinstance(X, pa.RecordBatch):
-        return pa.Table.from_batches([X])
-    if hasattr(X, "to_arrow"):
-        # Polars' own conversion: older versions of pyarrow cannot use the kind of text that it would pass below.
-        return X.to_arrow()
-    if hasattr(X, "__arrow_c_stream__"):
-        return pa.table(X)
-    if hasattr(X, "__dataframe__"):
-        return arrow("pyarrow.interchange").from_dataframe(X)
-    array = np.asarray(X)
-    if array.ndim != 2:
-        raise ValueError(f"A table must have 2 dimensions, rows by columns, not {array.ndim}.")
-    return pa.table({f"x{place}": pa.array(values.tolist()) for place, values in enumerate(array.T)})

@@ -11,6 +11,7 @@ from skscn.graphs import Operators
 from skscn.readers.missing import MISSING
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Moment, RowTime, cycle_days
+from skscn.tables.target_means import TargetMeans
 
 _PURPOSE = "ONNX"
 # Within the graph; what the user names does not begin like that.
@@ -95,19 +96,32 @@ class _Table(Operators):
         count = len(column.categories)
         missing = count + column.others if column.missing else -1
         codes = {**dict.fromkeys(MISSING, missing), **{text: code for code, text in enumerate(column.categories)}}
-        code = self.node(
+        code = self._code(column.name, codes, count if column.others else -1)
+        width = count + column.others + column.missing
+        shown = self.as_double(self.node("Equal", code, self.constant(np.arange(width)[np.newaxis])))
+        return self.node("Concat", shown, self._means(column), axis=1) if isinstance(column, TargetMeans) else shown
+
+    def _means(self, column: TargetMeans) -> str:
+        """The means of the targets for the category of each row."""
+        count = len(column.levels)
+        codes = {**dict.fromkeys(MISSING, count), **{text: code for code, text in enumerate(column.levels)}}
+        code = self._code(column.name, codes, count + 1)
+        # The code has a second dimension, of one.
+        return self.node("Gather", self.constant(column.table), self.node("Squeeze", code, self.constant([1])), axis=0)
+
+    def _code(self, name: str, codes: dict[str, int], default: int) -> str:
+        return self.node(
             "LabelEncoder",
-            column.name,
+            name,
             domain=_ML_DOMAIN,
             keys_strings=list(codes),
             values_int64s=list(codes.values()),
-            default_int64=count if column.others else -1,
+            default_int64=default,
         )
-        return self.as_double(self.node("Equal", code, self.constant(np.arange(len(column.encoded_names))[np.newaxis])))
 
     def _measured(self, column: Any) -> str:
         missing = self.node("Or", self.node("IsNaN", column.name), self.node("IsInf", column.name))
-        filled = self.node("Where", missing, self.constant(np.float64(column.fill)), column.name)
+        filled = self.node("Where", missing, self.constant(np.float64(column.filler)), column.name)
         cycles = [cycle_days(cycle) for cycle in column.cycles] if isinstance(column, Moment) else []
         cycles = [24.0] if column.kind == "time" else cycles
         parts = [] if isinstance(column, RowTime) else [filled]

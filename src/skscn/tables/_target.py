@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.readers.arrow import arrow
-from skscn.tables.columns import Flag, Number, column_from_json, describe_type, is_number, is_text
+from skscn.tables.columns import Flag, Number, describe_type, is_number, is_text
+from skscn.tables.kinds import column_from_json
 from skscn.tables.text import decimal_sign, number_format, numbers, stripped
 from skscn.words import quoted
 

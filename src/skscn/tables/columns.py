@@ -6,16 +6,15 @@ plain data, so that it can be written as JSON and checked when it is read.
 
 from __future__ import annotations
 
-import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from skscn.readers.arrow import arrow
-from skscn.tables.text import DATE_FORMATS, clock_times, dates, numbers, stripped
+from skscn.tables.text import clock_times, dates, numbers, stripped
 from skscn.words import quoted
 
 if TYPE_CHECKING:
@@ -76,10 +75,11 @@ class Column(ABC):
 class Measured(Column):
     """A column whose values are on a scale: missing ones get the median, and perhaps a mark.
 
-    ``range`` is the smallest and the largest value in training; None where it is not known.
+    ``fill`` is the median; None where missing values stay missing, as NaN, and are filled in later. ``range`` is the
+    smallest and the largest value in training; None where it is not known.
     """
 
-    fill: float
+    fill: float | None
     indicator: bool
     range: tuple[float, float] | None = field(default=None, kw_only=True)
 
@@ -90,6 +90,11 @@ class Measured(Column):
     @property
     def _more_names(self) -> list[str]:
         return []
+
+    @property
+    def filler(self) -> float:
+        """What takes the place of a missing value, which may be NaN."""
+        return np.nan if self.fill is None else self.fill
 
     @property
     def place(self) -> int | None:
@@ -103,7 +108,7 @@ class Measured(Column):
     def encode(self, values: ArrowValues) -> np.ndarray:
         floats = self.floats(values)
         missing = np.isnan(floats)
-        filled = np.where(missing, self.fill, floats)
+        filled = np.where(missing, self.filler, floats)
         parts = [filled, *self._more(filled), *([missing] if self.indicator else [])]
         return np.column_stack(parts).astype(np.float64, copy=False)
 
@@ -231,7 +236,7 @@ class RowTime(Moment):
 
     def encode(self, values: ArrowValues) -> np.ndarray:
         days = self.floats(values)
-        waves_ = self._more(np.where(np.isnan(days), self.fill, days))
+        waves_ = self._more(np.where(np.isnan(days), self.filler, days))
         return np.column_stack(waves_) if waves_ else np.empty((len(days), 0))
 
     def moments(self, values: ArrowValues) -> np.ndarray:
@@ -302,26 +307,31 @@ class Category(Column):
         if self.others:
             encoded[:, len(self.categories)] = np.isnan(places) & ~missing
         if self.missing:
-            encoded[:, -1] = missing
+            encoded[:, len(self.categories) + self.others] = missing
         return encoded
 
     def unseen(self, values: ArrowValues) -> ArrowValues:
         """The categories not seen in training; none where training had rare ones, which are not kept by name."""
         pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = self.texts(values).drop_null()
-        new = pc.invert(pc.is_in(texts, value_set=pa.array(self.categories, pa.string())))
-        return texts.slice(0, 0) if self.others else texts.filter(new)
+        texts, known = self.texts(values).drop_null(), self._known
+        if known is None:
+            return texts.slice(0, 0)
+        return texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(known, pa.string()))))
+
+    @property
+    def _known(self) -> tuple[str, ...] | None:
+        """All categories of training; None where rare ones are not kept by name."""
+        return None if self.others else self.categories
 
     def texts(self, values: ArrowValues) -> ArrowValues:
         """Its values as text without spaces around it; null where they are missing."""
         pa = arrow()
         try:
+            # Categories that are numbers.
+            values = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
             return stripped(values.cast(pa.string()))
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
             raise self._unlike(values, "text") from None
-
-
-KINDS: dict[str, type[Column]] = {kind.kind: kind for kind in (Number, Flag, Moment, RowTime, Clock, Category)}
 
 
 def cycle_days(cycle: str) -> float:
@@ -381,63 +391,3 @@ def describe_type(type: pa.DataType) -> str:
     if types.is_timestamp(type) or types.is_date(type):
         return "dates"
     return f"values of type {type}"
-
-
-# ---- columns from JSON
-
-
-def _text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, float | int) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
-
-
-def _range(value: object) -> bool:
-    return value is None or (
-        isinstance(value, list) and len(value) == 2 and all(map(_finite, value)) and value[0] <= value[1]
-    )
-
-
-def _texts(value: object) -> bool:
-    return isinstance(value, list) and all(map(_text, value)) and len(set(value)) == len(value)
-
-
-_CHECKS: dict[str, Callable[[Any], bool]] = {
-    "name": _text,
-    "fill": _finite,
-    "indicator": _flag,
-    "range": _range,
-    "decimal": lambda value: value is None or value in (".", ","),
-    "placeholders": _texts,
-    "unit": lambda value: value is None or _text(value),
-    "format": lambda value: value is None or value in DATE_FORMATS,
-    "zoned": _flag,
-    "cycles": lambda value: _texts(value) and set(value) <= set(CYCLES),
-    "categories": _texts,
-    "others": _flag,
-    "missing": _flag,
-}
-# Fields that files of the first version lack.
-_SINCE_0_2 = {"range", "unit"}
-
-
-def column_from_json(state: Any) -> Column:
-    """A column from what :meth:`Column.to_json` gave; anything else raises ValueError."""
-    kind = state.get("kind") if isinstance(state, dict) else None
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"A column must be an object with a kind, one of {', '.join(KINDS)}.")
-    names = [field.name for field in fields(KINDS[kind])]
-    state = {**dict.fromkeys(_SINCE_0_2 & set(names)), **state}
-    if set(state) != {"kind", *names}:
-        raise ValueError(f"A column of kind {kind} must have exactly the fields {', '.join(names)}.")
-    for name in names:
-        if not _CHECKS[name](state[name]):
-            raise ValueError(f"The field {name} of a column of kind {kind} has a value that it cannot have.")
-    make: Callable[..., Column] = KINDS[kind]
-    return make(**{name: tuple(state[name]) if isinstance(state[name], list) else state[name] for name in names})

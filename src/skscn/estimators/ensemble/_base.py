@@ -22,12 +22,13 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skscn.estimators._holding_out import HELD_OUT, Asked
-from skscn.estimators._inputs import naming_encoder
+from skscn.estimators._importances import sampled
+from skscn.estimators._inputs import read_further, read_rows, read_training
 from skscn.estimators._opening import check_asked, group_numbers
-from skscn.estimators._typing import HeldOut, MatrixLike, Seed
+from skscn.estimators._typing import CategoricalFeatures, HeldOut, MatrixLike, Seed
 from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
 from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
 from skscn.estimators.ensemble._predicting import mean_and_spread
@@ -36,9 +37,9 @@ from skscn.estimators.ensemble.processes import Processes
 from skscn.estimators.growing import GrowingNetwork
 from skscn.progress import current_listener
 from skscn.rows import Chunks, is_dask
-from skscn.rows.masked import refuse_masked
+from skscn.tables.filling import medians_of
+from skscn.tables.row_encoder import RowEncoder
 
-_DTYPES = (np.float64, np.float32)
 GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
 # With validation="last" a member holds out between half and one and a half times its validation_fraction.
 _SHARES_HELD_OUT = (0.5, 1.5)
@@ -60,6 +61,7 @@ class BaseEnsemble(BaseEstimator, ABC):
         "max_features": [Interval(Real, 0, 1, closed="right")],
         "combination": [StrOptions({"average", "nonnegative"})],
         "validation": [StrOptions(set(HELD_OUT))],
+        "categorical_features": GrowingNetwork._parameter_constraints["categorical_features"],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -71,6 +73,10 @@ class BaseEnsemble(BaseEstimator, ABC):
     weights_: np.ndarray
     out_of_bag_: np.ndarray
     n_rows_seen_: int
+    # What turns the user's rows into numbers; None if they are numbers, none of which was missing in training.
+    encoder_: RowEncoder | None = None
+    # The medians of inputs none of which was missing in training.
+    _medians: np.ndarray | None = None
     # The given weight that counts as 1.
     _weight_unit: float = 1.0
 
@@ -82,6 +88,7 @@ class BaseEnsemble(BaseEstimator, ABC):
         max_features: float = 1.0,
         combination: Literal["average", "nonnegative"] = "average",
         validation: HeldOut = "random",
+        categorical_features: CategoricalFeatures = "from_dtype",
         n_jobs: int | None = None,
         random_state: Seed = None,
         verbose: int = 0,
@@ -92,23 +99,26 @@ class BaseEnsemble(BaseEstimator, ABC):
         self.max_features = max_features
         self.combination = combination
         self.validation = validation
+        self.categorical_features = categorical_features
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
+        tags.input_tags.sparse = tags.input_tags.allow_nan = True
+        tags.input_tags.categorical = self.categorical_features is not None
         return tags
 
     @property
     def feature_importances_(self) -> np.ndarray:
         """The weighted mean of the members' importances; inputs that a member does not have count 0 there."""
         check_is_fitted(self, "members_")
-        importances = np.zeros(self.n_features_in_)
+        importances = np.zeros(self.n_features_in_ if self.encoder_ is None else self.encoder_.width)
         for member, features, weight in zip(self.members_, self.features_, self.weights_, strict=True):
             importances[features] += weight * member.feature_importances_
-        return np.asarray(importances / importances.sum())
+        importances /= importances.sum()
+        return importances if self.encoder_ is None else self.encoder_.summed(importances)
 
     @abstractmethod
     def _default_estimator(self) -> GrowingNetwork:
@@ -157,7 +167,8 @@ class BaseEnsemble(BaseEstimator, ABC):
                 f"The members of this ensemble have validation={estimator.validation!r}; give it to the ensemble as "
                 f"well: {type(self).__name__}(estimator, validation={estimator.validation!r})."
             )
-        template: GrowingNetwork = clone(estimator).set_params(validation=self.validation)
+        # Members get rows that are encoded.
+        template: GrowingNetwork = clone(estimator).set_params(validation=self.validation, categorical_features=None)
         return template
 
     def _rows(
@@ -195,16 +206,16 @@ class BaseEnsemble(BaseEstimator, ABC):
         return nonnegative_weights(out_of_bag.errors(), equal)
 
     def _validated_training(
-        self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool
+        self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: Any
     ) -> tuple[Any, np.ndarray, np.ndarray, float]:
         """Training rows as an array or a sparse matrix, targets, weights and their unit."""
         _refuse_chunks(X)
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        with naming_encoder():
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, **checks)
+        X, y, self.encoder_ = read_training(self, X, y, sample_weight, **checks)
+        plain = self.encoder_ is None and isinstance(X, np.ndarray)
+        self._medians = medians_of(X[sampled(len(X))]) if plain else None
         return X, np.asarray(y), *checked_weights(sample_weight, X)
 
-    def _validated_held_out(self, asked: Asked, y: np.ndarray, **checks: bool) -> EnsembleHoldOut:
+    def _validated_held_out(self, asked: Asked, y: np.ndarray, **checks: Any) -> EnsembleHoldOut:
         """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
         check_asked(asked)
         if asked.groups is not None:
@@ -215,17 +226,17 @@ class BaseEnsemble(BaseEstimator, ABC):
             return EnsembleHoldOut(groups=group_numbers(asked.groups, len(y)))
         if asked.X_val is None:
             return EnsembleHoldOut()
-        X, targets, sample_weight, _ = self._validated_training(*asked[:3], reset=False, **checks)
+        _refuse_chunks(asked.X_val)
+        X, targets = read_further(self, *asked[:3], **checks)
+        sample_weight, _ = checked_weights(asked.sample_weight_val, X)
         if targets.size != len(targets) * (y.size // len(y)):
             raise ValueError("y_val must have as many columns as y.")
         return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
 
-    def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: bool) -> None:
+    def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: Any) -> None:
         """Let further rows join every member; if they are refused, nothing changes."""
         _refuse_chunks(X)
-        refuse_masked(X=X, y=y, sample_weight=sample_weight)
-        with naming_encoder():
-            X, y = validate_data(self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=False, **checks)
+        X, y = read_further(self, X, y, sample_weight, **checks)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64) / self._weight_unit
         members = [copy(member) for member in self.members_]
         for member, features in zip(members, self.features_, strict=True):
@@ -236,9 +247,7 @@ class BaseEnsemble(BaseEstimator, ABC):
     def _validated_rows(self, X: MatrixLike) -> Any:
         """The rows to predict, as an array or a sparse matrix."""
         check_is_fitted(self, "members_")
-        refuse_masked(X=X)
-        with naming_encoder():
-            return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        return read_rows(self, X)
 
     def _mean_and_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Weighted mean and standard deviation of the members' predictions for validated rows."""

@@ -1,0 +1,145 @@
+"""What an estimator does with rows before a network sees them: tables are encoded, missing numbers filled in.
+
+Networks see numbers only. The encoder of an estimator is learnt in ``fit`` and applied to all further rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skscn.tables._encoder import TableEncoder
+from skscn.tables.columns import Category, Column, Measured
+from skscn.tables.filling import Filling, learn_filling
+from skscn.tables.frames import as_table, column_names, is_frame
+from skscn.tables.learning import relearn
+from skscn.tables.target_means import folds_of, learn_target_means
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Categories up to this number have a column of 0 and 1 each; of more, the most frequent have one, and the means of the
+# targets are encoded. `./run bench tables encodings` measures it.
+MOST_CATEGORIES = 20
+_MOST_FREQUENT = 10
+
+
+@dataclass(frozen=True, eq=False)
+class RowEncoder:
+    """What was learnt of the columns of training rows.
+
+    Attributes
+    ----------
+    n_columns : int
+        How many columns the user's rows have.
+    names : tuple of str or None
+        The columns of a table; None for arrays of numbers.
+    table : TableEncoder or None
+        What encodes a table; None for arrays of numbers. Missing numbers stay missing.
+    filling : Filling
+        What fills them in.
+    """
+
+    n_columns: int
+    names: tuple[str, ...] | None
+    table: TableEncoder | None
+    filling: Filling
+
+    @property
+    def width(self) -> int:
+        """How many numbers a row becomes."""
+        return self.filling.width
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The rows of a user as numbers: a table, or an array if the encoder was learnt from one."""
+        return self.filling(X if self.table is None else self.table.transform(self._named(X)))
+
+    def _named(self, X: Any) -> pa.Table:
+        """A table; the columns of an array are those of training."""
+        table = as_table(X)
+        return table if is_frame(X) else table.rename_columns(list(self.names or ()))
+
+    @cached_property
+    def groups(self) -> list[list[int]]:
+        """The numbers that each of the user's columns becomes; none for those that are left out."""
+        if self.table is None:
+            groups = [[place] for place in range(self.n_columns)]
+        else:
+            groups = [list(self.table.groups_.get(name, [])) for name in self.names or ()]
+        owners = {number: group for group in groups for number in group}
+        for mark, column in enumerate(self.filling.marked.tolist()):
+            owners[column].append(self.filling.n_features + mark)
+        return groups
+
+    def summed(self, values: np.ndarray) -> np.ndarray:
+        """The sum of values over the numbers that each of the user's columns becomes."""
+        return np.array([values[group].sum() for group in self.groups])
+
+
+def encode_array(X: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[RowEncoder, np.ndarray]:
+    """The encoder of numbers some of which are missing, and the training rows as it encodes them."""
+    filling = learn_filling(X, np.arange(X.shape[1]), targets, weights)
+    return RowEncoder(X.shape[1], None, None, filling), filling(X)
+
+
+def encode_table(
+    X: Any, categories: Collection[str], targets: np.ndarray, weights: np.ndarray
+) -> tuple[RowEncoder, np.ndarray]:
+    """The encoder of a table, and the training rows as networks see them, whose target means are cross-fitted.
+
+    Parameters
+    ----------
+    X : DataFrame of pandas or Polars, pyarrow.Table, or array
+    categories : collection of str
+        Columns that hold categories, whatever their type.
+    targets : ndarray of shape (n, m)
+    weights : ndarray of shape (n,)
+    """
+    table = as_table(X)
+    encoder = TableEncoder(MOST_CATEGORIES).fit(_with_categories(table, categories))
+    encoder = encoder.with_columns([_open(column) for column in encoder.columns_])
+    encoder, numbers = _with_target_means(encoder, table, targets, weights)
+    marks = [encoder.groups_[column.name][0] for column in encoder.columns_ if isinstance(column, Measured)]
+    filling = learn_filling(numbers, np.array(marks, dtype=int), targets, weights)
+    names = column_names(X)
+    return RowEncoder(len(names), tuple(names), encoder, filling), filling(numbers)
+
+
+def _with_categories(table: pa.Table, categories: Collection[str]) -> pa.Table:
+    """The table with text in these columns."""
+    for place, name in enumerate(table.column_names):
+        if name in categories:
+            texts = Category(name, (), others=False, missing=False).texts(table.column(place))
+            table = table.set_column(place, name, texts.dictionary_encode())
+    return table
+
+
+def _open(column: Column) -> Column:
+    """The column with missing numbers left as they are."""
+    return replace(column, fill=None, indicator=False) if isinstance(column, Measured) else column
+
+
+def _with_target_means(
+    encoder: TableEncoder, table: pa.Table, targets: np.ndarray, weights: np.ndarray
+) -> tuple[TableEncoder, np.ndarray]:
+    """With the means of the targets where there are many categories, and the table as it is encoded for training."""
+    many = [column for column in encoder.columns_ if isinstance(column, Category) and column.others]
+    numbers = encoder.transform(table)
+    if not many:
+        return encoder, numbers
+    folds = folds_of(np.column_stack([np.nan_to_num(numbers), targets]))
+    learnt, shown = {}, {}
+    for column in many:
+        values = table.column(column.name)
+        fewer = relearn(column, values, _MOST_FREQUENT)
+        assert isinstance(fewer, Category)
+        learnt[column.name], shown[column.name] = learn_target_means(fewer, values, targets, weights, folds)
+    encoder = encoder.with_columns([learnt.get(column.name, column) for column in encoder.columns_])
+    numbers = encoder.transform(table)
+    for name, means in shown.items():
+        numbers[:, encoder.groups_[name][-targets.shape[1] :]] = means
+    return encoder, numbers
