@@ -177,6 +177,11 @@ def open_model(path: Path) -> Model:
 
 def _check_steps(path: Path, steps: list[Any]) -> None:
     """Raise ValueError for models that are for Python only: lags come before the steps that see one row at a time."""
+    if any(getattr(step, "encoder_", None) is not None for step in steps):
+        raise ValueError(
+            f"{path.name} was fitted in Python on a table, or on rows with missing values, which it encodes itself; "
+            "use it in Python with skscn.load_model, or train a model for tables with skscn fit."
+        )
     if isinstance(steps[-1], RecurrentStream):
         raise ValueError(
             f"{path.name} contains a stream, which takes one row at a time; use it in Python with skscn.load_model."

@@ -13,7 +13,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.utils import check_array, check_consistent_length
 
-from skscn.estimators.networks import grown_networks
+from skscn.estimators.networks import grown_networks, parts_of
 from skscn.fitted_loss import loss_of, row_weights
 from skscn.following import Begin, is_recurrent
 from skscn.losses import OUTLIER, Loss, Quantile
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skscn.series import Lags
-    from skscn.tables import TableEncoder
+    from skscn.tables import RowEncoder, TableEncoder
     from skscn.tables.outside import OutsideColumn
 
 # The most rows from which pictures, importances and dependences are made.
@@ -197,6 +197,12 @@ def open_subject(
         feature_names = list(names if lags is None else lags.get_feature_names_out(names))
         groups = encoder.groups_
     grown_networks(estimator)
+    own: RowEncoder | None = getattr(estimator, "encoder_", None)
+    if own is not None and encoder is None:
+        given = _column_names(estimator, X, feature_names)
+        feature_names, groups = own.encoded_names(given), dict(zip(given, own.groups, strict=True))
+        rows = check_array(X, ensure_all_finite=False) if own.table is None else X
+        X, estimator = own.transform(rows), parts_of(estimator)[-1]
     nameless = _nameless(estimator)
     columns = _column_names(estimator, X, feature_names)
     outputs = _output_names(y, target_name)

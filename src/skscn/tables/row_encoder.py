@@ -5,7 +5,7 @@ Networks see numbers only. The encoder of an estimator is learnt in ``fit`` and 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -74,6 +74,11 @@ class RowEncoder:
         for mark, column in enumerate(self.filling.marked.tolist()):
             owners[column].append(self.filling.n_features + mark)
         return groups
+
+    def encoded_names(self, columns: Sequence[str]) -> list[str]:
+        """Names of the numbers that a row becomes, where its columns have these names."""
+        names = list(columns) if self.table is None else list(self.table.get_feature_names_out())
+        return [*names, *(f"{names[column]} is missing" for column in self.filling.marked)]
 
     def summed(self, values: np.ndarray) -> np.ndarray:
         """The sum of values over the numbers that each of the user's columns becomes."""
