@@ -10,12 +10,12 @@ from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 
-from skscn import SCNRegressor
+from skscn import SCNEnsembleRegressor, SCNRegressor
 
 MOST_ROWS = 3000
 # How many cells are missing, and whether at random; "large": the larger a value, the likelier it is missing.
 CASES = (("none", 0.0), ("random", 0.1), ("random", 0.3), ("large", 0.1), ("large", 0.3))
-NATIVE, MEDIANS, BOOSTING = "SCN", "medians + SCN", "HGB"
+NATIVE, ENSEMBLE, MEDIANS, BOOSTING = "SCN", "SCN ensemble", "medians + SCN", "HGB"
 
 
 class Measured(NamedTuple):
@@ -33,6 +33,7 @@ def methods(seed: int) -> dict[str, Any]:
     """What is compared, with default settings."""
     return {
         NATIVE: SCNRegressor(random_state=seed),
+        ENSEMBLE: SCNEnsembleRegressor(random_state=seed),
         MEDIANS: make_pipeline(SimpleImputer(strategy="median"), SCNRegressor(random_state=seed)),
         BOOSTING: HistGradientBoostingRegressor(random_state=seed),
     }
@@ -63,22 +64,17 @@ def measure(folder: Path | None, sets: list[str], splits: int) -> Iterator[Measu
 
 
 def summary(measured: list[Measured]) -> list[str]:
-    """Lines of a table: mean errors of each case, and in how many cases the network is below the others."""
-    sets = list(dict.fromkeys(one.data for one in measured))
-    lines = [f"{'set':20} {'missing':12} {NATIVE:>8} {MEDIANS:>14} {BOOSTING:>8}"]
-    means: dict[tuple[str, float, str], list[float]] = {}
-    for name in sets:
-        for kind, share in CASES:
-            these = [one for one in measured if (one.data, one.kind, one.share) == (name, kind, share)]
-            error = {m: float(np.mean([one.error for one in these if one.method == m])) for m in methods(0)}
-            for other in (MEDIANS, BOOSTING):
-                means.setdefault((kind, share, other), []).append(error[NATIVE] / error[other])
-            label = f"{kind} {share:.0%}"
-            lines.append(f"{name:20} {label:12} {error[NATIVE]:8.3f} {error[MEDIANS]:14.3f} {error[BOOSTING]:8.3f}")
-    for (kind, share, other), ratios in means.items():
-        mean, lower = np.exp(np.mean(np.log(ratios))), sum(ratio < 1.0 for ratio in ratios)
-        label = f"{kind} {share:.0%}"
-        lines.append(
-            f"{label:12} {NATIVE} over {other}: {mean:.3f} (geometric mean), below on {lower} of {len(ratios)}"
-        )
+    """Lines of a table: mean errors of each case, and in how many cases ours are below the others."""
+    names = list(methods(0))
+    lines = [f"{'set':20} {'missing':12} " + " ".join(f"{name:>13}" for name in names)]
+    ratios: dict[tuple[str, str, str], list[float]] = {}
+    for data, kind, share in dict.fromkeys((one.data, one.kind, one.share) for one in measured):
+        these, label = [one for one in measured if one[:3] == (data, kind, share)], f"{kind} {share:.0%}"
+        error = {name: float(np.mean([one.error for one in these if one.method == name])) for name in names}
+        lines.append(f"{data:20} {label:12} " + " ".join(f"{error[name]:13.3f}" for name in names))
+        for ours, other in ((NATIVE, MEDIANS), (NATIVE, BOOSTING), (ENSEMBLE, BOOSTING)):
+            ratios.setdefault((label, ours, other), []).append(error[ours] / error[other])
+    for (label, ours, other), some in ratios.items():
+        mean, lower = np.exp(np.mean(np.log(some))), sum(ratio < 1.0 for ratio in some)
+        lines.append(f"{label:12} {ours} over {other}: {mean:.3f} (geometric mean), below on {lower} of {len(some)}")
     return lines

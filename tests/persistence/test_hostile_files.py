@@ -9,6 +9,7 @@ import tracemalloc
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from safetensors.numpy import save
 
@@ -301,6 +302,58 @@ def test_feature_importances_that_are_no_shares(importances, reason, path):
     about, arrays = mutations.taken_apart(path.read_bytes())
     arrays["_feature_importances"] = np.array(importances)
     at(about, *FITTED)["_feature_importances"] = [len(importances)]
+    assert reason in refusal(path, mutations.put_together(about, arrays))
+
+
+def encoded(path):
+    """The header and the arrays of a model that encodes a table with many categories and missing numbers."""
+    rng = np.random.default_rng(0)
+    size = np.where(rng.random(100) < 0.2, np.nan, rng.normal(size=100))
+    table = pa.table({"size": pa.array(size, from_pandas=True), "zip": [f"z{k}" for k in rng.integers(0, 30, 100)]})
+    save_model(SCNRegressor(max_nodes=3, random_state=0).fit(table, rng.normal(size=100)), path)
+    return mutations.taken_apart(path.read_bytes())
+
+
+@pytest.mark.parametrize(
+    ("array", "change", "reason"),
+    [
+        ("filling.medians", appended, "does not fit"),
+        ("filling.medians", lambda a: a * np.nan, "not finite"),
+        ("filling.columns", lambda a: a + 100, "columns that there are not"),
+        ("filling.columns", lambda a: a - 100, "below 0"),
+        ("filling.slopes", lambda a: a[:, :-1], "does not fit"),
+        ("filling.intercepts", appended, "does not fit"),
+        ("filling.scores.knots", lambda a: a[::-1], "do not increase"),
+        ("filling.scores.shares", lambda a: a[::-1], "do not increase"),
+        ("filling.marked", lambda a: np.array([0, 0]), "not in their order"),
+        ("filling.marked", lambda a: np.array([0, 1]), "more or fewer numbers than the network has inputs"),
+    ],
+)
+def test_encoders_whose_arrays_do_not_go_together(array, change, reason, path):
+    about, arrays = encoded(path)
+    *containers, last = array.split(".")
+    arrays[f"encoder_.{array}"] = np.ascontiguousarray(change(arrays[f"encoder_.{array}"]))
+    at(about, *FITTED, "encoder_", *containers)[last] = list(arrays[f"encoder_.{array}"].shape)
+    assert reason in refusal(path, mutations.put_together(about, arrays))
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "reason"),
+    [
+        (("n_columns",), 3, "columns that its table does not have"),
+        (("names",), None, "without names"),
+        (("names",), ["size", "area"], "columns that its table does not have"),
+        (("table",), None, "without a table"),
+        (("table", "json", "columns", 1, "means"), [[0.0]], "as many means"),
+        (("table", "json", "columns", 1, "absent"), [0.0, 0.0], "as many means"),
+        (("table", "json", "columns", 1, "unknown"), [], "cannot have"),
+        (("table", "json", "columns", 1, "levels"), [1], "cannot have"),
+        (("table", "json", "columns", 1, "others"), False, "are encoded"),
+    ],
+)
+def test_encoders_that_say_something_impossible(place, value, reason, path):
+    about, arrays = encoded(path)
+    at(about, *FITTED, "encoder_", *place[:-1])[place[-1]] = value
     assert reason in refusal(path, mutations.put_together(about, arrays))
 
 

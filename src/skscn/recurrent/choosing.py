@@ -32,6 +32,8 @@ _WIDEST, _ROWS_PER_COLUMN = 320, 5
 _PILOT_ROWS, _PILOT_POOL, _SHORT, _LONG = 3000, 200, 15, 30
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+# The error, in standard deviations of the target, from which on a free run has left the true course.
+_LOST = 0.5
 
 # Is given the style of a pilot network and what computes its error, and returns that error.
 Pilot: TypeAlias = Callable[[Style, Callable[[], float]], float]
@@ -99,10 +101,10 @@ def _by_free_runs(sequences: Sequences, growing: Growing) -> LaterChoice:
     squares = free_errors(sequences, growing, weights, origins, steps)
     known = ~np.isnan(squares)
     errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)
-    # The logarithm tells small errors apart as well as large ones, whether or not a run leaves the true course. Every
-    # doubling of the horizon counts the same: most horizons of a chaotic course are beyond what can be predicted, and
-    # runs that settle at the mean are closest there, however wrong their first steps are.
-    scores = 0.5 * np.average(np.log(errors + 1e-24), axis=0, weights=1.0 / np.arange(1, steps + 1))
+    # The logarithm tells small errors apart as well as large ones. Beyond _LOST it hardly changes: most horizons of a
+    # chaotic course are beyond what can be predicted, and runs that settle at the mean are closest there, however wrong
+    # their first steps are.
+    scores = 0.25 * np.log((errors**2 + 1e-48) / (errors**2 + _LOST**4)).mean(axis=0)
     best = int(scores.argmin())
     size, alpha = variants[best]
     others = [variants[place][1] for place in scores.argsort(kind="stable") if variants[place][0] == size]
