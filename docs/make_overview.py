@@ -20,9 +20,8 @@ def draw_table(ax: plt.Axes) -> None:
     """Rents of 200 flats that the model has not seen, with intervals."""
     flats = pd.DataFrame(make_flats(1000, random_state=0))
     X, y = flats.drop(columns="rent"), flats["rent"]
-    model = make_pipeline(TableEncoder(), SCNEnsembleRegressor(random_state=0)).fit(X[:800], y[:800])
-    new = model[:-1].transform(X[800:])
-    PredictionErrorDisplay.from_estimator(model[-1], new, y[800:].to_numpy(), coverage=0.9, ax=ax)
+    model = SCNEnsembleRegressor(random_state=0).fit(X[:800], y[:800])
+    PredictionErrorDisplay.from_estimator(model, X[800:], y[800:].to_numpy(), coverage=0.9, ax=ax)
     ax.set(xlabel="predicted rent", ylabel="rent")
 
 

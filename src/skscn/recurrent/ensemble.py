@@ -187,7 +187,7 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         template = RecurrentSCNRegressor(
             **{name: value for name, value in self.get_params().items() if name not in _OWN}
         )
-        audience = Audience(type(self).__name__, self.max_nodes, self.verbose, None, lambda notice: {})
+        audience = Audience(type(self).__name__, self.max_nodes, self.verbose, data.unit, None, lambda notice: {})
         styles = choose_styles(data.sequences, template.effort(), journal, audience)
         journal.save()
         seeds = np.random.RandomState(journal.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)

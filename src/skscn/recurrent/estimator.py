@@ -83,7 +83,7 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         L, the number of nodes.
     history_ : ndarray with fields
         The steps of growth: of the networks that were judged on later rows (rounds 1 to 3) and, without feedback, of
-        the final one (round 4).
+        the final one (round 4). Errors are in units of the target; with several outputs, of the scaled targets.
     stop_reason_ : {"tol", "max_nodes", "no candidate", "early stopping", "callback"}
         Why growth ended.
     n_rows_seen_ : int
@@ -193,7 +193,12 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         """Fit to prepared rows, with the best of these styles; None lets pilot networks choose them."""
         effort = self.effort()
         audience = Audience(
-            type(self).__name__, self.max_nodes, self.verbose, callbacks, lambda notice: _so_far(data, notice)
+            type(self).__name__,
+            self.max_nodes,
+            self.verbose,
+            data.unit,
+            callbacks,
+            lambda notice: _so_far(data, notice),
         )
         with single_threaded(), opened_file(self, data.fingerprint) as file:
             journal = Journal(file, self.draw_seed)

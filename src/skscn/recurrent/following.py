@@ -26,9 +26,8 @@ class Notice:
     validation_rmse: float
     alpha: float
 
-    @property
-    def step(self) -> Step:
-        """The step as that of any other network."""
+    def step(self, unit: float) -> Step:
+        """The step as that of any other network, with errors in this unit."""
         nodes, accepted = self.accepted.nodes, self.accepted
         return Step(
             Nodes.of(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
@@ -36,10 +35,10 @@ class Notice:
             float(nodes.scopes.max()),
             accepted.contraction,
             accepted.slack,
-            self.growing.rmse,
+            unit * self.growing.rmse,
             accepted.candidates,
             accepted.seconds,
-            self.validation_rmse,
+            unit * self.validation_rmse,
         )
 
 
@@ -51,6 +50,8 @@ class Audience:
     name : str
         What is fitted.
     max_nodes, verbose : int
+    unit : float
+        How large a scaled error of 1 is.
     callbacks : Callbacks or None
     learnt : callable
         Returns what an estimator that stopped after a step would have learnt.
@@ -61,10 +62,11 @@ class Audience:
         name: str,
         max_nodes: int,
         verbose: int,
+        unit: float,
         callbacks: Callbacks | None,
         learnt: Callable[[Notice], dict[str, Any]],
     ):
-        self._name, self._max_nodes, self._verbose = name, max_nodes, verbose
+        self._name, self._max_nodes, self._verbose, self._unit = name, max_nodes, verbose, unit
         self._callbacks, self._learnt = callbacks, learnt
         self._progress = Progress(name, max_nodes, verbose)
         self._rows: list[tuple[Any, ...]] = []
@@ -85,7 +87,8 @@ class Audience:
         """Show the error of a pilot network on later rows, unless it has been shown before."""
         self._pilots += 1
         if not repeated:
-            self._progress.show(self._pilots, f"{self._pilots}/{self._progress.total}: {style}, validation {error:.5f}")
+            shown = f"{self._pilots}/{self._progress.total}: {style}, validation {self._unit * error:.5g}"
+            self._progress.show(self._pilots, shown)
 
     def end_pilots(self, styles: Sequence[Style]) -> None:
         """Show what the pilot networks have chosen."""
@@ -100,7 +103,7 @@ class Audience:
 
     def notify(self, notice: Notice, *, repeated: bool) -> bool:
         """Take note of a step; return whether to stop. Steps that are repeated have been shown before."""
-        step = notice.step
+        step = notice.step(self._unit)
         values = {**vars(step), "round": self._round}
         self._rows.append(tuple(values[name] for name in HISTORY.names or ()))
         if repeated:

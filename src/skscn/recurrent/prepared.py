@@ -55,6 +55,11 @@ class Prepared:
         _check_enough(sequences)
         return cls(rows, inputs, outputs, sequences)
 
+    @property
+    def unit(self) -> float:
+        """How large a scaled error of 1 is; errors of several outputs, which may have different units, stay scaled."""
+        return float(self.outputs.scale[0]) if len(self.outputs.scale) == 1 else 1.0
+
     def reservoir(
         self,
         length: int,

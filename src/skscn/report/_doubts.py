@@ -54,7 +54,7 @@ def _held_out_error(subject: Subject) -> float | None:
     """The validation error of a network of one output when it was as large as it is, in units of the target."""
     network, *others = subject.networks
     if subject.followed is not None:
-        errors = network.history_["validation_rmse"] * network.reservoir_.outputs.scale[0]
+        errors = network.history_["validation_rmse"]
         errors = errors[np.isfinite(errors)]
         return float(errors.min()) if len(subject.outputs) == 1 and len(errors) else None
     if subject.classifies or others or len(subject.outputs) > 1:
