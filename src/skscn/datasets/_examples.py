@@ -33,11 +33,11 @@ def make_flats(n_rows: int = 800, *, random_state: int | None = None) -> Columns
     --------
     >>> from skscn.datasets import make_flats
     >>> list(make_flats(3, random_state=0))
-    ['size', 'rooms', 'floor', 'district', 'built', 'heating', 'balcony', 'listed', 'rent']
+    ['size', 'windows', 'floor', 'district', 'built', 'heating', 'balcony', 'listed', 'rent']
     """
     rng = np.random.default_rng(random_state)
     size = rng.gamma(9.0, 8.0, n_rows) + 18.0
-    rooms = np.clip(np.round(size / 26.0 + rng.normal(0, 0.6, n_rows)), 1, 7).astype(int)
+    windows = np.clip(np.round(size / 13.0 + rng.normal(0, 1.2, n_rows)), 1, 14).astype(int)
     floor = rng.integers(0, 7, n_rows)
     district, heating = (rng.integers(0, len(names), n_rows) for names in (_DISTRICTS, _HEATING))
     built = rng.choice([1905, 1935, 1960, 1975, 1990, 2010], n_rows) + rng.integers(0, 12, n_rows)
@@ -49,7 +49,7 @@ def make_flats(n_rows: int = 800, *, random_state: int | None = None) -> Columns
     rent *= 1.0 + 0.05 * rng.normal(size=n_rows)
     return {
         "size": size.round(1).tolist(),
-        "rooms": rooms.tolist(),
+        "windows": windows.tolist(),
         "floor": floor.tolist(),
         "district": [list(_DISTRICTS)[i] for i in district],
         "built": [None if gap else int(year) for year, gap in zip(built, rng.random(n_rows) < 0.08, strict=True)],
