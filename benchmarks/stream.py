@@ -1,6 +1,6 @@
 """How well models that learn row by row predict streams, compared with those of river; and how they follow drift.
 
-usage: ./run bench stream [--data DIR] [--most N] [--rows N] [--seed S] [--only compare|drift] [--page]
+usage: ./run bench stream [--data DIR] [--most N] [--rows N] [--seed S] [--jobs N] [--only compare|drift] [--page]
 
 Compared, in one run and one thread: OnlineSCNRegressor, and river's linear regression, Hoeffding adaptive tree, ten
 bagged ones, aggregated Mondrian forest and nearest neighbours, all with their default settings and behind a
@@ -10,8 +10,8 @@ random order, of which --most limits the number of rows. Each row is predicted, 
 rows but the first.
 
 Drift: three synthetic streams and a simulated plant of --rows rows, compared with an oracle that knows when the regime
-changes. Results are written to docs/stream_results.csv and docs/stream_drift.csv; --page only renews the tables of
-docs/streams.md from these.
+changes, and two streams without drift; --jobs of them at a time. Results are written to docs/stream_results.csv and
+docs/stream_drift.csv; --page only renews the tables of docs/streams.md from these.
 """
 
 import argparse
@@ -31,7 +31,7 @@ def main(arguments=None) -> int:
         if options.only != "drift":
             compare(options.data, options.seed, options.most, DOCS / "stream_results.csv")
         if options.only != "compare":
-            follow(options.rows, options.seed, DOCS / "stream_drift.csv")
+            follow(options.rows, options.seed, options.jobs, DOCS / "stream_drift.csv")
     renew(DOCS)
     return 0
 
@@ -42,6 +42,7 @@ def parse_arguments(arguments):
     parser.add_argument("--most", type=int)
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--only", choices=["compare", "drift"])
     parser.add_argument("--page", action="store_true")
     return parser.parse_args(arguments)

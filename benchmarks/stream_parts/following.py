@@ -3,10 +3,11 @@
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 
 from skscn import OnlineSCNRegressor
 from stream_parts import results
-from stream_parts.drifting import GRADUAL, drifting_streams, oracle, stationary, steady_plant
+from stream_parts.drifting import GRADUAL, DriftingStream, drifting_streams, oracle, stationary, steady_plant
 
 COLUMNS = (
     "stream", "rows", "rmse", "oracle_rmse", "ratio", "alarms", "unfounded_alarms",
@@ -17,22 +18,28 @@ NODES, WINDOW, COVERAGE = 60, 2000, 0.9
 LATE = 0.25
 
 
-def follow(n_rows: int, seed: int, path: Path) -> None:
+def follow(n_rows: int, seed: int, jobs: int, path: Path) -> None:
     results.start(path, COLUMNS)
-    for stream in [*drifting_streams(n_rows, seed), stationary(n_rows, seed), steady_plant(n_rows, seed)]:
-        model = OnlineSCNRegressor(coverage=COVERAGE, random_state=seed)
-        errors, hits = np.empty(n_rows), np.empty(n_rows, dtype=bool)
-        for row in range(n_rows):
-            errors[row], hits[row] = learnt(model, stream.X[row : row + 1], stream.y[row : row + 1])
-        later = slice(5 * NODES, None)
-        reference = oracle(stream, NODES, seed) - stream.y
-        rmse, best = (float(np.sqrt((e[later] ** 2).mean())) for e in (errors, reference))
-        # The width that would have been right in the first regime.
-        fixed = np.abs(errors) <= np.quantile(np.abs(errors[later][: WINDOW - 5 * NODES]), COVERAGE)
-        alarms = model.events_["row"][model.events_["event"] == "alarm"]
-        false = unfounded(alarms, stream.starts, n_rows)
-        coverages = (*extremes(hits), *extremes(fixed))
-        results.add(path, (stream.name, n_rows, rmse, best, rmse / best, len(alarms), false, *coverages))
+    streams = [*drifting_streams(n_rows, seed), stationary(n_rows, seed), steady_plant(n_rows, seed)]
+    for values in Parallel(n_jobs=jobs, return_as="generator")(delayed(followed)(stream, seed) for stream in streams):
+        results.add(path, values)
+
+
+def followed(stream: DriftingStream, seed: int) -> tuple:
+    """The line of a stream."""
+    n_rows = len(stream.y)
+    model = OnlineSCNRegressor(coverage=COVERAGE, random_state=seed)
+    errors, hits = np.empty(n_rows), np.empty(n_rows, dtype=bool)
+    for row in range(n_rows):
+        errors[row], hits[row] = learnt(model, stream.X[row : row + 1], stream.y[row : row + 1])
+    later = slice(5 * NODES, None)
+    reference = oracle(stream, NODES, seed) - stream.y
+    rmse, best = (float(np.sqrt((e[later] ** 2).mean())) for e in (errors, reference))
+    # The width that would have been right in the first regime.
+    fixed = np.abs(errors) <= np.quantile(np.abs(errors[later][: WINDOW - 5 * NODES]), COVERAGE)
+    alarms = model.events_["row"][model.events_["event"] == "alarm"]
+    false = unfounded(alarms, stream.starts, n_rows)
+    return (stream.name, n_rows, rmse, best, rmse / best, len(alarms), false, *extremes(hits), *extremes(fixed))
 
 
 def learnt(model: OnlineSCNRegressor, X: np.ndarray, y: np.ndarray) -> tuple[float, bool]:

@@ -233,6 +233,19 @@ def test_constant_inputs_again_and_again_in_constant_memory():
     assert max(weights) < 2 * min(weights)
 
 
+@pytest.mark.slow
+def test_constant_rows_join_a_factor_without_growth():
+    columns, targets = RNG.normal(size=(40, 15)), RNG.normal(size=(40, 1))
+    factor, sizes = Factor.empty(15, 1).joined(columns, targets), []
+    row, target = np.full((1, 15), 0.5), np.array([[2.0]])
+    for _ in range(4):
+        for _ in range(10_000):
+            factor = factor.joined(row, target)
+        sizes.append(np.abs(factor.solution()).max())
+    assert max(sizes) < 1.01 * min(sizes)
+    assert (row @ factor.solution()).item() == pytest.approx(2.0, abs=1e-2)
+
+
 def test_chunks_and_files_are_learnt_block_by_block(tmp_path):
     whole = SCNRegressor(**SMALL).fit(X[:FIRST], Z[:FIRST])
     chunked = SCNRegressor(**SMALL).fit(X[:FIRST], Z[:FIRST])

@@ -150,6 +150,14 @@ def test_errors_with_a_memory_raise_at_most_one_alarm_in_ten_thousand(memory):
     assert rise[0] < 40 * inertia
 
 
+def test_errors_that_are_larger_now_and_then_raise_few_alarms_but_a_change_does():
+    """As where inputs change slowly and the model is bad in places that they seldom reach."""
+    slow = lfilter([0.2], [1.0, -0.98], RNG.normal(size=40_000))
+    errors, detector = np.abs(RNG.normal(size=40_000)) * (1.0 + 3.0 * np.maximum(0.0, slow - 1.0)), ErrorRise()
+    assert sum(detector.alarm(error) for error in errors) <= 6
+    assert any(detector.alarm(10.0 * error) for error in errors[:300])
+
+
 def test_drift_is_detected_and_followed():
     X, y = drifting()
     record = prequential(OnlineSCNRegressor(random_state=0), X, y)

@@ -3,7 +3,8 @@
 Errors that follow each other are often of similar size: the noise of a plant has a memory, and inputs that change
 slowly stay for a while where the model is worse. The variance of a sum of them is then τ times that of independent
 ones. The probability that such a sum raises a false alarm is about exp(−2 · tolerated · alarm/τ), so both limits are
-multiplied by √τ, which is estimated from the errors themselves.
+multiplied by √τ, which is estimated from the errors themselves. As no such estimate is right for every stream, the
+second alarm within some thousand rows takes twice the sum, the third three times.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ TOLERATED, ALARM = 0.25, 25.0
 # Mean and deviation are those of about this number of rows; from how many on they are used, and from how many on for
 # alarms.
 _MEMORY, _SETTLED, _FIRST = 2000, 20, 100
+# For about this number of rows, an alarm makes further ones rarer.
+_CAUTIOUS = 10_000
 # A single error counts as at most this number of means, so that outliers raise no alarm.
 _LARGEST = 4.0
 # Sums over about this number of rows are compared with those of independent errors; and the number of rows that the
@@ -44,6 +47,8 @@ class ErrorRise:
     variation : float
         The mean square of that, over the rows that are counted in ``compared``.
     compared : int
+    caution : float
+        The number of alarms lately, each of which counts for less as rows pass.
     inertia : float
         √τ when the cumulative sum was last 0, so that a rise does not delay its own alarm.
 
@@ -67,6 +72,7 @@ class ErrorRise:
     variation: float = 0.0
     compared: int = 0
     inertia: float = 1.0
+    caution: float = 0.0
 
     def alarm(self, error: float) -> bool:
         """Take in the size of an error; return whether errors have become larger than before."""
@@ -75,9 +81,11 @@ class ErrorRise:
             size = min(error, _LARGEST * self.mean)
             self._compare((size - self.mean) / self.variance**0.5)
         self.since = self.since + 1 if self.excess > 0.0 else 0
-        if self.excess > ALARM * self.inertia:
+        if self.excess > ALARM * self.inertia * (1.0 + self.caution):
             self.rows, self.mean, self.variance, self.excess, self.lately = 0, 0.0, 0.0, 0.0, 0.0
+            self.caution += 1.0
             return True
+        self.caution *= 1.0 - 1.0 / _CAUTIOUS
         self.rows += 1
         share = 1.0 / min(self.rows, _MEMORY)
         difference = size - self.mean

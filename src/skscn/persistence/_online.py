@@ -134,6 +134,7 @@ _LEARNER = Record(
         variation=Added(Scalar(0.0), 0.0),
         compared=Added(_COUNT, 0),
         inertia=Added(Scalar(1.0), 1.0),
+        caution=Added(Scalar(0.0), 0.0),
     ),
     last_inputs=Array(np.float64, "td"),
     last_targets=Array(np.float64, "tm"),
