@@ -54,11 +54,11 @@ def test_the_default_needs_half_of_the_papers_nodes_on_stock(split):
 @pytest.mark.parametrize("inputs", ["previous", "all", "output"])
 @pytest.mark.parametrize("name", ["concrete", "compactiv"])
 def test_no_deep_network_fails_on_unseen_rows(split, name, inputs):
-    """Five layers of twenty nodes, whether or not they are worth it."""
+    """Five layers of twenty nodes, whether or not they are worth it; on at most 2000 rows, to save time."""
     tests = []
-    for seed in range(20 if name == "concrete" else 6):
+    for seed in range(20):
         data = split(name, seed)
         model = DeepSCNRegressor(max_nodes=100, inputs=inputs, early_stopping=False, random_state=seed)
-        tests.append(errors(model.fit(data[0], data[2]), *data)[1])
+        tests.append(errors(model.fit(data[0][:2000], data[2][:2000]), *data)[1])
         assert len(model.network_.layers) == 5
     assert max(tests) <= 1.5 * np.median(tests)

@@ -25,9 +25,9 @@ SEEN = ("all", "previous", "output")
 _TRIED = ("all", "output")
 # Thin layers have this number of nodes, and see the output of those below.
 _THIN, _SEEN_BY_THIN = 20, "output"
-# With further layers, the loss of n held-out rows must be lower by 1.5 + 15/n standard errors of the difference: these
-# rows have also chosen how many nodes each layer has, and a few rows can be made to fit.
-_STANDARD_ERRORS, _FEW_ROWS = 1.5, 15.0
+# With further layers, the loss of held-out rows must be lower by this number of standard errors of the difference: the
+# same rows have chosen how many nodes each layer has, and which of several networks is the best.
+_STANDARD_ERRORS = 2.0
 # By how much a criterion must be lower, where there are no held-out rows.
 _LEAST_GAIN = 0.03
 # A layer that is not watched ends when this number of nodes has reduced the error by less than this share.
@@ -106,7 +106,7 @@ class Verdict(NamedTuple):
         gains = other.losses - self.losses
         shares = np.full(len(gains), 1.0 / len(gains)) if self.weights is None else self.weights / self.weights.sum()
         error = np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2))
-        return bool(shares @ gains > (_STANDARD_ERRORS + _FEW_ROWS * np.sum(shares**2)) * error)
+        return bool(shares @ gains > _STANDARD_ERRORS * error)
 
 
 class Judged(NamedTuple):
