@@ -153,8 +153,10 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path, Chunks, or Dask array or dataframe
-            A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read chunk by chunk; so are
+        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
+            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
+            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
+            chunk by chunk; so are
             :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
             stay on their workers.
         y : array-like of shape (n_samples,) or (n_samples, n_labels)

@@ -53,6 +53,9 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
         the end, and only later rows are out of bag. So `oob_score_` and `combination` are based on rows later than
         those that a member was trained on.
+    categorical_features : "from_dtype", list of str or int, mask, or None, default="from_dtype"
+        Which columns hold categories, as in :class:`SCNClassifier`. Tables are encoded, and missing numbers
+        filled in, once for all members, whose own parameter is ignored.
     n_jobs : int or None, default=None
         Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
     random_state : int, RandomState instance or None, default=None
@@ -68,7 +71,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
         `out_of_bag_` rather than their `held_out_`.
     features_ : list of ndarray of int
-        The columns of each member.
+        The columns of each member, as they are encoded.
     weights_ : ndarray of shape (n_members,)
         The weights of the members; their sum is 1.
     feature_importances_ : ndarray of shape (n_features,)
@@ -82,10 +85,12 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         Accuracy of the out-of-bag predictions; NaN without any.
     n_rows_seen_ : int
         Number of rows of positive weight that `fit` and `partial_fit` were given.
+    encoder_ : RowEncoder or None
+        What turns rows into the numbers that the members see, as in :class:`SCNClassifier`.
     n_features_in_ : int
-        Number of inputs.
+        Number of columns of X.
     feature_names_in_ : ndarray of str
-        Names of the inputs, if X has them.
+        Names of the columns, if X has them.
 
     Examples
     --------
@@ -133,7 +138,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, DataFrame, Arrow table or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
             Class labels, or an indicator, 0 or 1, for each of several labels that a row may have.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -171,7 +176,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
+        X : array-like, DataFrame, Arrow table or sparse matrix of shape (n_samples, n_features)
         y : array-like of shape (n_samples,) or (n_samples, n_labels)
         classes : array-like of shape (n_classes,), default=None
             The classes; they must be those of y in the first call.
