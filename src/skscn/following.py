@@ -20,7 +20,7 @@ def is_recurrent(estimator: Any) -> bool:
 
 
 @dataclass(frozen=True, eq=False)
-class SeriesRows:
+class GroupRows:
     """The rows of one of several sequences: their label, their places among all rows, and the state before them."""
 
     label: Hashable
@@ -30,16 +30,16 @@ class SeriesRows:
 
 def stretches(
     model: RecurrentSCNRegressor, groups: np.ndarray | None, n_rows: int, state: Begin
-) -> Iterator[SeriesRows]:
+) -> Iterator[GroupRows]:
     """The rows of each sequence; ``groups`` are the labels of the rows, None if there is one sequence.
 
     Where all begin at the end of training, a sequence that was not in training begins from a cold state.
     """
     if groups is None:
-        yield SeriesRows(None, np.arange(n_rows), state)
+        yield GroupRows(None, np.arange(n_rows), state)
         return
     for label in np.unique(groups).tolist():
-        yield SeriesRows(label, np.flatnonzero(groups == label), model.states_.get(label) if state == "end" else state)
+        yield GroupRows(label, np.flatnonzero(groups == label), model.states_.get(label) if state == "end" else state)
 
 
 def predict_rows(
@@ -51,7 +51,7 @@ def predict_rows(
 
 
 def predict_stretches(
-    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[SeriesRows]
+    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[GroupRows]
 ) -> np.ndarray:
     """Predictions for the rows of several sequences."""
     predicted = np.empty(len(X))
@@ -61,7 +61,7 @@ def predict_stretches(
 
 
 def limits_of_stretches(
-    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[SeriesRows], coverage: float
+    model: RecurrentSCNRegressor, X: np.ndarray, y: np.ndarray | None, parts: Iterable[GroupRows], coverage: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """Lower and upper limits of prediction intervals for the rows of several sequences."""
     limits = np.empty((2, len(X)))

@@ -11,7 +11,7 @@ import numpy as np
 
 from skscn.cli._arriving import ArrivingRows, targets_of
 from skscn.cli._groups import check_has_group, check_known, labels_of
-from skscn.following import Begin, SeriesRows, limits_of_stretches, predict_stretches, state_after
+from skscn.following import Begin, GroupRows, limits_of_stretches, predict_stretches, state_after
 from skscn.readers.arrow import arrow
 from skscn.recurrent import RecurrentSCNRegressor, ReservoirState
 from skscn.tables import TableEncoder, TableFile, Target
@@ -48,7 +48,7 @@ class FollowingBatch(Batch):
     """Rows of a recurrent network, of one or several series, and the targets that become known after each of them."""
 
     y: np.ndarray | None = None
-    parts: tuple[SeriesRows, ...] = ()
+    parts: tuple[GroupRows, ...] = ()
 
     def predict(self, rows: Any = slice(None)) -> np.ndarray:
         return np.asarray(predict_stretches(self.estimator, self.X, self.y, self.parts)[rows])
@@ -57,7 +57,7 @@ class FollowingBatch(Batch):
         lower, upper = limits_of_stretches(self.estimator, self.X, self.y, self.parts, coverage)
         return lower[rows], upper[rows]
 
-    def state_after(self, part: SeriesRows) -> ReservoirState:
+    def state_after(self, part: GroupRows) -> ReservoirState:
         """The state after the rows of one of the series."""
         known = None if self.y is None else self.y[part.rows]
         return state_after(self.estimator, self.X[part.rows], known, part.state)
@@ -108,7 +108,7 @@ class Following:
         self._arriving: dict[str | None, ArrivingRows] = {} if group is not None else {None: self._arrival()}
         self._timed = encoder if isinstance(encoder, TableEncoder) else None
         # What came last of each series.
-        self._before: dict[Hashable, tuple[FollowingBatch, SeriesRows]] = {}
+        self._before: dict[Hashable, tuple[FollowingBatch, GroupRows]] = {}
         self._target = target if estimator.feedback and target is not None and target.name in file.names else None
         if estimator.feedback:
             remarks.append(self._about_targets(file, target))
@@ -133,7 +133,7 @@ class Following:
         """The rows that come next."""
         y = None if self._target is None else targets_of(self._target, table)
         parts = tuple(
-            SeriesRows(label, rows, self._state_before(label, table.take(rows))) for label, rows in self._places(table)
+            GroupRows(label, rows, self._state_before(label, table.take(rows))) for label, rows in self._places(table)
         )
         batch = FollowingBatch(self._estimator, X, table, y, parts)
         self._before |= {part.label: (batch, part) for part in parts}

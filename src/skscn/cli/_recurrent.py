@@ -10,7 +10,7 @@ from skscn.cli._fit_options import FitOptions
 from skscn.cli._scores import regression_scores
 from skscn.cli._training_rows import TableRows
 from skscn.cli._voice import short
-from skscn.following import FreeRuns, SeriesRows, free_runs, limits_of_stretches, predict_stretches, stretches
+from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches, predict_stretches, stretches
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.tables import TableEncoder
 
@@ -100,7 +100,7 @@ class FollowingRows:
         known = [runs for runs in found if runs is not None]
         return FreeRuns.joined(known) if known else None
 
-    def _runs_of(self, part: SeriesRows, coverage: float) -> FreeRuns | None:
+    def _runs_of(self, part: GroupRows, coverage: float) -> FreeRuns | None:
         X, y = self._X[part.rows], self._y[part.rows]
         steps, runs = min(_LONGEST_HORIZON, len(y) // 2), max(1, _RUNS // len(self._parts))
         if steps < 1:
