@@ -197,7 +197,7 @@ def test_they_do_not_depend_on_where_the_rows_are(backend, weights, tmp_path):
 def test_of_many_rows_a_sample_is_enough():
     model = SCNRegressor(max_nodes=20, random_state=0).fit(MANY, SUMS)
     np.testing.assert_allclose(model.feature_importances_, expected(model.network_, MANY), atol=0.05)
-    numbers = _importances._sampled(10**9)
+    numbers = _importances.sampled(10**9)
     assert (np.diff(numbers) > 0).all()
     assert len(numbers) == _importances.MOST_ROWS
 

@@ -95,7 +95,9 @@ def training_data(
         read = _validated(estimator, X, y, sample_weight, encoding, **checks)
         data = getattr(ArrayData, kind)(read.X, read.y, sample_weight)
         yield (
-            data if read.encoder is None else replace(data, encoder=read.encoder, given=_safe_indexing(X, data.numbers))
+            data
+            if read.encoder is None
+            else replace(data, encoder=read.encoder, given=_rows_of(X, data.numbers, len(read.y)))
         )
         return
     if y is not None or sample_weight is not None:
@@ -104,6 +106,13 @@ def training_data(
     # In addition to the inputs: the basis (nodes and links), the residual and the open column.
     with opened(X, lambda n_rows: most_nodes(estimator.max_nodes, n_rows) + X.n_features + 3) as rows:
         yield getattr(ArrayData, kind)(*_validated_chunks(estimator, X, rows.X, rows.y, **checks), rows.sample_weight)
+
+
+def _rows_of(X: Any, numbers: np.ndarray, count: int) -> Any:
+    """These rows of what was given; scikit-learn below 1.9 does not index Arrow tables."""
+    if len(numbers) == count:
+        return X
+    return X.take(numbers) if hasattr(X, "column_names") else _safe_indexing(X, numbers)
 
 
 def _validated(
