@@ -21,7 +21,9 @@ LATE = 0.25
 def follow(n_rows: int, seed: int, jobs: int, path: Path) -> None:
     results.start(path, COLUMNS)
     streams = [*drifting_streams(n_rows, seed), stationary(n_rows, seed), steady_plant(n_rows, seed)]
-    for values in Parallel(n_jobs=jobs, return_as="generator")(delayed(followed)(stream, seed) for stream in streams):
+    # Memory maps would be validated row by row, which plain arrays are not.
+    parallel = Parallel(n_jobs=jobs, return_as="generator", max_nbytes=None)
+    for values in parallel(delayed(followed)(stream, seed) for stream in streams):
         results.add(path, values)
 
 
