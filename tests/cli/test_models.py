@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 
 from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
 from skscn.cli._app import app
+from skscn.datasets import make_flats
 from skscn.persistence import load_model, save_model
 from skscn.tables import open_table
 
@@ -240,3 +241,22 @@ def test_what_is_no_model_is_said_with_what_to_do(skscn, tmp_path, content):
         (line,) = skscn("inspect", wrong, code=1).stderr.splitlines()
         assert line.startswith(f"Error: {wrong} is ")
         assert line.endswith("; give a file made by skscn fit or save_model.")
+
+
+def test_a_model_that_was_fitted_in_python_on_a_table(skscn, tmp_path):
+    """Every command takes it: what encodes the table is found in the model."""
+    flats = pd.DataFrame(make_flats(260, random_state=0))
+    flats.loc[::9, "size"] = np.nan
+    X, y = flats.drop(columns="rent"), flats["rent"]
+    model = SCNEnsembleRegressor(SCNRegressor(max_nodes=8, early_stopping=True), n_members=2, random_state=0)
+    save_model(model.fit(X[:200], y[:200]), tmp_path / "model.scn")
+    flats[200:].to_csv(tmp_path / "new.csv", index=False)
+    skscn("predict", tmp_path / "model.scn", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    np.testing.assert_array_equal(pd.read_csv(tmp_path / "out.csv").iloc[:, 0], model.predict(X[200:]))
+    about = json.loads(skscn("inspect", tmp_path / "model.scn", "--json").stdout)
+    assert about["columns"]["district"] == "category"
+    new = [tmp_path / "model.scn", tmp_path / "new.csv", "--target", "rent"]
+    skscn("report", *new, "-o", tmp_path / "report.html")
+    skscn("update", *new, "-o", tmp_path / "updated.scn")
+    skscn("evaluate", tmp_path / "updated.scn", *new[1:])
+    skscn("export", tmp_path / "updated.scn", tmp_path / "model.c")

@@ -14,6 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from skscn.cli._batches import Batch, Following
 from skscn.cli._continuing import Continuing
+from skscn.estimators.networks import without_table
 from skscn.following import is_recurrent
 from skscn.persistence import ModelFileError, describe_model, load_model
 from skscn.recurrent import RecurrentStream
@@ -53,13 +54,8 @@ class NumericColumns:
         return np.array(self.names, dtype=object)
 
     def transform(self, table: pa.Table) -> np.ndarray:
-        """The columns side by side."""
-        X = np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
-        incomplete = np.isnan(X).any(axis=0)
-        if incomplete.any():
-            name = quoted(self.names[incomplete.argmax()])
-            raise ValueError(f"Column {name} has missing values, which the model cannot handle; fill them in.")
-        return X
+        """The columns side by side; models fill in missing values themselves, or say that they cannot."""
+        return np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
 
 
 @dataclass(frozen=True)
@@ -164,6 +160,9 @@ def open_model(path: Path) -> Model:
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     encoder = steps.pop(0) if isinstance(steps[0], TableEncoder) else None
     lags = steps.pop(0) if isinstance(steps[0], Lags) else None
+    if encoder is None and len(steps) == 1:
+        # A model that was fitted in Python on a table encodes it itself.
+        encoder, steps[0] = without_table(steps[0])
     _check_steps(path, steps)
     estimator = steps[0] if len(steps) == 1 else model[-len(steps) :]
     if encoder is None:
@@ -177,11 +176,6 @@ def open_model(path: Path) -> Model:
 
 def _check_steps(path: Path, steps: list[Any]) -> None:
     """Raise ValueError for models that are for Python only: lags come before the steps that see one row at a time."""
-    if any(getattr(step, "encoder_", None) is not None for step in steps):
-        raise ValueError(
-            f"{path.name} was fitted in Python on a table, or on rows with missing values, which it encodes itself; "
-            "use it in Python with skscn.load_model, or train a model for tables with skscn fit."
-        )
     if isinstance(steps[-1], RecurrentStream):
         raise ValueError(
             f"{path.name} contains a stream, which takes one row at a time; use it in Python with skscn.load_model."

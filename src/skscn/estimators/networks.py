@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.estimators.training import last_round
 from skscn.losses import LogLoss
+from skscn.tables import TableEncoder
 from skscn.tables.row_encoder import RowEncoder
 
 
@@ -42,6 +43,21 @@ def parts_of(estimator: Any) -> list[Any]:
     core.encoder_, core.n_features_in_ = None, encoder.width
     vars(core).pop("feature_names_in_", None)
     return [*([] if encoder.table is None else [encoder.table]), encoder.filling, core]
+
+
+def without_table(estimator: Any) -> tuple[TableEncoder | None, Any]:
+    """What encodes the tables of a fitted estimator, if it does that itself, and the estimator for encoded rows.
+
+    Missing numbers are still filled in by the estimator.
+    """
+    encoder: RowEncoder | None = getattr(estimator, "encoder_", None)
+    if encoder is None or encoder.table is None:
+        return None, estimator
+    core = copy(estimator)
+    core.encoder_ = encoder.for_encoded()
+    core.n_features_in_ = core.encoder_.n_columns
+    vars(core).pop("feature_names_in_", None)
+    return encoder.table, core
 
 
 class GrownSteps(NamedTuple):

@@ -198,9 +198,10 @@ def open_subject(
         groups = encoder.groups_
     grown_networks(estimator)
     own: RowEncoder | None = getattr(estimator, "encoder_", None)
-    if own is not None and encoder is None:
+    if own is not None:
         given = _column_names(estimator, X, feature_names)
-        feature_names, groups = own.encoded_names(given), dict(zip(given, own.groups, strict=True))
+        groups = _own_groups(own, given, groups)
+        feature_names = own.encoded_names(given)
         rows = check_array(X, ensure_all_finite=False) if own.table is None else X
         X, estimator = own.transform(rows), parts_of(estimator)[-1]
     nameless = _nameless(estimator)
@@ -236,6 +237,15 @@ def open_subject(
         row_numbers=_row_numbers(row_numbers, y),
         followed=followed,
     )
+
+
+def _own_groups(
+    own: RowEncoder, columns: Sequence[str], groups: Mapping[str, Sequence[int]] | None
+) -> dict[str, Sequence[int]]:
+    """The numbers that belong together where an estimator encodes rows itself, which may have been encoded before."""
+    if groups is None:
+        return dict(zip(columns, own.groups, strict=True))
+    return {name: [number for place in places for number in own.groups[place]] for name, places in groups.items()}
 
 
 def _followed(

@@ -58,6 +58,10 @@ class RowEncoder:
         """The rows of a user as numbers: a table, or an array if the encoder was learnt from one."""
         return self.filling(X if self.table is None else self.table.transform(self._named(X)))
 
+    def for_encoded(self) -> RowEncoder:
+        """What remains to be done with rows that :attr:`table` has encoded."""
+        return RowEncoder(self.filling.n_features, None, None, self.filling)
+
     def _named(self, X: Any) -> pa.Table:
         """A table; the columns of an array are those of training."""
         table = as_table(X)
