@@ -94,6 +94,9 @@ def models():
     lags = Lags({0: [1, 4]}, [3], delay=2, means=[5], columns=[1])
     yield "Pipeline-lags", make_pipeline(lags, skscn.SCNRegressor(**SMALL)).fit(X, Y)
     yield "Pipeline-table", Pipeline([("table", TableEncoder(2)), ("network", network)]).fit(TABLE, Y)
+    yield "SCNRegressor-missing", skscn.SCNRegressor(**SMALL).fit(holes, Y)
+    yield "SCNRegressor-table", skscn.SCNRegressor(**SMALL).fit(TABLE, Y)
+    yield "SCNEnsembleRegressor-table", skscn.SCNEnsembleRegressor(network, **members).fit(TABLE, Y)
 
 
 def answers(model, rows) -> dict[str, list]:
@@ -113,7 +116,7 @@ def main():
     expected = {"rows": ROWS.tolist(), "table": AS_TEXT, "answers": {}}
     for name, model in models():
         skscn.save_model(model, folder / f"{name}.scn")
-        expected["answers"][name] = answers(model, pa.table(AS_TEXT) if name == "Pipeline-table" else ROWS)
+        expected["answers"][name] = answers(model, pa.table(AS_TEXT) if name.endswith("-table") else ROWS)
     (folder / "expected.json").write_text(json.dumps(expected, indent=1) + "\n", encoding="utf-8")
 
 
