@@ -15,7 +15,7 @@ COMMANDS = sorted(get_command(app).commands)
 
 
 def test_all_commands_are_there():
-    names = "demo evaluate export fit forecast inspect outliers predict report reproduce update"
+    names = "demo evaluate example export fit forecast inspect outliers predict report reproduce update"
     assert names.split() == COMMANDS
 
 
