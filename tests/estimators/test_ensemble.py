@@ -55,6 +55,8 @@ def test_the_default_member_stops_early():
         **SCNRegressor(**STOPPING).get_params(),
         "random_state": model.members_[0].random_state,
         "n_jobs": 1,
+        # Members get rows that are encoded.
+        "categorical_features": None,
     }
     member = SCNEnsembleClassifier(n_members=1).fit(iris, species).members_[0]
     assert isinstance(member, SCNClassifier)
