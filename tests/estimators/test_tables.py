@@ -216,15 +216,6 @@ def test_reports_speak_of_the_columns_of_the_table(make, tmp_path):
     assert all(name in page for name in table.X)
 
 
-def test_the_program_says_that_such_a_model_is_for_python(make, tmp_path):
-    from skscn.cli._models import open_model
-
-    table = make("plant")
-    save_model(SCNRegressor(**FAST).fit(table.X, table.y), tmp_path / "model.scn")
-    with pytest.raises(ValueError, match="use it in Python with skscn.load_model, or train a model for tables with"):
-        open_model(tmp_path / "model.scn")
-
-
 # ---- categories
 
 
