@@ -45,7 +45,7 @@ def samples() -> list[Sample]:
     found = []
     for path in sorted(FILES.glob("*/*.scn")):
         expected = json.loads((path.parent / "expected.json").read_text(encoding="utf-8"))
-        rows = pa.table(expected["table"]) if path.stem == "Pipeline-table" else np.array(expected["rows"])
+        rows = pa.table(expected["table"]) if path.stem.endswith("-table") else np.array(expected["rows"])
         found.append(Sample(path.stem, path.read_bytes(), rows, predicted(load_model(path), rows)))
     return found
 

@@ -87,8 +87,10 @@ def test_a_network_keeps_the_factor_of_its_rows_and_files_hold_it(tmp_path):
     loaded = load_model(tmp_path / "model.scn").network_.factor
     np.testing.assert_array_equal(loaded.triangle, network.factor.triangle)
     np.testing.assert_array_equal(loaded.coefficients, network.factor.coefficients)
-    # The other algorithms never evaluate their older weights again.
-    assert SCNRegressor("SC-II", max_nodes=5, random_state=0).fit(DATA, TARGET).network_.factor is None
+    # The other algorithms never evaluate their older weights again, but further rows can join.
+    window = SCNRegressor("SC-II", max_nodes=5, random_state=0).fit(DATA, TARGET)
+    assert window.network_.factor.weight == len(DATA)
+    assert window.partial_fit(DATA, TARGET).n_rows_seen_ == 2 * len(DATA)
 
 
 def estimator(alpha, **parameters):

@@ -54,7 +54,7 @@ def _check_members(estimator: Any, sizes: Sizes) -> dict[str, Any]:
     if not len(members) == len(estimator.features_) == sizes["k"] > 0:
         raise UnusableError("there are different numbers of members, columns and weights")
     if sizes.get("d", n_features) != n_features:
-        raise UnusableError(f"there are {sizes['d']} names for {n_features} inputs")
+        raise UnusableError(f"there are {sizes['d']} names or medians for {n_features} inputs")
     width = numbers_of(estimator, n_features)
     for member, features in zip(members, estimator.features_, strict=True):
         rising = len(features) == member.n_features_in_ and (np.diff(features) > 0).all()
