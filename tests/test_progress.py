@@ -30,7 +30,7 @@ def test_a_terminal_gets_one_bar():
     text = show(Terminal(), 1)
     assert text.count("\r") == 20
     assert text.count("\n") == 2
-    assert "20/20 nodes, RMSE 0.25000, scope 5" in text
+    assert "20/20 nodes, RMSE 0.25, scope 5" in text
     assert text.endswith("Model stopped at 20 nodes: max_nodes\n")
 
 
@@ -55,7 +55,7 @@ def test_elsewhere_there_are_plain_lines(verbose, lines):
 def test_the_validation_error_is_shown_where_there_is_one():
     stream = io.StringIO()
     Progress("Model", 1, 1, stream).update(step(1, validation=0.5))
-    assert "validation 0.50000" in stream.getvalue()
+    assert "validation 0.5," in stream.getvalue()
 
 
 def test_verbose_writes_to_standard_error_only(capsys):
