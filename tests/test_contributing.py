@@ -6,6 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven"]
@@ -16,6 +18,7 @@ def test_it_lists_as_many_commands_as_it_says():
     assert NUMBERS.index(number.lower()) == len(re.findall(r"^ {4}\S", TEXT, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_folders_that_are_not_collected_are_named_at_the_end():
     nothing = {**os.environ, "SKSCN_DATA": "", "SKSCN_BROWSER": "", "SKSCN_CC": "", "PATH": ""}
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--collect-only", "-q", "tests/test_words.py"]

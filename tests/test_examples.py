@@ -65,6 +65,7 @@ def test_no_example_reads_files_from_elsewhere():
     assert not [path.name for path in SCRIPTS if "environ" in path.read_text(encoding="utf-8")]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_notebook_runs_as_a_script(path):
     done = subprocess.run([sys.executable, path], capture_output=True, text=True, encoding="utf-8")

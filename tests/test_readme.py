@@ -128,7 +128,19 @@ def test_run_knows_the_command(command):
     assert f"./run {name}" in ast.get_docstring(ast.parse((ROOT / "run").read_text(encoding="utf-8")))
 
 
-@pytest.mark.parametrize("page", [page for page in PAGES if snippets(page)], ids=lambda page: page.stem)
+# What people read first; the others are run with the slow tests.
+FIRST = ("README", "index", "quickstart")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        page if page.stem in FIRST else pytest.param(page, marks=pytest.mark.slow, id=page.stem)
+        for page in PAGES
+        if snippets(page)
+    ],
+    ids=lambda page: page.stem,
+)
 def test_snippets_of_a_page(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     program = "\n".join(snippets(page))

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 PATH = Path(__file__).parents[2] / "benchmarks" / "readers.py"
 
 

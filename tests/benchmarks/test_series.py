@@ -8,6 +8,8 @@ import pytest
 
 from skscn import RecurrentSCNRegressor
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).parents[2]
 LINES = [
     {"task": "waves", "method": "RSCN", "seed": 0, "value": 0.25, "echo": 1e-12, "microseconds": 20.0},

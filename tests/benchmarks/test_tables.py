@@ -6,6 +6,8 @@ import pytest
 
 from skscn import SCNClassifier, SCNRegressor
 
+pytestmark = pytest.mark.slow
+
 PATH = Path(__file__).parents[2] / "benchmarks" / "tables.py"
 
 

@@ -13,6 +13,8 @@ from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.report import write_report
 from skscn.tables import TableEncoder
 
+pytestmark = pytest.mark.slow
+
 KINDS = ("ensemble", "outputs", "classes", "hostile", "series")
 LONG = "<script>console.error('no')</script>" + "avery" * 60
 

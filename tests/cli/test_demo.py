@@ -1,6 +1,8 @@
 import subprocess
 import sys
 
+import pytest
+
 from skscn.experiments.paper import TABLE1
 
 
@@ -10,6 +12,7 @@ def run(*arguments, cwd):
     )
 
 
+@pytest.mark.slow
 def test_the_demo_prints_errors_beside_the_papers_and_writes_a_picture(tmp_path):
     done = run("demo", "--out", "curves.png", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

@@ -56,7 +56,7 @@ def test_a_terminal_sees_which_round_it_is(rows, monkeypatch):
     assert shares[-1] <= 1.0
 
 
-@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_ensemble_is_counted_by_members(rows, n_jobs):
     with growing(terminal(), n_jobs) as growth:
         model = SCNEnsembleRegressor(SCNRegressor(max_nodes=4), n_members=3, random_state=0, n_jobs=n_jobs)
@@ -114,7 +114,9 @@ def test_members_that_had_finished_are_kept(rows, kind, backend, n_jobs, monkeyp
     assert len(ensemble.predict(X)) == len(X)
 
 
-@pytest.mark.parametrize(("backend", "n_jobs"), [("loky", 1), ("loky", 2), ("threading", 2)])
+@pytest.mark.parametrize(
+    ("backend", "n_jobs"), [("loky", 1), pytest.param("loky", 2, marks=pytest.mark.slow), ("threading", 2)]
+)
 def test_a_member_in_another_process_is_cut_short(rows, backend, n_jobs, monkeypatch):
     """It is kept, since there is no other; without it, the fit would take hours."""
     endless = SCNRegressor(max_nodes=10**6, tol=0, early_stopping=False, configuration="ladder", max_candidates=5)

@@ -15,6 +15,8 @@ from skscn.cli._scores import Baseline, main_error, regression_scores
 from skscn.cli._verdict import compared, unconfirmed
 from skscn.losses import LOSSES
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).parents[2] / "docs" / "command_line.md"
 NETWORK = ["--estimator", "network", "--set", "max_nodes=8", "--jobs", "1"]
 ENSEMBLE = ["--set", "n_members=2", "--set", "max_nodes=8", "--jobs", "1"]

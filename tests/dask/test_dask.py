@@ -269,7 +269,9 @@ class Killing(Polished):
         yield from super().propose(rows, node, rng, count)
 
 
-@pytest.mark.parametrize("algorithm", ALGORITHMS)
+@pytest.mark.parametrize(
+    "algorithm", [name if name == "SC-III" else pytest.param(name, marks=pytest.mark.slow) for name in ALGORITHMS]
+)
 def test_workers_that_die_one_after_the_other(client, algorithm):
     client.wait_for_workers(2, timeout=60)
     parameters = {"algorithm": algorithm, "window": 3, "max_nodes": 9, "random_state": 0}

@@ -16,10 +16,10 @@ from skscn.output_weights import ALGORITHMS
 ESTIMATORS = [
     SCNRegressor(),
     SCNClassifier(),
-    IRVFLRegressor(),
-    ModifiedQuickpropRegressor(max_nodes=20),
 ]
 OTHERS = [
+    IRVFLRegressor(),
+    ModifiedQuickpropRegressor(max_nodes=20),
     SCNClassifier(algorithm="SC-I"),
     SCNClassifier(algorithm="SC-II"),
     DeepSCNRegressor(max_layers=2, nodes_per_layer=10, early_stopping=False),

@@ -212,6 +212,7 @@ def coverage_and_width(model, rows, target, coverage=0.9):
     return ((lower <= target) & (target <= upper)).mean(), (upper - lower).mean()
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_promised_share_of_unseen_rows():
     coverages = []
     for seed in range(6):

@@ -80,7 +80,13 @@ def test_every_node_satisfies_the_inequality_of_its_round(name, algorithm):
 @pytest.mark.parametrize(
     "weighted", [pytest.param(False, id="plain"), pytest.param(True, id="weighted", marks=pytest.mark.slow)]
 )
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize(
+    "name",
+    [
+        name if name in ("welsch", "log_loss of classes") else pytest.param(name, marks=pytest.mark.slow)
+        for name in EVERY
+    ],
+)
 def test_files_and_dask_give_the_network_of_memory(name, weighted):
     model, y = model_of(name)
     weights = RNG.uniform(0.5, 2.0, 700) if weighted else None

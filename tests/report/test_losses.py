@@ -7,6 +7,8 @@ import pytest
 from skscn import SCNEnsembleRegressor, SCNRegressor
 from skscn.report._words import percent
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = '<b>name</b> & "quotes"'
 
 
