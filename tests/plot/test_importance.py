@@ -46,6 +46,21 @@ def test_columns_of_a_group_are_shuffled_together(table):
     assert permutation_importance(Difference(), X, y, apart).min() > 1.0
 
 
+def test_rows_in_order_of_time_are_moved_along_it():
+    """A model that differentiates sees no jump in a slow input but where its end meets its beginning."""
+    X = np.column_stack([np.linspace(0.0, 1.0, 500)] * 2)
+
+    class Jumps:
+        def fit(self, X, y):
+            return self
+
+        def score(self, X, y):
+            return -np.sum(np.abs(np.diff(X[:, 0])) > 0.01)
+
+    found = permutation_importance(Jumps(), X, X[:, 0], [[0], [1]], n_repeats=20, ordered=True, random_state=0)
+    np.testing.assert_array_equal(found, [[1] * 20, [0] * 20])
+
+
 def test_most_important_first_and_names_as_they_are(table, ax):
     X, y = table
     display = ImportanceDisplay.from_estimator(

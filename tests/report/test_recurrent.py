@@ -34,7 +34,7 @@ def test_rows_go_on_from_the_end_of_training(report, network):
     error = mean_absolute_error(y[300:][known], network.predict(U[300:], state="end")[known])
     assert f"On 80 rows, predictions of the target are off by {error:#.3g} on average" in page.text
     assert re.search("The most important inputs? (is|are) lime", page.text)
-    assert "shuffled over time" in page.text
+    assert "moved along time" in page.text
     assert "True and predicted values over time" in page.text
     assert "delay line" in page.text.lower()
     assert "Forecasts" not in page.text

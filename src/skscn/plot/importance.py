@@ -25,7 +25,8 @@ Table: TypeAlias = Any
 class ImportanceDisplay:
     """Permutation importance: the decrease of the score when the values of an input are shuffled among the rows.
 
-    Columns that encode one input, such as the indicators of its categories, are shuffled together.
+    Columns that encode one input, such as the indicators of its categories, are shuffled together. Rows in order of time
+    are moved along time instead of being shuffled, if ``ordered`` is true.
 
     Parameters
     ----------
@@ -70,6 +71,7 @@ class ImportanceDisplay:
         names: Sequence[str] | None = None,
         scoring: Scoring = None,
         n_repeats: int = 5,
+        ordered: bool = False,
         random_state: int | np.random.RandomState | None = None,
         max_shown: int = 20,
         ax: Axes | None = None,
@@ -89,6 +91,10 @@ class ImportanceDisplay:
             The score; None means R² or the accuracy.
         n_repeats : int, default=5
             How often each input is shuffled.
+        ordered : bool, default=False
+            Whether the rows are in order of time, and the estimator looks at earlier ones. The values of an input then
+            keep their order and are moved along time, by an amount that is drawn: shuffled, a slow input would jump
+            from row to row as it never does, and seem more important than it is.
         random_state : int, RandomState instance or None, default=None
             Seed of the shuffling.
         max_shown : int, default=20
@@ -100,7 +106,14 @@ class ImportanceDisplay:
             names = getattr(rows, "columns", [f"x{j}" for j in range(rows.shape[1])]) if names is None else names
             groups = {str(name): [j] for j, name in enumerate(names)}
         importances = permutation_importance(
-            estimator, rows, y, groups.values(), scoring=scoring, n_repeats=n_repeats, random_state=random_state
+            estimator,
+            rows,
+            y,
+            groups.values(),
+            scoring=scoring,
+            n_repeats=n_repeats,
+            ordered=ordered,
+            random_state=random_state,
         )
         return cls(importances=importances, names=list(groups)).plot(ax, max_shown=max_shown)
 
@@ -113,7 +126,7 @@ class ImportanceDisplay:
         ax.hlines(places, values.min(axis=1), values.max(axis=1), color=GREY, linewidth=2.0)
         # A name is shown literally, even if it contains what could be a formula.
         ax.set_yticks(places, labels=[self.names[i] for i in shown], parse_math=False)
-        ax.set_xlabel("decrease of the score when shuffled")
+        ax.set_xlabel("decrease of the score")
         return self
 
 
@@ -125,20 +138,27 @@ def permutation_importance(
     *,
     scoring: Scoring = None,
     n_repeats: int = 5,
+    ordered: bool = False,
     random_state: int | np.random.RandomState | None = None,
 ) -> np.ndarray:
     """The decrease of the score when the columns of each group are shuffled together: shape (groups, n_repeats).
 
-    scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
+    If the rows are ``ordered``, the columns are moved along time instead, and begin again where they end. scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
     unchanged and gives impossible rows.
     """
     scorer = check_scoring(estimator, scoring=scoring)
     rng = check_random_state(random_state)
-    orders = [rng.permutation(X.shape[0]) for _ in range(n_repeats)]
+    orders = [_moved(X.shape[0], rng) if ordered else rng.permutation(X.shape[0]) for _ in range(n_repeats)]
     score = scorer(estimator, X, y)
     return np.array(
         [[score - scorer(estimator, _shuffled(X, columns, order), y) for order in orders] for columns in groups]
     )
+
+
+def _moved(rows: int, rng: np.random.RandomState) -> np.ndarray:
+    """All rows in order, from one on that is drawn between the first and the last tenth."""
+    least = -(-rows // 10)
+    return np.roll(np.arange(rows), rng.randint(least, max(rows - least, least) + 1))
 
 
 def _shuffled(X: Table, columns: Sequence[int], order: np.ndarray) -> Table:

@@ -58,7 +58,7 @@ class FollowedRows:
 
     @property
     def first(self) -> FollowedRows:
-        """The rows whose inputs are shuffled."""
+        """The rows whose inputs are moved along time."""
         part = slice(_ROWS_SHUFFLED)
         return FollowedRows(self.estimator, self.X[part], self.y[part], self.state, None)
 

@@ -37,7 +37,7 @@ _CYCLES = {
 
 @dataclass(frozen=True)
 class Importance:
-    """How far the score falls when an input is shuffled: mean, smallest and largest over repetitions."""
+    """How far the score falls when an input is shuffled or moved along time: mean, smallest and largest of several."""
 
     name: str
     mean: float
@@ -51,7 +51,6 @@ def importances(subject: Subject) -> list[Importance]:
         return []
     rows, y, scoring = subject.sample_rows, subject.y[subject.sample], None
     if subject.followed is not None:
-        # Of rows in order of time, an input is shuffled over time.
         first = subject.followed.first
         rows, y, scoring = first.X, first.y, first.score
     falls = permutation_importance(
@@ -61,6 +60,7 @@ def importances(subject: Subject) -> list[Importance]:
         subject.inputs.values(),
         scoring=scoring,
         n_repeats=max(1, min(_REPEATS, _SHUFFLES // len(subject.inputs))),
+        ordered=subject.followed is not None,
         random_state=SEED,
     )
     found = [
