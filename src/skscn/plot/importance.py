@@ -25,8 +25,8 @@ Table: TypeAlias = Any
 class ImportanceDisplay:
     """Permutation importance: the decrease of the score when the values of an input are shuffled among the rows.
 
-    Columns that encode one input, such as the indicators of its categories, are shuffled together. Rows in order of time
-    are moved along time instead of being shuffled, if ``ordered`` is true.
+    Columns that encode one input, such as the indicators of its categories, are shuffled together. Where rows are in
+    order of time, the values of an input can be moved along time instead.
 
     Parameters
     ----------
@@ -143,7 +143,9 @@ def permutation_importance(
 ) -> np.ndarray:
     """The decrease of the score when the columns of each group are shuffled together: shape (groups, n_repeats).
 
-    If the rows are ``ordered``, the columns are moved along time instead, and begin again where they end. scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
+    If the rows are ``ordered``, the columns are moved along time instead, and begin again where they end.
+
+    scikit-learn's function of this name shuffles one column at a time, which leaves the other indicators of a category
     unchanged and gives impossible rows.
     """
     scorer = check_scoring(estimator, scoring=scoring)
