@@ -1,4 +1,4 @@
-"""``skscn fit --group``: one recurrent network for several series in a table, each with its own memory."""
+"""``skscn fit --group``: one model for several series in a table, each with its own earlier rows."""
 
 import csv
 import datetime as dt
@@ -43,14 +43,31 @@ def write(path, rows, header=HEADER):
 
 @pytest.fixture(scope="module")
 def fitted(skscn, tmp_path_factory):
-    """A model without and one with feedback, and what fit said of them."""
+    """A recurrent model without and one with feedback, one with lags, and what fit said of them."""
     folder, said = tmp_path_factory.mktemp("groups"), {}
     write(folder / "known.csv", KNOWN)
     write(folder / "later.csv", LATER)
     monkeypatch = pytest.MonkeyPatch()
     monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 4))
-    about = ["-t", "purity", "--time", "when", "--group", "machine", "--estimator", "recurrent", "--json", *QUICK]
-    for name, more in (("model", []), ("told", ["--feedback", "--set", "cycles=false"])):
+    about = ["-t", "purity", "--time", "when", "--group", "machine", "--json"]
+    recurrent = ["--estimator", "recurrent", *QUICK]
+    kinds = {
+        "model": recurrent,
+        "told": [*recurrent, "--feedback", "--set", "cycles=false"],
+        "lags": [
+            "--lags",
+            "1,3",
+            "--delay",
+            "2",
+            "--estimator",
+            "network",
+            "--set",
+            "max_nodes=4",
+            "--set",
+            "cycles=false",
+        ],
+    }
+    for name, more in kinds.items():
         done = skscn("fit", folder / "known.csv", "-m", folder / f"{name}.scn", *about, *more)
         said[name] = json.loads(done.stdout)
     monkeypatch.undo()
@@ -59,24 +76,28 @@ def fitted(skscn, tmp_path_factory):
 
 def in_python(folder, name, rows):
     """The predictions of the same model for the same rows, in Python."""
-    model = load_model(folder / f"{name}.scn")[-1]
+    *before, model = (step for _, step in load_model(folder / f"{name}.scn").steps)
     groups = np.array([str(row[1]) for row in rows])
     inputs, targets = np.array([[row[2]] for row in rows]), np.array([row[3] for row in rows])
+    if len(before) == 2:
+        table = before[0].transform(pd.DataFrame([row[:3] for row in rows], columns=HEADER[:3]))
+        return model.predict(before[1].transform(table, groups=groups, targets=targets))
     return model.predict(inputs, groups, y=targets if name == "told" else None, state="end")
 
 
-@pytest.mark.parametrize("name", ["model", "told"])
+@pytest.mark.parametrize("name", ["model", "told", "lags"])
 def test_every_series_goes_on_from_its_own_end(name, skscn, fitted, monkeypatch):
     folder, said = fitted
     assert said[name]["columns"] == ["flow"]
     expected = in_python(folder, name, LATER)
+    interval = [] if name == "lags" else ["--interval", "0.9"]
     # All rows at once, and a few at a time.
     for numbers in (2**22, 2**7):
         monkeypatch.setattr(_models, "_ENCODED_AT_A_TIME", numbers)
-        skscn("predict", folder / f"{name}.scn", folder / "later.csv", "-o", folder / "out.csv", "--interval", "0.9")
+        skscn("predict", folder / f"{name}.scn", folder / "later.csv", "-o", folder / "out.csv", *interval)
         out = pd.read_csv(folder / "out.csv")
         np.testing.assert_allclose(out["prediction"], expected, atol=1e-10)
-        assert (out["lower"] < out["prediction"]).all()
+        assert name == "lags" or (out["lower"] < out["prediction"]).all()
     # The rows of one machine alone are predicted in the same way, whether its label is read as a number or as text.
     chosen = np.array([row[1] == 2 for row in LATER])
     write(folder / "two.csv", [(row[0], "2.0", *row[2:]) for row in LATER if row[1] == 2])
@@ -116,9 +137,23 @@ def test_what_cannot_be_followed_is_refused(skscn, fitted, tmp_path):
         (["report", folder / "model.scn", folder / "later.csv", "-o", tmp_path / "out.html"], "follows several series"),
         (["fit", known, *both, "--estimator", "recurrent"], "tells them apart: --group COLUMN"),
         (["fit", gaps, *both, "--estimator", "recurrent", "--group", "machine"], "'machine' is missing in 1 row"),
-        (["fit", known, *both, "--lags", "auto", "--group", "machine"], "needs --estimator recurrent"),
+        (["fit", known, *both, "--lags", "auto"], "tells them apart: --group COLUMN"),
+        (["fit", known, *both, "--group", "machine"], "needs --lags or --estimator recurrent"),
         (["fit", known, *both, "--estimator", "recurrent", "--group", "purity"], "is the target"),
     ]
     for arguments, message in cases:
-        done = skscn(*arguments, code=2 if "--lags" in arguments else 1)
+        done = skscn(*arguments, code=2 if message.startswith("needs") else 1)
         assert message in " ".join(done.stderr.replace("│", "").split()), arguments
+
+
+def test_an_updated_model_goes_on_from_the_new_end_of_every_series(skscn, fitted, tmp_path):
+    """A day of rows is learnt; rows that follow it are then predicted as if they had been in one file."""
+    folder, _ = fitted
+    cut = CUT + dt.timedelta(hours=30)
+    first = write(tmp_path / "first.csv", [row for row in LATER if row[0] < cut])
+    rest = write(tmp_path / "rest.csv", [row for row in LATER if row[0] >= cut])
+    skscn("update", folder / "lags.scn", first, "-o", tmp_path / "updated.scn")
+    done = skscn("predict", tmp_path / "updated.scn", rest, "-o", tmp_path / "out.csv")
+    assert "follow" not in done.stderr
+    expected = in_python(tmp_path, "updated", [row for row in LATER if row[0] >= cut])
+    np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, atol=1e-10)

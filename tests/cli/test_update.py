@@ -60,6 +60,15 @@ def test_the_updated_model_has_learnt_the_rows(skscn, model, sold, tmp_path):
     assert load_model(out)[-1].n_rows_seen_ == facts["rows_seen"] + 147
 
 
+def test_targets_in_another_unit_are_noticed(skscn, model, sold, tmp_path):
+    def in_thousands(_, row):
+        return {**row, "price": row["price"] and str(float(row["price"]) / 1000)}
+
+    other = changed(sold, tmp_path / "thousands.csv", in_thousands)
+    assert "in the same unit" in skscn("update", model, other, "-o", tmp_path / "new.scn").stderr
+    assert "in the same unit" not in skscn("update", model, sold, "-o", tmp_path / "new.scn").stderr
+
+
 def test_a_worse_model_replaces_nothing_unless_it_is_forced(skscn, model, sold, tmp_path):
     wrong = changed(
         sold,

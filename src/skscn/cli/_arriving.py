@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Collection
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skscn.cli._clock import GAP, TrainingClock, written
+from skscn.cli._groups import check_has_group, check_known, labels_of
+from skscn.readers.arrow import arrow
 from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import quoted
 
@@ -53,11 +57,6 @@ class ArrivingRows:
         if self._timed is None:
             remarks.append(f"The rows of {file.label} are taken to follow the training rows.")
 
-    @property
-    def types(self) -> dict[str, Any]:
-        """The column of the time, if it is known, and its type."""
-        return {} if self._timed is None else self._timed.time_types
-
     def begin_anew(self, table: Any) -> bool:
         """Whether these are the first rows and do not follow the training rows; ValueError if they are not in order."""
         if self._timed is None or not len(table):
@@ -103,6 +102,72 @@ class ArrivingRows:
                 f"({written(first)}), so {self._lost}; put the rows before them into the file."
             )
         return f"The rows do not follow the end of training, so {self._lost}."
+
+
+class SeriesPart(NamedTuple):
+    """Rows of one series: its label, None if it is the only one, their places, and whether they begin anew."""
+
+    label: str | None
+    rows: np.ndarray
+    anew: bool
+
+
+class ArrivingSeries:
+    """Rows of one or several series, told apart by a column.
+
+    Parameters
+    ----------
+    encoder, clock, file, remarks, what, lost
+        As in ArrivingRows.
+    group : str or None
+        The column that says which of several series a row belongs to.
+    known : collection of str
+        The series that were in training.
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        clock: Any,
+        file: TableFile,
+        remarks: list[str],
+        what: str,
+        lost: str,
+        group: str | None,
+        known: Collection[Any],
+    ):
+        check_has_group(group, file)
+        self._group, self._known = group, known
+        self._arrival = partial(ArrivingRows, encoder, clock, file, remarks, what, lost)
+        self._arriving: dict[str | None, ArrivingRows] = {} if group is not None else {None: self._arrival()}
+        self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
+
+    @property
+    def types(self) -> dict[str, Any]:
+        """The columns of the time and of the series, as far as there are any, and their types."""
+        times = {} if self._timed is None else self._timed.time_types
+        return {**times, **({} if self._group is None else {self._group: arrow().string()})}
+
+    def labels(self, table: Any) -> np.ndarray | None:
+        """Which of several series each row belongs to; ValueError for one that was not in training."""
+        if self._group is None:
+            return None
+        labels = labels_of(self._group, table)
+        check_known(self._group, labels, self._known)
+        return labels
+
+    def parts(self, table: Any) -> list[SeriesPart]:
+        """The rows of each series; ValueError if they are not in order."""
+        labels = self.labels(table)
+        if labels is None:
+            return [SeriesPart(None, np.arange(len(table)), self._arriving[None].begin_anew(table))]
+        places = {label: np.flatnonzero(labels == label) for label in np.unique(labels).tolist()}
+        return [SeriesPart(label, rows, self._begin_anew(label, table.take(rows))) for label, rows in places.items()]
+
+    def _begin_anew(self, label: str, table: Any) -> bool:
+        if label not in self._arriving:
+            self._arriving[label] = self._arrival(label=label)
+        return self._arriving[label].begin_anew(table)
 
 
 def targets_of(target: Target, table: Any) -> np.ndarray:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skscn.cli._arriving import ArrivingRows, targets_of
-from skscn.cli._groups import check_has_group, check_known, labels_of
+from skscn.cli._arriving import ArrivingSeries, SeriesPart, targets_of
 from skscn.following import Begin, GroupRows, limits_of_stretches, predict_stretches, state_after
-from skscn.readers.arrow import arrow
 from skscn.recurrent import RecurrentSCNRegressor, ReservoirState
-from skscn.tables import TableEncoder, TableFile, Target
+from skscn.tables import TableFile, Target
 from skscn.words import quoted
 
 if TYPE_CHECKING:
@@ -101,12 +98,9 @@ class Following:
         group: str | None = None,
     ):
         check_one_sequence(estimator, group)
-        check_has_group(group, file)
         lost = "the network starts from a cold state, and its first predictions are worse"
-        self._arrival = partial(ArrivingRows, encoder, clock, file, remarks, "a recurrent network", lost)
-        self._estimator, self._group = estimator, group
-        self._arriving: dict[str | None, ArrivingRows] = {} if group is not None else {None: self._arrival()}
-        self._timed = encoder if isinstance(encoder, TableEncoder) else None
+        about = encoder, clock, file, remarks, "a recurrent network", lost
+        self._estimator, self._arriving = estimator, ArrivingSeries(*about, group, estimator.states_)
         # What came last of each series.
         self._before: dict[Hashable, tuple[FollowingBatch, GroupRows]] = {}
         self._target = target if estimator.feedback and target is not None and target.name in file.names else None
@@ -125,34 +119,21 @@ class Following:
     @property
     def types(self) -> dict[str, Any]:
         """The columns to read in addition to those that are encoded, and their types."""
-        times = {} if self._timed is None or self._timed.time_ is None else self._timed.time_types
-        groups = {} if self._group is None else {self._group: arrow().string()}
-        return {**times, **groups, **({} if self._target is None else {self._target.name: self._target.read_type})}
+        return {**self._arriving.types, **({} if self._target is None else {self._target.name: self._target.read_type})}
 
     def batch(self, X: np.ndarray, table: Any) -> FollowingBatch:
         """The rows that come next."""
         y = None if self._target is None else targets_of(self._target, table)
-        parts = tuple(
-            GroupRows(label, rows, self._state_before(label, table.take(rows))) for label, rows in self._places(table)
-        )
+        arrived = self._arriving.parts(table)
+        parts = tuple(GroupRows(part.label, part.rows, self._state_before(part)) for part in arrived)
         batch = FollowingBatch(self._estimator, X, table, y, parts)
         self._before |= {part.label: (batch, part) for part in parts}
         return batch
 
-    def _places(self, table: Any) -> list[tuple[str | None, np.ndarray]]:
-        """The rows of each series."""
-        if self._group is None:
-            return [(None, np.arange(len(table)))]
-        labels = labels_of(self._group, table)
-        check_known(self._group, labels, self._estimator.states_)
-        return [(label, np.flatnonzero(labels == label)) for label in np.unique(labels).tolist()]
-
-    def _state_before(self, label: str | None, table: Any) -> Begin:
-        if label not in self._arriving:
-            self._arriving[label] = self._arrival(label=label)
-        if self._arriving[label].begin_anew(table):
+    def _state_before(self, arrived: SeriesPart) -> Begin:
+        if arrived.anew:
             return None
-        if label in self._before:
-            batch, part = self._before[label]
+        if arrived.label in self._before:
+            batch, part = self._before[arrived.label]
             return batch.state_after(part)
-        return "end" if label is None else self._estimator.states_[label]
+        return "end" if arrived.label is None else self._estimator.states_[arrived.label]

@@ -43,7 +43,7 @@ def check_series(options: FitOptions, series: Series) -> None:
         several = " If the rows are those of several machines, name the column that tells them apart: --group COLUMN."
         raise ValueError(
             f"{quoted(series.time)} repeats: {count(len(repeated), 'row')} have the time of another row, the first at "
-            f"{first}; {options.past} needs one row at a time.{several * (options.recurrent and options.group is None)}"
+            f"{first}; {options.past} needs one row at a time.{several * (options.group is None)}"
         )
 
 
@@ -94,6 +94,17 @@ def clock_of(options: FitOptions, series: Series) -> dict[str, Any] | None:
         "irregular": int(np.count_nonzero(np.abs(steps - usual) > _REGULAR * usual)),
         **({} if series.groups is None else {"last_days": last}),
     }
+
+
+def clock_after(clock: Any, times: np.ndarray, labels: np.ndarray | None) -> Any:
+    """What ``fit`` wrote down, after further rows at these times; ``labels`` say which of several series each is of."""
+    if not isinstance(clock, dict) or not len(times):
+        return clock
+    days = times.astype("datetime64[us]").astype(np.int64) / _DAY
+    after = {**clock, "last_day": float(days[-1])}
+    if labels is not None:
+        after["last_days"] = {**clock.get("last_days", {}), **dict(zip(labels.tolist(), days.tolist(), strict=True))}
+    return after
 
 
 def _months_between(moments: np.ndarray) -> int | None:

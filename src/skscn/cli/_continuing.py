@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._arriving import ArrivingRows, targets_of
+from skscn.cli._arriving import ArrivingSeries, targets_of
 from skscn.series import Lags
 from skscn.tables import TableFile, Target
 from skscn.words import count, quoted
@@ -27,14 +27,23 @@ class Continuing:
         The rows that will come.
     remarks : list of str
         What there is to say is added to it.
+    group : str or None
+        The column that says which of several series a row belongs to.
     """
 
     def __init__(
-        self, lags: Lags, encoder: Any, clock: Any, target: Target | None, file: TableFile, remarks: list[str]
+        self,
+        lags: Lags,
+        encoder: Any,
+        clock: Any,
+        target: Target | None,
+        file: TableFile,
+        remarks: list[str],
+        group: str | None,
     ):
         lost = f"earlier values of the first {count(lags.depth_, 'row')} are not known, and their predictions are worse"
-        self._lags = lags
-        self._arriving = ArrivingRows(encoder, clock, file, remarks, "a model with lags", lost if lags.depth_ else "")
+        about = encoder, clock, file, remarks, "a model with lags", lost if lags.depth_ else ""
+        self._lags, self._arriving = lags, ArrivingSeries(*about, group, lags.groups_ or ())
         self._target = target if lags.target is not None and target is not None else None
         if lags.target is not None:
             remarks.append(self._about_targets(file))
@@ -54,9 +63,11 @@ class Continuing:
 
     def extended(self, X: np.ndarray, table: Any) -> np.ndarray:
         """Encoded rows with earlier values."""
-        if self._arriving.begin_anew(table):
-            self._lags.restart()
+        anew = [part.label for part in self._arriving.parts(table) if part.anew]
+        if anew:
+            self._lags.restart(None if anew == [None] else anew)
         targets = None if self._target is None else targets_of(self._target, table)
-        result = self._lags.transform(X, targets=targets)
-        self._lags.advance(X, targets=targets)
+        groups = self._arriving.labels(table)
+        result = self._lags.transform(X, groups=groups, targets=targets)
+        self._lags.advance(X, groups=groups, targets=targets)
         return result

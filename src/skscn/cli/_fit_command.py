@@ -113,8 +113,8 @@ def fit(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="With --estimator recurrent: the column that says which of several series a row belongs to, such as "
-            "the machine. One network is trained for all of them, with a memory of each.",
+            help="With --lags or --estimator recurrent: the column that says which of several series a row belongs to, "
+            "such as the machine. One model is trained for all of them, with the earlier rows of each.",
         ),
     ] = None,
     lags: Annotated[
@@ -229,11 +229,8 @@ def _check_recurrent(
     recurrent: bool, lags: str | None, feedback: bool, loss: LossName | None, weight: str | None, group: str | None
 ) -> None:
     """Reject what recurrent networks do not have, and what only they have."""
-    if group is not None and not recurrent:
-        raise typer.BadParameter(
-            "needs --estimator recurrent; for lags of several series, use skscn.series.Lags in Python.",
-            param_hint="--group",
-        )
+    if group is not None and not recurrent and lags is None:
+        raise typer.BadParameter("needs --lags or --estimator recurrent.", param_hint="--group")
     if feedback and not recurrent:
         raise typer.BadParameter("needs --estimator recurrent.", param_hint="--feedback")
     if not recurrent:

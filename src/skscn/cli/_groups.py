@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -44,7 +44,7 @@ def check_has_group(name: str | None, file: TableFile) -> None:
         )
 
 
-def check_known(name: str, labels: np.ndarray, known: Mapping[Any, Any]) -> None:
+def check_known(name: str, labels: np.ndarray, known: Collection[Any]) -> None:
     """Raise ValueError for rows of a series that was not in training."""
     new = [label for label in np.unique(labels).tolist() if label not in known]
     if not new:

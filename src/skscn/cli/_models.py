@@ -200,9 +200,9 @@ def encoded_batches(
     model: Model, file: TableFile, encoder: TableEncoder | NumericColumns, extra: dict[str, Any]
 ) -> Iterator[Batch]:
     """Encoded rows, some at a time, with the table that they come from; extra columns are read too."""
-    about = encoder, model.notes.get("clock"), model.target, file, model.remarks
+    about = encoder, model.notes.get("clock"), model.target, file, model.remarks, model.group
     continuing = None if model.lags is None else Continuing(model.lags, *about)
-    following = Following(model.estimator, *about, model.group) if is_recurrent(model.estimator) else None
+    following = Following(model.estimator, *about) if is_recurrent(model.estimator) else None
     extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
     rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
     for table in file.batches({**extra, **encoder.read_types}):

@@ -37,7 +37,7 @@ class Preparation:
         if self.lags is None or rows.whole is None or rows.places is None:
             return rows, self.encoder.transform(rows.table)
         targets = arrow().table(dict(zip(rows.whole.names, rows.whole.targets.T, strict=True)))
-        X = self.lags.fit_transform(self.encoder.transform(rows.whole.table), targets)
+        X = self.lags.fit_transform(self.encoder.transform(rows.whole.table), targets, groups=rows.whole.groups)
         complete = rows.take(np.flatnonzero(self.lags.complete_[rows.places]))
         return complete, X[complete.places]
 
@@ -47,6 +47,9 @@ class Preparation:
             return self.encoder.transform(rows.whole.table)
         if self.lags is None or rows.whole is None:
             return self.encoder.transform(rows.table)
-        X = self.lags.transform(self.encoder.transform(rows.whole.table), targets=rows.whole.targets)
+        X, groups = self.encoder.transform(rows.whole.table), rows.whole.groups
+        if groups is not None:
+            self.lags.restart(set(groups.tolist()) - set(self.lags.groups_ or ()))
+        X = self.lags.transform(X, groups=groups, targets=rows.whole.targets)
         following: np.ndarray = X[rows.places]
         return following

@@ -33,7 +33,7 @@ def run_report(
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
     rows = _ReportedRows(model, target, timed)
-    if model.group is not None:
+    if model.group is not None and is_recurrent(model.estimator):
         raise ValueError(
             f"{model.path.name} follows several series (--group {model.group}), and a report is about one; use skscn "
             "evaluate, or fit a model of one series."

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._clock import clock_after
+from skscn.cli._groups import labels_of
 from skscn.cli._models import Model, data_name, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._scores import TITLES, classification_scores, regression_scores, true_class_shares
@@ -75,13 +77,13 @@ def run_update(options: UpdateOptions, voice: Voice) -> None:
     check_updatable(model)
     target = model.find_target(options.target, file)
     notes: list[str] = []
-    rows, last_day = _read(model, file, target, options.weight, notes)
+    rows, clock = _read(model, file, target, options.weight, notes)
     before, after, learning, estimator = _learnt(model, rows)
     worse = learning["worse"]
-    notes = [*model.remarks, *notes, *_about_learning(learning), *_about_repeats(model, rows)]
+    notes = [*model.remarks, *notes, *_about_unlike(before), *_about_learning(learning), *_about_repeats(model, rows)]
     written = not worse or options.force or out != options.model
     if written:
-        _save(model, estimator, target, out, options.data, rows, last_day)
+        _save(model, estimator, target, out, options.data, rows, clock)
     voice.notes(notes)
     voice.result(
         {
@@ -112,13 +114,11 @@ def check_updatable(model: Model) -> None:
         )
 
 
-def _read(
-    model: Model, file: TableFile, target: Target, weight: str | None, notes: list[str]
-) -> tuple[NewRows, float | None]:
-    """The rows that have a target, and the time of the last one in days, if rows have times."""
+def _read(model: Model, file: TableFile, target: Target, weight: str | None, notes: list[str]) -> tuple[NewRows, Any]:
+    """The rows that have a target, and what a model of earlier rows has to know of time after them."""
     encoder = model.columns(file, without=(target.name,))
     weights = {} if weight is None else {file.find(weight): Number(weight, np.nan, False).read_type}
-    outside, last_day, missing = encoder.looking_outside(), None, 0
+    outside, clock, missing = encoder.looking_outside(), model.notes.get("clock"), 0
     parts: list[tuple[np.ndarray, ...]] = []
     for batch in encoded_batches(model, file, encoder, {target.name: target.read_type, **weights}):
         X, table = batch.X, batch.table
@@ -128,15 +128,16 @@ def _read(
         outside.add(X[present], table.filter(present))
         given = np.ones(len(table)) if weight is None else row_weights(weight, table)
         parts.append((X[present], y, given[present]))
-        if model.lags is not None and isinstance(encoder, TableEncoder) and encoder.time_ is not None and len(table):
-            last_day = encoder.row_times(table)[-1].astype("datetime64[us]").astype(np.int64) / 86400e6
+        if model.lags is not None and isinstance(encoder, TableEncoder) and encoder.time_ is not None:
+            labels = None if model.group is None else labels_of(model.group, table)
+            clock = clock_after(clock, encoder.row_times(table), labels)
     if not parts or not sum(len(y) for _, y, _ in parts):
         raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to learn from.")
     if missing:
         notes.append(f"Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
     notes += outside_sentences(outside.found())
     X, y, given = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return NewRows(X, y, None if weight is None else given), last_day
+    return NewRows(X, y, None if weight is None else given), clock
 
 
 def _learnt(model: Model, rows: NewRows) -> tuple[dict[str, float], dict[str, float], dict[str, Any], Any]:
@@ -206,6 +207,16 @@ def _about_learning(learning: dict[str, Any]) -> list[str]:
     ]
 
 
+def _about_unlike(before: dict[str, float]) -> list[str]:
+    """What to say of rows for which the model was no good, such as those whose target is in another unit."""
+    if not before.get("r2", 0.0) < 0.0:
+        return []
+    return [
+        f"The model predicted these rows worse than their mean would (R² {short(before['r2'])}) before learning them; "
+        "check that the target means the same, in the same unit, as in training."
+    ]
+
+
 def _about_repeats(model: Model, rows: NewRows) -> list[str]:
     share = RowSketch().add(rows.X, rows.y).share_in(model.notes.get("sketch")) if model.lags is None else None
     if share is None or share < _REPEATED:
@@ -221,10 +232,7 @@ def _lines(before: dict[str, float], after: dict[str, float]) -> list[tuple[str,
     ]
 
 
-def _save(
-    model: Model, estimator: Any, target: Target, out: Path, data: Path, rows: NewRows, last_day: float | None
-) -> None:
-    clock = model.notes.get("clock")
+def _save(model: Model, estimator: Any, target: Target, out: Path, data: Path, rows: NewRows, clock: Any) -> None:
     notes = {
         **model.notes,
         "target": target.to_json(),
@@ -234,8 +242,8 @@ def _save(
     sketch = RowSketch.continued(model.notes.get("sketch")) if model.lags is None else None
     if sketch is not None:
         notes["sketch"] = sketch.add(rows.X, rows.y).to_json()
-    if isinstance(clock, dict) and last_day is not None:
-        notes["clock"] = {**clock, "last_day": float(last_day)}
+    if clock is not None:
+        notes["clock"] = clock
     save_updated(model, estimator, out, notes)
 
 

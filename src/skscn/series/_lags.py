@@ -84,6 +84,8 @@ class Lags(TransformerMixin, BaseEstimator):
         all rows and then select these.
     depth_ : int
         How many earlier rows the added columns need.
+    groups_ : list or None
+        The labels of the groups whose last rows are known; None without groups.
     delay_ : int or None
         The parameter `delay`.
     n_features_in_ : int
@@ -362,16 +364,29 @@ class Lags(TransformerMixin, BaseEstimator):
         self._ends = {**self._ends, **{key: past.end() for key, _, past in pasts}}
         return self
 
-    def restart(self) -> Self:
-        """Forget the last rows of all groups: the rows that come next begin a series of their own.
+    def restart(self, groups: Iterable[Any] | None = None) -> Self:
+        """Forget the last rows: the rows that come next begin a series of their own.
+
+        Parameters
+        ----------
+        groups : iterable of labels, default=None
+            The groups to begin, which may be new ones; None means all of them.
 
         Returns
         -------
         self
         """
         check_is_fitted(self, "_terms")
-        self._ends = dict.fromkeys(self._ends, self._nothing())
+        if groups is not None and not self._grouped:
+            raise ValueError("Lags was fitted without groups; restart() begins the only series.")
+        self._ends = {**self._ends, **dict.fromkeys(self._ends if groups is None else groups, self._nothing())}
         return self
+
+    @property
+    def groups_(self) -> list[Any] | None:
+        """The labels of the groups whose last rows are known; None if Lags was fitted without groups."""
+        check_is_fitted(self, "_terms")
+        return list(self._ends) if self._grouped else None
 
     def _nothing(self) -> SeriesEnd:
         return SeriesEnd.nothing(self.n_features_in_, len(self._target_names))
@@ -405,7 +420,7 @@ class Lags(TransformerMixin, BaseEstimator):
         if unknown := [key for key, _ in sequences if key not in self._ends]:
             raise ValueError(
                 f"The groups {listed(map(repr, unknown))} were not in training, so nothing is known of their earlier "
-                "rows; set continues=False for groups that begin with these rows."
+                "rows; restart(groups) begins new groups, and continues=False makes all rows begin with these."
             )
         return sequences
 
