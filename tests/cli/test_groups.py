@@ -134,7 +134,8 @@ def test_what_cannot_be_followed_is_refused(skscn, fitted, tmp_path):
             "'machine' has the value '7', which was",
         ),
         (["predict", folder / "model.scn", nameless, "-o", tmp_path / "out.csv"], "lacks the column 'machine'"),
-        (["report", folder / "model.scn", folder / "later.csv", "-o", tmp_path / "out.html"], "follows several series"),
+        (["report", folder / "model.scn", folder / "later.csv", "-o", tmp_path / "out.html"], "--series LABEL"),
+        (["report", folder / "model.scn", folder / "later.csv", "--series", "7"], "'7', which was not in training"),
         (["fit", known, *both, "--estimator", "recurrent"], "tells them apart: --group COLUMN"),
         (["fit", gaps, *both, "--estimator", "recurrent", "--group", "machine"], "'machine' is missing in 1 row"),
         (["fit", known, *both, "--lags", "auto"], "tells them apart: --group COLUMN"),
@@ -157,3 +158,14 @@ def test_an_updated_model_goes_on_from_the_new_end_of_every_series(skscn, fitted
     assert "follow" not in done.stderr
     expected = in_python(tmp_path, "updated", [row for row in LATER if row[0] >= cut])
     np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["model", "lags"])
+def test_a_report_is_about_one_of_the_series(name, skscn, fitted, tmp_path):
+    folder, _ = fitted
+    skscn("report", folder / f"{name}.scn", folder / "later.csv", "-o", tmp_path / "report.html", "--series", "2")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "purity of 2 from later.csv" in page
+    own = [row for row in LATER if row[1] == 2]
+    error = np.array([row[3] for row in own]) - in_python(folder, name, LATER)[[row[1] == 2 for row in LATER]]
+    assert f"{np.sqrt(np.mean(error**2)):.3g}" in page

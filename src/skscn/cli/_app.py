@@ -290,6 +290,10 @@ def report(
     out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
     target: TargetName = None,
     title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    series: Annotated[
+        str | None,
+        typer.Option(metavar="LABEL", help="Which of several series the page is about, if the model has --group."),
+    ] = None,
     quiet: Quiet = False,
 ) -> None:
     """Write an HTML report about a model and its predictions for a table: a single file that can be read offline.
@@ -299,7 +303,7 @@ def report(
     from skscn.cli._report import run_report
     from skscn.cli._voice import Voice
 
-    run_report(model, data, out, target, title, Voice(quiet))
+    run_report(model, data, out, target, title, series, Voice(quiet))
 
 
 @app.command()

@@ -49,9 +49,13 @@ def check_known(name: str, labels: np.ndarray, known: Collection[Any]) -> None:
     new = [label for label in np.unique(labels).tolist() if label not in known]
     if not new:
         return
-    some = listed([quoted(str(label)) for label in list(known)[:_NAMED]])
-    more = " and others" if len(known) > _NAMED else ""
     raise ValueError(
-        f"{quoted(name)} has the value {quoted(new[0])}, which was not in training (it had {some}{more}); leave these "
-        "rows out, or fit a model with them."
+        f"{quoted(name)} has the value {quoted(new[0])}, which was not in training (it had {named(known)}); leave "
+        "these rows out, or fit a model with them."
     )
+
+
+def named(labels: Collection[Any]) -> str:
+    """Some of the labels, in words."""
+    some = listed([quoted(str(label)) for label in list(labels)[:_NAMED]])
+    return f"{some}{' and others' if len(labels) > _NAMED else ''}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -86,6 +86,13 @@ class Model:
     notes: dict[str, Any]
     lags: Lags | None = None
     remarks: list[str] = field(default_factory=list)
+
+    @property
+    def labels(self) -> Collection[Any]:
+        """The series that were in training, if there were several."""
+        if is_recurrent(self.estimator):
+            return list(self.estimator.states_)
+        return [] if self.lags is None else self.lags.groups_ or []
 
     @property
     def group(self) -> str | None:

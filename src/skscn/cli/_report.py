@@ -8,6 +8,7 @@ import numpy as np
 
 from skscn.cli._arriving import targets_of
 from skscn.cli._batches import Batch, FollowingBatch
+from skscn.cli._groups import check_known, labels_of, named
 from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
@@ -21,7 +22,13 @@ _MOST_ROWS = 50_000
 
 
 def run_report(
-    model_path: Path, data: Path, out: Path, target_name: str | None, title: str | None, voice: Voice
+    model_path: Path,
+    data: Path,
+    out: Path,
+    target_name: str | None,
+    title: str | None,
+    series: str | None,
+    voice: Voice,
 ) -> None:
     """Write the page."""
     check_output(out, [model_path, data], [".html", ".htm"])
@@ -32,12 +39,8 @@ def run_report(
     encoder = model.columns(file, without=(target.name,))
     timed = _timed(encoder, file)
     extra = {target.name: target.read_type, **(timed.time_types if timed else {})}
-    rows = _ReportedRows(model, target, timed)
-    if model.group is not None and is_recurrent(model.estimator):
-        raise ValueError(
-            f"{model.path.name} follows several series (--group {model.group}), and a report is about one; use skscn "
-            "evaluate, or fit a model of one series."
-        )
+    _check_series(model, series)
+    rows = _ReportedRows(model, target, timed, series)
     for batch in encoded_batches(model, file, encoder, extra):
         rows.add(batch)
         if rows.sketch.rows > _MOST_ROWS:
@@ -58,7 +61,7 @@ def run_report(
         encoder=encoder if isinstance(encoder, TableEncoder) else None,
         lags=model.lags,
         target_name=target.name,
-        title=title or f"{target.name} from {file.label}",
+        title=title or f"{target.name}{'' if series is None else f' of {series}'} from {file.label}",
         model_path=str(model_path),
         data_name=file.label,
         times=np.concatenate(rows.moments) if rows.moments else None,
@@ -69,11 +72,29 @@ def run_report(
     write_text(f"{out}\n")
 
 
-class _ReportedRows:
-    """The rows that a page is about: those with a target; for a recurrent network all, and the state before them."""
+def _check_series(model: Model, series: str | None) -> None:
+    """Raise ValueError if the series that a page is about was not in training, or has to be named."""
+    if model.group is None:
+        if series is not None:
+            raise ValueError(f"{model.path.name} is a model of one series; leave --series out.")
+        return
+    if series is not None:
+        check_known(model.group, np.array([series]), model.labels)
+    elif is_recurrent(model.estimator):
+        raise ValueError(
+            f"{model.path.name} follows several series (--group {model.group}), and a report is about one; name it: "
+            f"--series LABEL, which is one of {named(model.labels)}."
+        )
 
-    def __init__(self, model: Model, target: Target, timed: TableEncoder | None):
-        self._target, self._timed = target, timed
+
+class _ReportedRows:
+    """The rows that a page is about: those with a target; for a recurrent network all, and the state before them.
+
+    Of several series, it may be about one.
+    """
+
+    def __init__(self, model: Model, target: Target, timed: TableEncoder | None, series: str | None):
+        self._target, self._timed, self._group, self._series = target, timed, model.group, series
         self._whole = is_recurrent(model.estimator)
         self.inputs: list[np.ndarray] = []
         self.targets: list[np.ndarray] = []
@@ -84,18 +105,25 @@ class _ReportedRows:
 
     def add(self, batch: Batch) -> None:
         """Take in some rows more."""
-        table = batch.table
+        places = self._places(batch)
+        X, table = batch.X[places], batch.table.take(places)
         y, present = self._target.values(table.column(self._target.name))
-        self.sketch.add(batch.X[present], y)
+        self.sketch.add(X[present], y)
         if isinstance(batch, FollowingBatch) and not self.inputs:
-            self.state = batch.parts[0].state
+            self.state = next((part.state for part in batch.parts if part.label == self._series), None)
         if self._whole:
             present, y = np.ones(len(table), dtype=bool), targets_of(self._target, table)
-        self.inputs.append(batch.X[present])
+        self.inputs.append(X[present])
         self.targets.append(y)
-        self.numbers.append(self._start + np.flatnonzero(present))
+        self.numbers.append(self._start + places[np.asarray(present)])
         self.moments += [self._timed.row_times(table)[present]] if self._timed else []
-        self._start += len(table)
+        self._start += len(batch.table)
+
+    def _places(self, batch: Batch) -> np.ndarray:
+        """The rows of the series that the page is about."""
+        if self._group is None or self._series is None:
+            return np.arange(len(batch.table))
+        return np.flatnonzero(labels_of(self._group, batch.table) == self._series)
 
 
 def _feature_names(model: Model, encoder: TableEncoder | NumericColumns) -> list[str]:
