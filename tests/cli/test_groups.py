@@ -1,4 +1,4 @@
-"""``skscn fit --group``: one model for several series in a table, each with its own earlier rows."""
+"""``skscn fit --group``: several series in one table, each with its own earlier rows, or rows that belong together."""
 
 import csv
 import datetime as dt
@@ -139,11 +139,11 @@ def test_what_cannot_be_followed_is_refused(skscn, fitted, tmp_path):
         (["fit", known, *both, "--estimator", "recurrent"], "tells them apart: --group COLUMN"),
         (["fit", gaps, *both, "--estimator", "recurrent", "--group", "machine"], "'machine' is missing in 1 row"),
         (["fit", known, *both, "--lags", "auto"], "tells them apart: --group COLUMN"),
-        (["fit", known, *both, "--group", "machine"], "needs --lags or --estimator recurrent"),
+        (["fit", known, *both, "--group", "machine"], "whole groups are held out"),
         (["fit", known, *both, "--estimator", "recurrent", "--group", "purity"], "is the target"),
     ]
     for arguments, message in cases:
-        done = skscn(*arguments, code=2 if message.startswith("needs") else 1)
+        done = skscn(*arguments, code=1)
         assert message in " ".join(done.stderr.replace("│", "").split()), arguments
 
 
@@ -169,3 +169,40 @@ def test_a_report_is_about_one_of_the_series(name, skscn, fitted, tmp_path):
     own = [row for row in LATER if row[1] == 2]
     error = np.array([row[3] for row in own]) - in_python(folder, name, LATER)[[row[1] == 2 for row in LATER]]
     assert f"{np.sqrt(np.mean(error**2)):.3g}" in page
+
+
+@pytest.fixture(scope="module")
+def patients(tmp_path_factory):
+    """Patients with several rows each, who differ in what no column shows, and whose age betrays who they are."""
+    rng, path = np.random.default_rng(0), tmp_path_factory.mktemp("patients") / "patients.csv"
+    rows = [
+        (f"p{patient}", age, dose, np.tanh(dose - 2) + own + 0.1 * noise)
+        for patient, (age, own) in enumerate(zip(np.arange(20, 80, 3), 3 * rng.normal(size=20), strict=True))
+        for dose, noise in zip(rng.uniform(0, 4, 10), rng.normal(size=10), strict=True)
+    ]
+    return write(path, rows, ("patient", "age", "dose", "response"))
+
+
+@pytest.mark.parametrize("estimator", ["network", "ensemble"])
+def test_whole_groups_are_held_out(estimator, skscn, patients, tmp_path):
+    """Where rows of the same patients are on both sides, the tests promise what other patients do not keep."""
+    about = ["-t", "response", "-m", tmp_path / "m.scn", "--json", "--estimator", estimator, "--set", "max_nodes=40"]
+    about += ["--set", "n_members=3"] if estimator == "ensemble" else []
+    rows = json.loads(skscn("fit", patients, *about, "--drop", "patient").stdout)
+    groups = json.loads(skscn("fit", patients, *about, "--group", "patient").stdout)
+    assert rows["tested"]["rmse"]["mean"] < 0.6 * groups["tested"]["rmse"]["mean"]
+    assert groups["columns"] == ["age", "dose"]
+    # The model is one like any other: its rows need no group.
+    skscn("predict", tmp_path / "m.scn", patients, "-o", tmp_path / "out.csv")
+
+
+def test_groups_of_classes_and_too_few_of_them(skscn, patients, tmp_path):
+    classes = tmp_path / "classes.csv"
+    table = pd.read_csv(patients)
+    table.assign(response=np.where(table["response"] > 0, "good", "bad")).to_csv(classes, index=False)
+    about = ["-t", "response", "-m", tmp_path / "m.scn", "--set", "max_nodes=5", "--estimator", "network"]
+    said = skscn("fit", classes, *about, "--group", "patient")
+    assert "5-fold cross-validation of whole groups (patient)" in said.stdout
+    table[table["patient"] == "p3"].to_csv(tmp_path / "one.csv", index=False)
+    done = skscn("fit", tmp_path / "one.csv", *about, "--group", "patient", code=1)
+    assert "'patient' is 'p3' in all rows" in done.stderr

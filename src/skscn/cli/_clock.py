@@ -24,8 +24,17 @@ _DAY = 86400e6
 
 
 def check_series(options: FitOptions, series: Series) -> None:
-    """Raise ValueError if predictions are to depend on earlier rows and the order of the rows is not known."""
+    """Raise ValueError if predictions are to depend on earlier rows and the order of the rows is not known.
+
+    Or if they are not, and rows both belong together in groups and are in order of time.
+    """
     if options.past is None:
+        if options.group is not None and series.time is not None:
+            raise ValueError(
+                f"The rows are in order of time ({quoted(series.time)}) and would be tested on later rows, not on "
+                "other groups. If they are several series, add --lags auto or --estimator recurrent; if their order "
+                "does not matter, add --shuffle, and whole groups are held out."
+            )
         return
     if series.time is None or series.moments is None:
         raise ValueError(

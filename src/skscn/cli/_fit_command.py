@@ -113,8 +113,9 @@ def fit(
         str | None,
         typer.Option(
             metavar="COLUMN",
-            help="With --lags or --estimator recurrent: the column that says which of several series a row belongs to, "
-            "such as the machine. One model is trained for all of them, with the earlier rows of each.",
+            help="The column that says which rows belong together, such as those of a patient or a machine; it is not "
+            "an input. Tests and early stopping hold out whole groups. With --lags or --estimator recurrent, each of "
+            "them is a series with its own earlier rows, and the model is tested on later rows.",
         ),
     ] = None,
     lags: Annotated[
@@ -184,7 +185,7 @@ def fit(
     if delay is not None and lags is None:
         raise typer.BadParameter("needs --lags.", param_hint="--delay")
     _check_order(shuffle, time, lags, estimator)
-    _check_recurrent(estimator is EstimatorKind.RECURRENT, lags, feedback, loss, weight, group)
+    _check_recurrent(estimator is EstimatorKind.RECURRENT, lags, feedback, loss, weight)
     _check_quantile(quantile, loss)
     with later():
         from skscn.cli._fit import run_fit
@@ -226,11 +227,9 @@ def _check_order(shuffle: bool, time: str | None, lags: str | None, estimator: E
 
 
 def _check_recurrent(
-    recurrent: bool, lags: str | None, feedback: bool, loss: LossName | None, weight: str | None, group: str | None
+    recurrent: bool, lags: str | None, feedback: bool, loss: LossName | None, weight: str | None
 ) -> None:
     """Reject what recurrent networks do not have, and what only they have."""
-    if group is not None and not recurrent and lags is None:
-        raise typer.BadParameter("needs --lags or --estimator recurrent.", param_hint="--group")
     if feedback and not recurrent:
         raise typer.BadParameter("needs --estimator recurrent.", param_hint="--feedback")
     if not recurrent:

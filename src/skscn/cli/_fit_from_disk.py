@@ -35,6 +35,11 @@ def fit_from_disk(
             f"{file.label} is too large ({size(file.size)}) for --lags, which needs the table in memory; raise "
             "--memory-limit, or leave --lags out."
         )
+    if options.group is not None:
+        raise ValueError(
+            f"{file.label} is too large ({size(file.size)}) for --group, which needs the table in memory; raise "
+            "--memory-limit, or leave --group out."
+        )
     if options.recurrent:
         raise ValueError(
             f"{file.label} is too large ({size(file.size)}) for a recurrent network, which is grown in memory; raise "

@@ -21,7 +21,7 @@ from skscn.cli._preparation import Preparation
 from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series, with_groups
-from skscn.cli._testing import Folds, cross_validate, split, split_series
+from skscn.cli._testing import Folds, cross_validate, split, split_groups, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
 from skscn.cli._voice import Voice
@@ -51,7 +51,7 @@ def fit_in_memory(
     encoding = {**default_encoding(options), **settings.encoder}
     about = {"tested": tested, "past": options.past is not None, "cycles": bool(encoding.get("cycles", True))}
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
-    groups = None if options.group is None else labels_of(options.group, table)
+    groups = None if options.group is None else labels_of(options.group, table, several=options.past is None)
     series = with_groups(series, groups)
     check_series(options, series)
     whole = options.past is not None
@@ -98,9 +98,10 @@ def fit_in_memory(
 def _folds(options: FitOptions, series: Series, rows: TableRows, X: np.ndarray, target: Target) -> Folds:
     """The parts to test on: all, unless the table is large and the user has not asked for them."""
     small = len(X) <= MOST_ROWS_TESTED if options.recurrent else X.size <= _CROSS_VALIDATED_NUMBERS
-    n_folds = _FOLDS if options.cv is None else options.cv
-    splitter = split if series.time is None else split_series
-    return splitter(rows.y, target.task, n_folds, options.cv is not None or small)
+    about = rows.y, target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
+    if options.group is not None and rows.groups is not None:
+        return split_groups(*about, rows.groups, options.group)
+    return split(*about) if series.time is None else split_series(*about)
 
 
 def _about_time(seconds: float, folds: Folds) -> str:

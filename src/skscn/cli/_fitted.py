@@ -69,6 +69,6 @@ def save_fitted(fitted: Fitted, options: FitOptions) -> None:
         "loss": fitted.loss,
         "outliers": fitted.n_outliers,
         "clock": fitted.clock,
-        "group": options.group,
+        "group": options.group if options.past is not None else None,
     }
     save_model(pipeline, fitted.path, notes=notes)

@@ -1,4 +1,4 @@
-"""Several series in one table, such as those of several machines: which of them each row belongs to."""
+"""Groups of rows, such as those of a patient, or series of several machines: which of them each row belongs to."""
 
 from __future__ import annotations
 
@@ -15,16 +15,21 @@ _NAMED = 5
 _LARGEST = 2**53
 
 
-def labels_of(name: str, table: Any) -> np.ndarray:
-    """The series that each row belongs to, as text; ValueError if it is missing in a row."""
+def labels_of(name: str, table: Any, *, several: bool = False) -> np.ndarray:
+    """The group that each row belongs to, as text; ValueError if one is missing, or if there should be several."""
     column = table.column(name).cast("string")
     if column.null_count:
         first = int(np.argmax(column.is_null().to_numpy())) + 1
         raise ValueError(
             f"{quoted(name)} is missing in {count(column.null_count, 'row')}, the first of which is row {first}; with "
-            "--group, every row needs to belong to one of the series."
+            "--group, every row needs to belong to a group."
         )
-    return np.array([_plain(label) for label in column.to_pylist()], dtype=str)
+    labels = np.array([_plain(label) for label in column.to_pylist()], dtype=str)
+    if several and len(labels) and np.all(labels == labels[0]):
+        raise ValueError(
+            f"{quoted(name)} is {quoted(labels[0])} in all rows, so no group can be held out; leave --group out."
+        )
+    return labels
 
 
 def _plain(label: str) -> str:

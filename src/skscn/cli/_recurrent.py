@@ -43,7 +43,7 @@ def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
     if isinstance(estimator, RecurrentSCNRegressor):
         estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows))
     else:
-        estimator.fit(X, rows.y, sample_weight=rows.sample_weight)
+        estimator.fit(X, rows.y, sample_weight=rows.sample_weight, groups=rows.groups)
 
 
 def _targets(rows: TableRows) -> np.ndarray:

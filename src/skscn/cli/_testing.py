@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, StratifiedKFold, TimeSeriesSplit
+from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold, TimeSeriesSplit
 
 from skscn.cli._growth import Growth
 from skscn.cli._preparation import Preparation
@@ -26,6 +26,7 @@ class Folds:
     count: int
     task: str
     ordered: bool = False
+    group: str | None = None
 
 
 def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
@@ -33,10 +34,27 @@ def split(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
     folds = min(folds, len(y) // 2)
     if folds < 2:
         return Folds([], 0, task)
-    stratified = task == "classification" and np.unique(y, return_counts=True)[1].min() >= folds
-    splitter = (StratifiedKFold if stratified else KFold)(folds, shuffle=True, random_state=0)
+    splitter = (StratifiedKFold if _stratifies(y, task, folds) else KFold)(folds, shuffle=True, random_state=0)
     parts = [(train, test) for train, test in splitter.split(np.zeros(len(y)), y) if len(np.unique(y[train])) > 1]
     return Folds(parts if every_part else parts[:1], folds, task)
+
+
+def split_groups(y: np.ndarray, task: str, folds: int, every_part: bool, groups: np.ndarray, name: str) -> Folds:
+    """Split whole groups, which the column ``name`` has, in parts of about as many rows."""
+    folds = min(folds, len(np.unique(groups)))
+    if folds < 2:
+        return Folds([], 0, task, group=name)
+    splitter = (StratifiedGroupKFold if _stratifies(y, task, folds) else GroupKFold)(
+        folds, shuffle=True, random_state=0
+    )
+    windows = splitter.split(np.zeros(len(y)), y, groups)
+    parts = [(train, test) for train, test in windows if len(test) and len(np.unique(y[train])) > 1]
+    return Folds(parts if every_part else parts[:1], folds, task, group=name)
+
+
+def _stratifies(y: np.ndarray, task: str, folds: int) -> bool:
+    """Whether there are classes, and enough rows of each for every part."""
+    return task == "classification" and bool(np.unique(y, return_counts=True)[1].min() >= folds)
 
 
 def split_series(y: np.ndarray, task: str, folds: int, every_part: bool) -> Folds:
@@ -73,7 +91,8 @@ def cross_validate(
         return None
     spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
     words = Baseline.of(rows.y, folds.task, loss=loss_of(estimator)).words
-    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses=not preparation.recurrent)
+    has_losses = not preparation.recurrent
+    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses, folds.group)
 
 
 def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:

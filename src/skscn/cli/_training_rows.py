@@ -40,6 +40,7 @@ class TableRows:
     """Training rows in memory: inputs as a table, targets, weights, and where they are in the file, from 1 on.
 
     For models that use earlier rows, ``whole`` has all of them, and ``places`` says which of these the rows are.
+    For others, ``groups`` says which rows belong together, if some do.
     """
 
     table: Any
@@ -48,12 +49,14 @@ class TableRows:
     numbers: np.ndarray
     whole: WholeSeries | None = None
     places: np.ndarray | None = None
+    groups: np.ndarray | None = None
 
     def take(self, rows: np.ndarray) -> TableRows:
         """These rows only."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         places = None if self.places is None else self.places[rows]
-        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows], self.whole, places)
+        groups = None if self.groups is None else self.groups[rows]
+        return TableRows(self.table.take(rows), self.y[rows], weight, self.numbers[rows], self.whole, places, groups)
 
     def split(self, train: np.ndarray, test: np.ndarray) -> tuple[TableRows, TableRows]:
         """Known and unseen rows; of a series, each with the part of it that ends where the other begins."""
@@ -80,7 +83,7 @@ def complete_rows(
 ) -> TableRows:
     """The rows that have a target, in order of time if they are a series; with ``whole``, the others as well.
 
-    ``groups`` are the series that the rows of the table belong to, if there are several.
+    ``groups`` are the series, or the groups, that the rows of the table belong to, if there are several.
     """
     order = np.arange(len(table)) if series.order is None else series.order
     table = table if series.order is None else table.take(order)
@@ -97,7 +100,7 @@ def complete_rows(
     _check_varies(y, target)
     rows = TableRows(table.filter(present).select(inputs), y, weights, order[np.asarray(present)] + 1)
     if not whole:
-        return rows
+        return replace(rows, groups=None if groups is None else groups[order][np.asarray(present)])
     all_rows = _whole(table.select(inputs), y, np.asarray(present), target)
     all_rows = replace(all_rows, groups=None if groups is None else groups[order])
     return replace(rows, whole=all_rows, places=np.flatnonzero(present))

@@ -12,7 +12,7 @@ from skscn.cli._scores import TITLES, baseline_score, main_error
 from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
 from skscn.following import FreeRuns
-from skscn.words import count, listed
+from skscn.words import count, listed, shortened
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
 COVERAGE = 0.9
@@ -80,6 +80,8 @@ class Validated:
         The variance of the target in the first half of the rows, for regression.
     has_losses : bool
         Whether the kind of model can be fitted with a loss that gives outliers little weight.
+    group : str or None
+        The column with groups that were held out as a whole, if they were.
     """
 
     parts: list[HeldOutPart]
@@ -88,6 +90,7 @@ class Validated:
     ordered: bool = False
     early_variance: float = np.nan
     has_losses: bool = True
+    group: str | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -206,10 +209,11 @@ class Validated:
             rows = sum(len(part.y) for part in self.parts)
             each = "from the rows before them" if parts == 1 else f"in {parts} parts, each from the rows before it"
             return f"predicting the last {count(rows, 'row')} {each}{_SPREAD.format(part='parts') if parts > 1 else ''}"
+        whole = "" if self.group is None else f" of whole groups ({shortened(self.group)})"
         if parts == 1:
-            return f"predicting one of {self.folds} parts from the others"
+            return f"predicting one of {self.folds} parts{whole} from the others"
         cut = f", interrupted after {count(parts, 'fold')}" if parts < self.folds else ""
-        return f"{self.folds}-fold cross-validation{cut}{_SPREAD.format(part='folds')}"
+        return f"{self.folds}-fold cross-validation{whole}{cut}{_SPREAD.format(part='folds')}"
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""

@@ -82,4 +82,4 @@ def size(n_bytes: int) -> str:
     """A number of bytes, readable."""
     units = ("bytes", "kB", "MB", "GB")
     power = min((max(n_bytes, 1).bit_length() - 1) // 10, 3)
-    return f"{n_bytes / 1024**power:.3g} {units[power]}" if power else f"{n_bytes} bytes"
+    return f"{float(f'{n_bytes / 1024**power:.3g}'):g} {units[power]}" if power else f"{n_bytes} bytes"
