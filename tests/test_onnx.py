@@ -25,7 +25,8 @@ from skscn import (
     SCNRegressor,
     estimators,
 )
-from skscn.onnx import _ACTIVATIONS, register_converters, to_onnx
+from skscn.onnx import register_converters, to_onnx
+from skscn.onnx._graph import OPERATORS
 from skscn.output_weights import ALGORITHMS
 from skscn.scaling import SCALINGS
 
@@ -80,7 +81,7 @@ def test_every_estimator_with_every_activation(name, activation):
 
 
 def test_every_activation_has_its_operators():
-    assert _ACTIVATIONS.keys() == ACTIVATIONS.keys()
+    assert OPERATORS.keys() == ACTIVATIONS.keys()
 
 
 @pytest.mark.parametrize("y", [Y, OUTPUTS, Y[:, np.newaxis]], ids=["one", "two", "a column"])
