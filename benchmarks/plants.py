@@ -135,8 +135,18 @@ def neutralisation(n_rows: int, seed: int) -> dict[str, np.ndarray]:
     return {"lime": lime, "flow": flow, "temperature": temperature, "level": level, "pH": measured}
 
 
+def filter_press(n_rows: int, seed: int) -> dict[str, np.ndarray]:
+    """A filter that clogs: the effect of the flow falls by half over time, which nothing measures."""
+    rng = np.random.default_rng(seed)
+    flow, acidity = wandering(rng, n_rows, 0.95), held(rng, n_rows, 30)
+    open_ = 1.0 - 0.5 * np.arange(n_rows) / n_rows + 0.05 * wandering(rng, n_rows, 0.99)
+    moisture = 3.0 * open_ * smoothed(lagged(flow, 5), 0.8) + np.sin(2.0 * lagged(acidity, 9))
+    return {"flow": flow, "acidity": acidity, "moisture": moisture + 0.2 * rng.normal(size=n_rows)}
+
+
 PLANTS: dict[str, Callable[[int, int], dict[str, np.ndarray]]] = {
-    plant.__name__: plant for plant in (distillation, tanks, reactor, furnace, still, rectification, neutralisation)
+    plant.__name__: plant
+    for plant in (distillation, tanks, reactor, furnace, still, rectification, neutralisation, filter_press)
 }
 
 

@@ -228,6 +228,14 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
     return Validated(parts, 5, "predicting the mean", ordered, early_variance)
 
 
+def fading():
+    """Tests of a model that knows nothing of a gain which falls, in targets that vary less and less."""
+    rng = np.random.default_rng(0)
+    signals, gains = rng.normal(size=(3, 400)), np.linspace(1.05, 0.75, 1200).reshape(3, 400)
+    y = gains * signals + 0.2 * rng.normal(size=(3, 400)) * np.linspace(1.2, 0.8, 1200).reshape(3, 400)
+    return validated(list(y - signals), list(y))
+
+
 def noise(size, n_rows=400, seed=9):
     return size * np.random.default_rng(seed).normal(size=n_rows)
 
@@ -257,6 +265,7 @@ def test_good_tests_are_not_doubted():
         (validated([noise(0.3) + 0.6, noise(0.3) - 0.6]), "too high or too low for long stretches"),
         (validated([noise(0.2), noise(0.9), noise(0.3)]), "differs strongly from one stretch of time to another"),
         (validated([noise(0.2), noise(0.25), noise(0.3)]), "The error rises with time"),
+        (fading(), "shows weaker and weaker in the target with time"),
         (validated([np.r_[noise(0.2, 390), noise(3.0, 10)]]), "R² depends on the stretch of time"),
         (validated([noise(0.4)], early_variance=0.3), "varies more in the second half"),
         (validated([noise(0.3)], within=0.6), "Intervals are too narrow: those for 90% contained 60%"),

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import kendalltau
 
+from skscn.cli._drift import changing_gain, rising_error
 from skscn.cli._scores import TITLES, baseline_score, main_error
 from skscn.cli._voice import finite, short
 from skscn.estimators.ensemble.out_of_bag import positive
@@ -23,10 +23,6 @@ _NO_BETTER = 0.995
 _UNCERTAIN = 0.15
 # Stretches of time that are left out in turn to see how much R² depends on them.
 _STRETCHES = 12
-# An error rises over time if that of the stretches does, by rank, more than it would by chance in this share of cases,
-# and if, going on like that, the RMSE of as many later rows would be larger by this factor.
-_BY_CHANCE, _RISEN = 0.01, 1.2
-_FEWEST_IN_STRETCH = 10
 # Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
 # targets in training disturb predictions of other rows too; then those further out are looked for.
 _FAR = (6.0, 20.0)
@@ -259,7 +255,9 @@ class Validated:
         if np.isnan(self._variance):
             return "R² is not defined: the target is the same in all test rows. Look at the RMSE instead."
         reasons = [
-            reason for reason in (self._offset(), self._rising() or self._uneven(), self._changed_variance()) if reason
+            reason
+            for reason in (self._offset(), self._changing() or self._uneven(), self._changed_variance())
+            if reason
         ]
         what = "R²" if self.within is None else "R² and intervals"
         return f"{what} cannot be trusted for later rows. {' '.join(reasons)}" if reasons else None
@@ -286,23 +284,23 @@ class Validated:
             "something drifts that the inputs do not show. Retrain often, or add inputs that show the drift."
         )
 
-    def _rising(self) -> str | None:
-        """The error becomes larger and larger, although later parts are predicted from more rows."""
-        if len(self._targets) < _FEWEST_IN_STRETCH * _STRETCHES:
-            return None
-        squares, _, rows = self._stretches().T
-        errors, places = np.sqrt(squares / rows), np.arange(_STRETCHES)
-        if kendalltau(places, errors, alternative="greater").pvalue > _BY_CHANCE:
-            return None
-        slope, first = np.polyfit(places, errors, 1)
-        later = float(np.sqrt(np.mean((first + slope * (places + _STRETCHES)) ** 2)))
-        if not later > _RISEN * self.value("rmse"):
-            return None
+    def _changing(self) -> str | None:
+        """The error, or what the target does where the prediction moves, changes in one direction."""
+        predicted = np.concatenate([part.predicted for part in self.parts])
         parts = listed(short(part.scores["rmse"]) for part in self.parts)
+        if found := rising_error(self._targets, predicted):
+            what = f"The error rises with time (RMSE from the first part to the last: {parts})"
+        elif found := changing_gain(self._targets, predicted):
+            how = "weaker" if found.last < found.first else "stronger"
+            what = (
+                f"What the model predicts shows {how} and {how} in the target with time (where predictions differ by "
+                f"1, targets differed by {found.first:.2f} at first and by {found.last:.2f} at the end of the tests)"
+            )
+        else:
+            return None
         return (
-            f"The error rises with time (RMSE from the first part to the last: {parts}; going on like this, it will be "
-            f"about {short(later)} on as many later rows): something changes that the inputs do not show. Retrain "
-            "often, or add inputs that show it."
+            f"{what}: something changes that the inputs do not show. If it goes on like this, the RMSE of as many "
+            f"later rows will be about {short(found.later)}. Retrain often, or add inputs that show the change."
         )
 
     def _uneven(self) -> str | None:
@@ -333,17 +331,13 @@ class Validated:
 
     def _prediction_error(self) -> float:
         """How far R² of as many later rows may lie off, in 9 of 10 cases, by the jackknife over stretches of time."""
-        sums = self._stretches()
+        residuals = np.concatenate([part.residuals for part in self.parts])
+        squares = np.stack([residuals, self._targets - self._targets.mean()]) ** 2
+        sums = np.stack([block.sum(axis=1) for block in np.array_split(squares, _STRETCHES, axis=1)])
         without = sums.sum(axis=0) - sums
         values = 1.0 - without[:, 0] / positive(without[:, 1])
         deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
         return float(1.645 * np.sqrt(2.0) * deviation)
-
-    def _stretches(self) -> np.ndarray:
-        """Of each stretch of time: the sum of squared errors, that of the targets around their mean, and the rows."""
-        residuals = np.concatenate([part.residuals for part in self.parts])
-        squares = np.stack([residuals, self._targets - self._targets.mean(), np.ones(len(residuals))]) ** 2
-        return np.stack([block.sum(axis=1) for block in np.array_split(squares, _STRETCHES, axis=1)])
 
     def _narrow(self) -> str | None:
         """Intervals hold fewer rows than they promise."""
