@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -36,24 +37,57 @@ _CROSS_VALIDATED_NUMBERS = 200_000
 _FOLDS = 5
 
 
+@dataclass(frozen=True)
+class _Prepared:
+    """What is trained on: the target, the order of the rows, the rows, their numbers, and what to warn of."""
+
+    target: Target
+    series: Series
+    preparation: Preparation
+    rows: TableRows
+    X: np.ndarray
+    gaps: list[str]
+
+
 def fit_in_memory(
     file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
 ) -> Fitted:
     """Train on all rows, write the model, and test it on rows that are held out in turn."""
+    prepared = _prepared(file, inputs, settings, options, voice)
+    kind, why = choose(options.estimator, prepared.X.size)
+    estimator = build_estimator(prepared.target.task, kind, settings, prepared.series, options)
+    voice.note(f"Training {type(estimator).__name__} ({why}).")
+    # The processes are for members; a network has threads.
+    with growing(voice.errors, options.jobs if kind == "ensemble" else 1) as growth:
+        started = time.perf_counter()
+        fitted = _trained(prepared, estimator, options, growth)
+        seconds = time.perf_counter() - started
+        save_fitted(fitted, options)
+        if not growth.interrupted:
+            folds = _folds(options, prepared)
+            if options.recurrent and folds.parts:
+                voice.note(_about_time(seconds, folds))
+            _test(prepared, fitted, folds, growth)
+    fitted.warnings = [*prepared.series.warnings, *prepared.gaps, *_warnings(fitted, prepared.rows)]
+    if options.recurrent and fitted.validated is not None:
+        unlike = unlike_tests(estimator, prepared.X, prepared.rows, fitted.validated.value("rmse"))
+        fitted.warnings += [unlike] if unlike else []
+    return fitted
+
+
+def _prepared(
+    file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
+) -> _Prepared:
+    """Read the table, find out what its columns and the order of its rows mean, and turn it into numbers."""
     apart = [*options.target_and_weight, *([] if options.group is None else [options.group])]
     table = file.read([*inputs, *apart], exact=[options.target])
     if len(table) < FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(options.target, table.column(options.target), options.task)
-    tested = options.cv is None or options.cv > 1
     check_loss(settings, target)
     check_task(options, target)
     encoding = {**default_encoding(options), **settings.encoder}
-    about = {"tested": tested, "past": options.past is not None, "cycles": bool(encoding.get("cycles", True))}
-    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
-    groups = None if options.group is None else labels_of(options.group, table, several=options.past is None)
-    series = with_groups(series, groups)
-    check_series(options, series)
+    series, groups = _series(table, inputs, settings, options, cycles=bool(encoding.get("cycles", True)))
     whole = options.past is not None
     rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=whole, groups=groups)
     check_length(options, rows)
@@ -66,42 +100,46 @@ def fit_in_memory(
     check_inputs(options, encoder)
     preparation = Preparation(encoder, build_lags(options, settings, encoder, target), options.recurrent)
     rows, X = preparation.learn(rows)
-    gaps = _say_past(preparation, options, series, voice)
-    kind, why = choose(options.estimator, X.size)
-    estimator = build_estimator(target.task, kind, settings, series, options)
-    voice.note(f"Training {type(estimator).__name__} ({why}).")
-    # The processes are for members; a network has threads.
-    with growing(voice.errors, options.jobs if kind == "ensemble" else 1) as growth:
-        growth.begin("Growing", estimator)
-        started = time.perf_counter()
-        fit_rows(estimator, X, rows)
-        seconds = time.perf_counter() - started
-        cut_short = growth.interrupted and not are_whole(estimator)
-        path = path_to_write(options.model, cut_short)
-        fitted = Fitted(encoder, estimator, target, len(rows.y), cut_short, path, tests_interrupted=growth.interrupted)
-        fitted.lags, fitted.clock = preparation.lags, clock_of(options, series)
-        fitted.sketch = RowSketch().add(X[rows.places] if options.recurrent else X, rows.y)
-        fitted.n_outliers = _count_outliers(estimator, X, rows)
-        save_fitted(fitted, options)
-        if not growth.interrupted:
-            folds = _folds(options, series, rows, X, target)
-            if options.recurrent and folds.parts:
-                voice.note(_about_time(seconds, folds))
-            _test(preparation, fitted, rows, folds, growth)
-    fitted.warnings = [*series.warnings, *gaps, *_warnings(fitted, rows)]
-    if options.recurrent and fitted.validated is not None:
-        unlike = unlike_tests(estimator, X, rows, fitted.validated.value("rmse"))
-        fitted.warnings += [unlike] if unlike else []
+    return _Prepared(target, series, preparation, rows, X, _say_past(preparation, options, series, voice))
+
+
+def _series(
+    table: Any, inputs: list[str], settings: FitSettings, options: FitOptions, *, cycles: bool
+) -> tuple[Series, np.ndarray | None]:
+    """The order of the rows, and the groups that they belong to, if any."""
+    about = {"tested": options.cv is None or options.cv > 1, "past": options.past is not None, "cycles": cycles}
+    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
+    groups = None if options.group is None else labels_of(options.group, table, several=options.past is None)
+    series = with_groups(series, groups)
+    check_series(options, series)
+    return series, groups
+
+
+def _trained(prepared: _Prepared, estimator: Any, options: FitOptions, growth: Growth) -> Fitted:
+    """The model of all rows, perhaps cut short by Ctrl-C."""
+    rows, X, preparation = prepared.rows, prepared.X, prepared.preparation
+    growth.begin("Growing", estimator)
+    fit_rows(estimator, X, rows)
+    cut_short = growth.interrupted and not are_whole(estimator)
+    path = path_to_write(options.model, cut_short)
+    fitted = Fitted(
+        *(preparation.encoder, estimator, prepared.target, len(rows.y), cut_short, path),
+        tests_interrupted=growth.interrupted,
+    )
+    fitted.lags, fitted.clock = preparation.lags, clock_of(options, prepared.series)
+    fitted.sketch = RowSketch().add(X[rows.places] if options.recurrent else X, rows.y)
+    fitted.n_outliers = _count_outliers(estimator, X, rows)
     return fitted
 
 
-def _folds(options: FitOptions, series: Series, rows: TableRows, X: np.ndarray, target: Target) -> Folds:
+def _folds(options: FitOptions, prepared: _Prepared) -> Folds:
     """The parts to test on: all, unless the table is large and the user has not asked for them."""
+    rows, X = prepared.rows, prepared.X
     small = len(X) <= MOST_ROWS_TESTED if options.recurrent else X.size <= _CROSS_VALIDATED_NUMBERS
-    about = rows.y, target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
+    about = rows.y, prepared.target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
     if options.group is not None and rows.groups is not None:
         return split_groups(*about, rows.groups, options.group)
-    return split(*about) if series.time is None else split_series(*about)
+    return split(*about) if prepared.series.time is None else split_series(*about)
 
 
 def _about_time(seconds: float, folds: Folds) -> str:
@@ -148,8 +186,8 @@ def _say_past(preparation: Preparation, options: FitOptions, series: Series, voi
     return [gaps] if many else []
 
 
-def _test(preparation: Preparation, fitted: Fitted, rows: TableRows, folds: Folds, growth: Growth) -> None:
+def _test(prepared: _Prepared, fitted: Fitted, folds: Folds, growth: Growth) -> None:
     """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
     with suppress(KeyboardInterrupt):
-        fitted.validated = cross_validate(preparation, fitted.estimator, rows, folds, growth)
+        fitted.validated = cross_validate(prepared.preparation, fitted.estimator, prepared.rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted
