@@ -38,7 +38,7 @@ _FOLDS = 5
 
 
 @dataclass(frozen=True)
-class _Prepared:
+class _TrainingTable:
     """What is trained on: the target, the order of the rows, the rows, their numbers, and what to warn of."""
 
     target: Target
@@ -53,31 +53,31 @@ def fit_in_memory(
     file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
 ) -> Fitted:
     """Train on all rows, write the model, and test it on rows that are held out in turn."""
-    prepared = _prepared(file, inputs, settings, options, voice)
-    kind, why = choose(options.estimator, prepared.X.size)
-    estimator = build_estimator(prepared.target.task, kind, settings, prepared.series, options)
+    table = _read_table(file, inputs, settings, options, voice)
+    kind, why = choose(options.estimator, table.X.size)
+    estimator = build_estimator(table.target.task, kind, settings, table.series, options)
     voice.note(f"Training {type(estimator).__name__} ({why}).")
     # The processes are for members; a network has threads.
     with growing(voice.errors, options.jobs if kind == "ensemble" else 1) as growth:
         started = time.perf_counter()
-        fitted = _trained(prepared, estimator, options, growth)
+        fitted = _trained(table, estimator, options, growth)
         seconds = time.perf_counter() - started
         save_fitted(fitted, options)
         if not growth.interrupted:
-            folds = _folds(options, prepared)
+            folds = _folds(options, table)
             if options.recurrent and folds.parts:
                 voice.note(_about_time(seconds, folds))
-            _test(prepared, fitted, folds, growth)
-    fitted.warnings = [*prepared.series.warnings, *prepared.gaps, *_warnings(fitted, prepared.rows)]
+            _test(table, fitted, folds, growth)
+    fitted.warnings = [*table.series.warnings, *table.gaps, *_warnings(fitted, table.rows)]
     if options.recurrent and fitted.validated is not None:
-        unlike = unlike_tests(estimator, prepared.X, prepared.rows, fitted.validated.value("rmse"))
+        unlike = unlike_tests(estimator, table.X, table.rows, fitted.validated.value("rmse"))
         fitted.warnings += [unlike] if unlike else []
     return fitted
 
 
-def _prepared(
+def _read_table(
     file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice
-) -> _Prepared:
+) -> _TrainingTable:
     """Read the table, find out what its columns and the order of its rows mean, and turn it into numbers."""
     apart = [*options.target_and_weight, *([] if options.group is None else [options.group])]
     table = file.read([*inputs, *apart], exact=[options.target])
@@ -100,7 +100,7 @@ def _prepared(
     check_inputs(options, encoder)
     preparation = Preparation(encoder, build_lags(options, settings, encoder, target), options.recurrent)
     rows, X = preparation.learn(rows)
-    return _Prepared(target, series, preparation, rows, X, _say_past(preparation, options, series, voice))
+    return _TrainingTable(target, series, preparation, rows, X, _say_past(preparation, options, series, voice))
 
 
 def _series(
@@ -115,31 +115,31 @@ def _series(
     return series, groups
 
 
-def _trained(prepared: _Prepared, estimator: Any, options: FitOptions, growth: Growth) -> Fitted:
+def _trained(table: _TrainingTable, estimator: Any, options: FitOptions, growth: Growth) -> Fitted:
     """The model of all rows, perhaps cut short by Ctrl-C."""
-    rows, X, preparation = prepared.rows, prepared.X, prepared.preparation
+    rows, X, preparation = table.rows, table.X, table.preparation
     growth.begin("Growing", estimator)
     fit_rows(estimator, X, rows)
     cut_short = growth.interrupted and not are_whole(estimator)
     path = path_to_write(options.model, cut_short)
     fitted = Fitted(
-        *(preparation.encoder, estimator, prepared.target, len(rows.y), cut_short, path),
+        *(preparation.encoder, estimator, table.target, len(rows.y), cut_short, path),
         tests_interrupted=growth.interrupted,
     )
-    fitted.lags, fitted.clock = preparation.lags, clock_of(options, prepared.series)
+    fitted.lags, fitted.clock = preparation.lags, clock_of(options, table.series)
     fitted.sketch = RowSketch().add(X[rows.places] if options.recurrent else X, rows.y)
     fitted.n_outliers = _count_outliers(estimator, X, rows)
     return fitted
 
 
-def _folds(options: FitOptions, prepared: _Prepared) -> Folds:
+def _folds(options: FitOptions, table: _TrainingTable) -> Folds:
     """The parts to test on: all, unless the table is large and the user has not asked for them."""
-    rows, X = prepared.rows, prepared.X
+    rows, X = table.rows, table.X
     small = len(X) <= MOST_ROWS_TESTED if options.recurrent else X.size <= _CROSS_VALIDATED_NUMBERS
-    about = rows.y, prepared.target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
+    about = rows.y, table.target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
     if options.group is not None and rows.groups is not None:
         return split_groups(*about, rows.groups, options.group)
-    return split(*about) if prepared.series.time is None else split_series(*about)
+    return split(*about) if table.series.time is None else split_series(*about)
 
 
 def _about_time(seconds: float, folds: Folds) -> str:
@@ -186,8 +186,8 @@ def _say_past(preparation: Preparation, options: FitOptions, series: Series, voi
     return [gaps] if many else []
 
 
-def _test(prepared: _Prepared, fitted: Fitted, folds: Folds, growth: Growth) -> None:
+def _test(table: _TrainingTable, fitted: Fitted, folds: Folds, growth: Growth) -> None:
     """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
     with suppress(KeyboardInterrupt):
-        fitted.validated = cross_validate(prepared.preparation, fitted.estimator, prepared.rows, folds, growth)
+        fitted.validated = cross_validate(table.preparation, fitted.estimator, table.rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted

@@ -15,7 +15,8 @@ import numpy as np
 
 from skscn.estimators._early_stopping import Standing
 from skscn.estimators.checkpoint_file import CheckpointFile, opened_file
-from skscn.estimators.training import BeforePolishing, Training, history_columns, history_of
+from skscn.estimators.history import history_columns, history_of
+from skscn.estimators.training import BeforePolishing, Training
 from skscn.layers import Layer, Nodes
 
 if TYPE_CHECKING:

@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from skscn.estimators._assembling import Frame
 from skscn.estimators.recipe import Plan
-from skscn.estimators.training import Earlier, Frame, Training
+from skscn.estimators.training import Earlier, Training
 from skscn.growth import Step, StopReason
 from skscn.layers import Deep, Layer, Nodes, readout
 

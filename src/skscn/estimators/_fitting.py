@@ -21,6 +21,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skscn import kernels
+from skscn.estimators._assembling import Frame
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
 from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
@@ -30,8 +31,9 @@ from skscn.estimators._settlement import Settlement
 from skscn.estimators.calibration import is_averaged
 from skscn.estimators.callbacks import Callbacks
 from skscn.estimators.data import ArrayData, TrainingData
+from skscn.estimators.history import HISTORY, last_round
 from skscn.estimators.recipe import Plan, Recipe
-from skscn.estimators.training import HISTORY, BeforePolishing, Earlier, Frame, Training, last_round
+from skscn.estimators.training import BeforePolishing, Earlier, Training
 from skscn.growth import StopReason
 from skscn.layers import Nodes
 from skscn.losses import Loss, Penalised

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from skscn.estimators._assembling import Frame, assembled, bounds
 from skscn.estimators.data import ArrayData, TrainingData
-from skscn.estimators.training import Frame, assembled, bounds
 from skscn.factor import Factor
 from skscn.layers import Nodes
 from skscn.losses import Loss, Penalised

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.estimators.training import last_round
+from skscn.estimators.history import last_round
 from skscn.losses import LogLoss
 from skscn.tables import TableEncoder
 from skscn.tables.row_encoder import RowEncoder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import perf_counter
@@ -11,84 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skscn.configuration import Configuration, Pace
+from skscn.estimators._assembling import Frame, assembled, bounds
 from skscn.estimators._early_stopping import Standing, Validation, Watch
 from skscn.estimators.data import TrainingData
-from skscn.factor import Factor
+from skscn.estimators.history import HISTORY
 from skscn.growth import Step, StopReason, grow, readmit
-from skscn.layers import Layer, Nodes
-from skscn.losses import Loss
-from skscn.network import LinearColumns, Network, WeightedNodes
-from skscn.output_weights import LeastSquares, OutputWeights, Solution
-from skscn.scaling import InputScaling, Scaling
+from skscn.layers import Nodes
+from skscn.network import Network
+from skscn.output_weights import LeastSquares, OutputWeights
 from skscn.settling import shrunk
-from skscn.updating import MARGIN
 
 _OTHER_DATA = (
     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
     "warm_start=False for other data."
 )
-
-HISTORY = np.dtype(
-    [
-        ("nodes", np.int64),
-        ("scope", np.float64),
-        ("contraction", np.float64),
-        ("slack", np.float64),
-        ("train_rmse", np.float64),
-        ("validation_rmse", np.float64),
-        ("candidates", np.int64),
-        ("seconds", np.float64),
-        ("round", np.int64),
-        ("polished", np.bool_),
-    ]
-)
-
-
-def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
-    """A history as plain arrays."""
-    return {name: history[name] for name in HISTORY.names or ()}
-
-
-def last_round(history: np.ndarray) -> np.ndarray:
-    """The steps in which the present network was grown; those of earlier rounds, under some losses, precede them."""
-    return history[history["round"] == history["round"][-1]] if len(history) else history
-
-
-def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The history among these arrays."""
-    history = np.empty(len(arrays["nodes"]), HISTORY)
-    for name in HISTORY.names or ():
-        history[name] = arrays[name]
-    return history
-
-
-@dataclass(frozen=True)
-class Frame:
-    """What surrounds the nodes of a network, or of one of its layers.
-
-    Attributes
-    ----------
-    layer : Layer
-        The layer that grows.
-    loss : Loss
-    inputs, outputs : scalings
-    linear : Nodes
-        Intercept and direct links.
-    bounded, single_output, single_precision : bool
-        As in the network.
-    below : tuple of Nodes
-        The layers below, which are finished.
-    """
-
-    layer: Layer
-    loss: Loss
-    inputs: InputScaling
-    outputs: Scaling
-    linear: Nodes
-    bounded: bool
-    single_output: bool
-    single_precision: bool
-    below: tuple[Nodes, ...] = ()
 
 
 class Earlier(NamedTuple):
@@ -475,36 +411,3 @@ class Training:
         network = assembled(self.frame, self.frame.loss, self._linear, blocks, solution, factor)
         network = replace(network, alpha=rule.chosen(factor), shares=directions)
         return replace(network, bounds=bounds(network, self.data)) if self.frame.bounded else network
-
-
-def assembled(
-    frame: Frame, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
-) -> Network:
-    """A network, without bounds."""
-    # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
-    contiguous = np.ascontiguousarray
-    beta = contiguous(solution.output_weights)
-    nodes = [replace(block, weights=contiguous(block.weights)) for block in (linear, *blocks)]
-    first, *others = np.split(beta, np.cumsum([len(block) for block in nodes])[:-1])
-    return Network(
-        linear=LinearColumns(nodes[0], first),
-        layers=tuple(WeightedNodes(*pair) for pair in zip(nodes[1:], others, strict=True)),
-        inputs=frame.inputs,
-        outputs=frame.outputs,
-        loss=loss,
-        bounds=None,
-        directions=solution.directions,
-        coefficients=contiguous(solution.coefficients),
-        factor=factor,
-        single_output=frame.single_output,
-        single_precision=frame.single_precision,
-    )
-
-
-def bounds(network: Network, data: TrainingData) -> tuple[np.ndarray, np.ndarray]:
-    """The range of the training targets, or of what the loss has instead, scaled and extended by a margin."""
-    loss = network.loss
-    model = None if loss.settling is None else network
-    low, high = network.outputs.transform(np.stack(data.statistics_of(model)(loss.bounding).range()))
-    margin = MARGIN * (high - low)
-    return low - margin, high + margin

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.estimators.training import HISTORY, history_columns, history_of
+from skscn.estimators.history import HISTORY, history_columns, history_of
 from skscn.factor import Factor
 from skscn.growth import StopReason
 from skscn.layers import IDENTITY, LAYERS, Deep, Dense, Identity, Layer, Nodes

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skscn.estimators.callbacks import Callbacks
-from skscn.estimators.training import HISTORY
+from skscn.estimators.history import HISTORY
 from skscn.growth import Step
 from skscn.layers import IDENTITY, Nodes
 from skscn.progress import Progress, current_listener, round_of
