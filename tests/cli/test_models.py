@@ -100,13 +100,14 @@ def test_classes_are_evaluated(skscn, iris_model, iris):
     assert facts["log_loss"] == pytest.approx(log_loss(y, model.predict_proba(table)))
 
 
-def test_a_model_is_described(skscn, houses_model, fitted):
+def test_a_model_is_described(skscn, houses_model, iris_model, fitted):
     facts = json.loads(skscn("inspect", houses_model, "--json").stdout)
     assert facts["nodes"] == fitted["houses"]["nodes"]
     assert facts["columns"] == {
         "number": "number", "size": "number", "town": "category", "sold": "date", "garden": "boolean"
     }  # fmt: skip
-    assert facts["scopes"]["smallest"] <= facts["scopes"]["median"] <= facts["scopes"]["largest"]
+    scopes = json.loads(skscn("inspect", iris_model, "--json").stdout)["scopes"]
+    assert scopes["smallest"] <= scopes["median"] <= scopes["largest"]
     text = skscn("inspect", houses_model).stdout
     for part in (
         "SCNEnsembleRegressor: 2 networks",

@@ -7,14 +7,17 @@ import sys
 import threading
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from skscn import SCNClassifier, SCNRegressor
 from skscn.cli._app import app
 from skscn.cli._models import open_model
 from skscn.cli._networks import limit_reached
+from skscn.datasets import make_flats
 from skscn.persistence import load_model
 from skscn.tables import open_table
 
@@ -31,6 +34,36 @@ def piped(content, *arguments):
     done = CliRunner().invoke(app, list(map(str, arguments)), input=content, catch_exceptions=False)
     assert done.exit_code == 0, done.stderr
     return done
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+def test_a_table_is_encoded_as_in_python(task, skscn, tmp_path):
+    """Many categories, missing numbers and dates: the program makes the model that Python makes of the table."""
+    flats = pd.DataFrame(make_flats(200, random_state=0))
+    flats["street"] = [f"street {number}" for number in np.random.default_rng(0).integers(0, 40, 200)]
+    if task == "classification":
+        flats["rent"] = np.where(flats["rent"] > flats["rent"].median(), "dear", "cheap")
+    flats.to_csv(tmp_path / "flats.csv", index=False)
+    options = ["-t", "rent", "-m", tmp_path / "m.scn", *QUICK, "--seed", 0, "--cv", 0]
+    said = skscn("fit", tmp_path / "flats.csv", *options)
+    assert "encoded by the mean of the target for each" in said.stderr
+    assert "filled in from the other columns" in said.stderr
+    model = (SCNRegressor if task == "regression" else SCNClassifier)(max_nodes=3, random_state=0)
+    model.fit(flats.drop(columns="rent"), flats["rent"])
+    skscn("predict", tmp_path / "m.scn", tmp_path / "flats.csv", "-o", tmp_path / "out.csv")
+    found, expected = pd.read_csv(tmp_path / "out.csv")["prediction"], model.predict(flats.drop(columns="rent"))
+    if task == "classification":
+        np.testing.assert_array_equal(found, expected)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    # Its rows are recognised, although training has seen cross-fitted means.
+    assert (
+        json.loads(skscn("evaluate", tmp_path / "m.scn", tmp_path / "flats.csv", "--json").stdout)["share_trained_on"]
+        == 1
+    )
+    skscn("report", tmp_path / "m.scn", tmp_path / "flats.csv", "-o", tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert "39 categories, most often street" in page
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from skscn.cli._groups import labels_of
 from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
-from skscn.cli._preparation import Preparation
+from skscn.cli._preparation import Preparation, Prepared
 from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series, with_groups
@@ -39,13 +39,15 @@ _FOLDS = 5
 
 @dataclass(frozen=True)
 class _TrainingTable:
-    """What is trained on: the target, the order of the rows, the rows, their numbers, and what to warn of."""
+    """What is trained on: the target, the order of the rows, what has been learnt of the rows, and what to warn of.
+
+    ``unprepared`` is what knows the columns only, and learns the rest from other rows.
+    """
 
     target: Target
     series: Series
-    preparation: Preparation
-    rows: TableRows
-    X: np.ndarray
+    unprepared: Preparation
+    prepared: Prepared
     gaps: list[str]
 
 
@@ -54,7 +56,7 @@ def fit_in_memory(
 ) -> Fitted:
     """Train on all rows, write the model, and test it on rows that are held out in turn."""
     table = _read_table(file, inputs, settings, options, voice)
-    kind, why = choose(options.estimator, table.X.size)
+    kind, why = choose(options.estimator, table.prepared.X.size)
     estimator = build_estimator(table.target.task, kind, settings, table.series, options)
     voice.note(f"Training {type(estimator).__name__} ({why}).")
     # The processes are for members; a network has threads.
@@ -68,9 +70,9 @@ def fit_in_memory(
             if options.recurrent and folds.parts:
                 voice.note(_about_time(seconds, folds))
             _test(table, fitted, folds, growth)
-    fitted.warnings = [*table.series.warnings, *table.gaps, *_warnings(fitted, table.rows)]
+    fitted.warnings = [*table.series.warnings, *table.gaps, *_warnings(fitted, table.prepared.rows)]
     if options.recurrent and fitted.validated is not None:
-        unlike = unlike_tests(estimator, table.X, table.rows, fitted.validated.value("rmse"))
+        unlike = unlike_tests(estimator, table.prepared.X, table.prepared.rows, fitted.validated.value("rmse"))
         fitted.warnings += [unlike] if unlike else []
     return fitted
 
@@ -93,14 +95,16 @@ def _read_table(
     check_length(options, rows)
     encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
     voice.notes(series.notes)
+    check_inputs(options, encoder)
+    unprepared = Preparation(encoder, build_lags(options, settings, encoder, target), options.recurrent)
+    prepared = unprepared.learn(rows, target.task)
+    encoder = prepared.preparation.encoder
     voice.note(
         f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}, {describe_columns(encoder)}."
     )
     voice.notes(encoder.notes_)
-    check_inputs(options, encoder)
-    preparation = Preparation(encoder, build_lags(options, settings, encoder, target), options.recurrent)
-    rows, X = preparation.learn(rows)
-    return _TrainingTable(target, series, preparation, rows, X, _say_past(preparation, options, series, voice))
+    gaps = _say_past(prepared.preparation, options, series, voice)
+    return _TrainingTable(target, series, unprepared, prepared, gaps)
 
 
 def _series(
@@ -117,7 +121,7 @@ def _series(
 
 def _trained(table: _TrainingTable, estimator: Any, options: FitOptions, growth: Growth) -> Fitted:
     """The model of all rows, perhaps cut short by Ctrl-C."""
-    rows, X, preparation = table.rows, table.X, table.preparation
+    preparation, rows, X = table.prepared
     growth.begin("Growing", estimator)
     fit_rows(estimator, X, rows)
     cut_short = growth.interrupted and not are_whole(estimator)
@@ -127,14 +131,16 @@ def _trained(table: _TrainingTable, estimator: Any, options: FitOptions, growth:
         tests_interrupted=growth.interrupted,
     )
     fitted.lags, fitted.clock = preparation.lags, clock_of(options, table.series)
-    fitted.sketch = RowSketch().add(X[rows.places] if options.recurrent else X, rows.y)
+    # Training rows have cross-fitted means of the target, which they will not have when they come again.
+    shown = X[rows.places] if options.recurrent else X if options.past else preparation.follow(rows)
+    fitted.sketch = RowSketch().add(shown, rows.y)
     fitted.n_outliers = _count_outliers(estimator, X, rows)
     return fitted
 
 
 def _folds(options: FitOptions, table: _TrainingTable) -> Folds:
     """The parts to test on: all, unless the table is large and the user has not asked for them."""
-    rows, X = table.rows, table.X
+    _, rows, X = table.prepared
     small = len(X) <= MOST_ROWS_TESTED if options.recurrent else X.size <= _CROSS_VALIDATED_NUMBERS
     about = rows.y, table.target.task, _FOLDS if options.cv is None else options.cv, options.cv is not None or small
     if options.group is not None and rows.groups is not None:
@@ -189,5 +195,5 @@ def _say_past(preparation: Preparation, options: FitOptions, series: Series, voi
 def _test(table: _TrainingTable, fitted: Fitted, folds: Folds, growth: Growth) -> None:
     """Test a model that has been written; it stays, however often Ctrl-C is pressed."""
     with suppress(KeyboardInterrupt):
-        fitted.validated = cross_validate(table.preparation, fitted.estimator, table.rows, folds, growth)
+        fitted.validated = cross_validate(table.unprepared, fitted.estimator, table.prepared.rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted

@@ -104,8 +104,9 @@ def _hashes(X: np.ndarray, y: np.ndarray) -> np.ndarray:
     """A number of 64 bits for each row; single precision, so that the last digits of a sine do not matter."""
     with np.errstate(over="ignore"):
         bits = np.column_stack([X, y]).astype(np.float32).view(np.uint32).astype(np.uint64)
-        # 0.0 and -0.0 are one number.
+        # 0.0 and -0.0 are one number, and so is all that is not a number.
         bits[bits == 0x80000000] = 0
+        bits[(bits & 0x7FFFFFFF) > 0x7F800000] = 0x7FC00000
         mixed = finalised(bits + np.arange(1, bits.shape[1] + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15))
         return finalised(mixed.sum(axis=1, dtype=np.uint64))
 

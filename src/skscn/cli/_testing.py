@@ -97,7 +97,7 @@ def cross_validate(
 
 def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones."""
-    known, X = preparation.learn(known)
+    preparation, known, X = preparation.learn(known, task)
     fit_rows(estimator, X, known)
     X, y = preparation.follow(unseen), unseen.y
     if preparation.recurrent:

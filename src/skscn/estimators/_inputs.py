@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
 
 from skscn.estimators._importances import sampled
-from skscn.estimators.data import TrainingData, indicators
+from skscn.estimators.data import TrainingData, targets_to_learn
 from skscn.rows.masked import refuse_masked
 from skscn.tables.filling import fill_medians, medians_of
 from skscn.tables.frames import column_names, has_only_numbers, is_frame
@@ -60,13 +60,19 @@ def read_training(
         y = _check_y(y, estimator=estimator, **checks)
         check_consistent_length(X, y, sample_weight)
         weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-        encoder, numbers = encode_table(X, _categories(estimator, X), _targets(estimator, y), weights)
+        encoder, numbers = encode_table(
+            X, _categories(estimator, X), targets_to_learn(y, classes=is_classifier(estimator)), weights
+        )
         return Read(numbers, y, encoder)
     with _advising():
         X, y = validate_data(estimator, X, y, reset=reset, **_NUMBERS, **checks)
     if not _has_missing(X):
         return Read(X, y, None)
-    encoder, numbers = encode_array(X, _targets(estimator, y), _check_sample_weight(sample_weight, y, dtype=np.float64))
+    encoder, numbers = encode_array(
+        X,
+        targets_to_learn(y, classes=is_classifier(estimator)),
+        _check_sample_weight(sample_weight, y, dtype=np.float64),
+    )
     return Read(numbers, y, encoder)
 
 
@@ -139,14 +145,6 @@ def _categories(estimator: Any, X: Any) -> list[str]:
     if unknown:
         raise ValueError(f"categorical_features names {listed(unknown)}; the columns of X are {listed(names)}.")
     return [known[item] for item in chosen]
-
-
-def _targets(estimator: Any, y: np.ndarray) -> np.ndarray:
-    """What encoders may learn from: numbers (n, m); indicators of classes."""
-    if is_classifier(estimator) and (y.ndim == 1 or y.shape[1] == 1):
-        classes, labels = np.unique(y, return_inverse=True)
-        return indicators(labels.ravel(), len(classes))
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
 
 
 def _filled(encoding: Encoding, X: Any) -> Any:

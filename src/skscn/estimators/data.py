@@ -322,6 +322,14 @@ def indicators(labels: np.ndarray, count: int) -> np.ndarray:
     return targets
 
 
+def targets_to_learn(y: np.ndarray, *, classes: bool) -> np.ndarray:
+    """What encoders of columns may learn from: numbers (n, m); indicators of classes."""
+    if classes and (y.ndim == 1 or y.shape[1] == 1):
+        labels, places = np.unique(y, return_inverse=True)
+        return indicators(places.ravel(), len(labels))
+    return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+
+
 def check_indicators(y: np.ndarray) -> None:
     """Reject a table of targets that are not indicators of several labels."""
     if y.shape[1] < 2 or not np.isin(y, (0, 1)).all():

@@ -113,6 +113,15 @@ def _on_category(subject: Subject, name: str) -> Dependence:
     return Dependence(name, subject.categories(name), np.array(responses), "category")
 
 
+def _on_source_category(subject: Subject, name: str) -> Dependence:
+    """Of many categories, on those that have columns of their own."""
+    source, columns = subject.sources[name], subject.inputs[name]
+    texts = [*source.categories, *(["\0"] if source.others else []), *([None] if source.missing else [])]
+    encoded = source.encode(arrow().chunked_array([arrow().array(texts, arrow().string())]))
+    responses = [_mean_response(subject, columns, row) for row in encoded]
+    return Dependence(name, subject.categories(name)[: len(texts)], np.array(responses), "category")
+
+
 def _on_number(subject: Subject, name: str, columns: list[int]) -> Dependence:
     """On the first of some columns; the others, which mark missing values, are 0."""
     grid = _grid(subject.sample_rows[:, columns[0]])
@@ -182,7 +191,8 @@ _OF_KIND: dict[str, Callable[[Subject, str], Dependence]] = {
     "boolean": _on_flag,
     "date": _on_date,
     "time": _on_clock,
-    "category": _on_category,
+    "category": _on_source_category,
+    "category with target means": _on_source_category,
 }
 
 

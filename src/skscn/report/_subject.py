@@ -64,6 +64,8 @@ class Subject:
         The numbers of the rows in their file; None if they are 1, 2, ….
     followed : FollowedRows or None
         All rows of a recurrent network, also those without a target.
+    absent : dict of str to ndarray of bool
+        Where an input was missing, of those that the estimator fills in itself.
     """
 
     estimator: Any
@@ -80,6 +82,7 @@ class Subject:
     seen: float | None = None
     row_numbers: np.ndarray | None = None
     followed: FollowedRows | None = None
+    absent: dict[str, np.ndarray] = field(default_factory=dict)
 
     @property
     def classifies(self) -> bool:
@@ -198,6 +201,7 @@ def open_subject(
         groups = encoder.groups_
     grown_networks(estimator)
     own: RowEncoder | None = getattr(estimator, "encoder_", None)
+    absent = _absent(X, groups) if encoder is not None else {}
     if own is not None:
         given = _column_names(estimator, X, feature_names)
         groups = _own_groups(own, given, groups)
@@ -236,7 +240,18 @@ def open_subject(
         seen=seen,
         row_numbers=_row_numbers(row_numbers, y),
         followed=followed,
+        absent=absent,
     )
+
+
+def _absent(X: Any, groups: Mapping[str, Sequence[int]] | None) -> dict[str, np.ndarray]:
+    """Where each input is missing in encoded rows; those that are nowhere missing are left out."""
+    missing = np.isnan(np.asarray(X))
+    return {
+        name: missing[:, list(places)].any(axis=1)
+        for name, places in (groups or {}).items()
+        if missing[:, list(places)].any()
+    }
 
 
 def _own_groups(

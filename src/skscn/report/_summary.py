@@ -14,7 +14,7 @@ from skscn.report._forecasts import persistence_sentence
 from skscn.report._influence import Importance
 from skscn.report._subject import Subject
 from skscn.report._words import alike, enumerated, number, percent
-from skscn.tables.columns import RowTime
+from skscn.tables.columns import Category, RowTime
 from skscn.words import count
 
 _COLUMNS_SHOWN = 50
@@ -247,12 +247,12 @@ def input_columns(subject: Subject) -> list[ColumnSummary]:
 
 def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSummary:
     source = subject.sources.get(name)
+    if isinstance(source, Category):
+        missing = int(values[:, len(source.categories) + source.others].sum()) if source.missing else None
+        shown = values[:, : len(source.categories)]
+        return ColumnSummary(name, "category", missing, note=_frequent(subject, name, shown, source.n_levels))
     if subject.is_one_hot(name):
-        missing = getattr(source, "missing", False)
-        shown = values[:, :-1] if missing else values
-        return ColumnSummary(
-            name, "category", int(values[:, -1].sum()) if missing else None, note=_frequent(subject, name, shown)
-        )
+        return ColumnSummary(name, "category", note=_frequent(subject, name, values, values.shape[1]))
     if source is None:
         if values.shape[1] > 1:
             return ColumnSummary(name, "numbers", note=count(values.shape[1], "column"))
@@ -261,9 +261,9 @@ def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSu
         return ColumnSummary(
             name, source.kind, note=f"not an input itself, only its place in the {enumerated(source.cycles)}"
         )
-    marks = values[:, -1] if source.indicator else np.zeros(len(values))
-    missing = int(marks.sum()) if source.indicator else None
-    present = values[marks == 0.0, 0]
+    absent = subject.absent.get(name, values[:, -1] == 1.0 if source.indicator else np.zeros(len(values), dtype=bool))
+    missing = int(absent.sum()) if source.indicator or name in subject.absent else None
+    present = values[~absent, 0]
     if not present.size:
         return ColumnSummary(name, source.kind, missing, note="missing in all rows")
     if source.kind == "boolean":
@@ -271,11 +271,11 @@ def _describe_input(subject: Subject, name: str, values: np.ndarray) -> ColumnSu
     return ColumnSummary(name, source.kind, missing, _WRITTEN.get(source.kind, _statistics)(present))
 
 
-def _frequent(subject: Subject, name: str, indicators: np.ndarray) -> str:
+def _frequent(subject: Subject, name: str, indicators: np.ndarray, number_of: int) -> str:
     counts = indicators.sum(axis=0)
     most = int(counts.argmax())
     often = f"most often {subject.categories(name)[most]} ({percent(counts[most] / len(indicators))})"
-    return f"{count(indicators.shape[1], 'category', 'categories')}, {often}"
+    return f"{count(number_of, 'category', 'categories')}, {often}"
 
 
 def _statistics(values: np.ndarray) -> tuple[str, ...]:

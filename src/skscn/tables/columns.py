@@ -296,6 +296,11 @@ class Category(Column):
         more = ["others"] * self.others + ["missing"] * self.missing
         return [*(f"{self.name} = {text}" for text in self.categories), *(f"{self.name} is {word}" for word in more)]
 
+    @property
+    def n_levels(self) -> int:
+        """How many categories are told apart."""
+        return len(self.categories) + self.others
+
     def encode(self, values: ArrowValues) -> np.ndarray:
         pa, pc = arrow(), arrow("pyarrow.compute")
         texts = self.texts(values)

@@ -94,14 +94,12 @@ def medians_of(X: np.ndarray) -> np.ndarray:
     return np.array([np.median(some / 2.0) * 2.0 if len(some) else 0.0 for some in known])
 
 
-def learn_filling(X: np.ndarray, candidates: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Filling:
+def learn_filling(X: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Filling:
     """Learn from training rows.
 
     Parameters
     ----------
     X : ndarray of shape (n, d)
-    candidates : ndarray of int
-        The columns that can be marked.
     targets : ndarray of shape (n, m)
         What the marks may have to do with.
     weights : ndarray of shape (n,)
@@ -115,8 +113,14 @@ def learn_filling(X: np.ndarray, candidates: np.ndarray, targets: np.ndarray, we
     most = int(_WORK / max(1, len(columns) * X.shape[1] ** 2))
     few = np.unique(np.linspace(0, len(X) - 1, min(most, len(X))).astype(int))
     filling = _with_regressions(plain, X[few], weights[few])
-    could = candidates[np.isin(candidates, columns)]
-    return replace(filling, marked=useful_marks(filling(X), missing, could, targets, weights))
+    marked = useful_marks(filling(X), missing, _distinct(missing, columns), targets, weights)
+    return replace(filling, marked=marked)
+
+
+def _distinct(missing: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Of columns that are missing in the same rows, such as the numbers that a date becomes, the first."""
+    first = {missing[:, column].tobytes(): column for column in columns[::-1].tolist()}
+    return np.array(sorted(first.values()), dtype=int)
 
 
 def _with_regressions(plain: Filling, X: np.ndarray, weights: np.ndarray) -> Filling:

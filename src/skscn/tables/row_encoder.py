@@ -5,7 +5,7 @@ Networks see numbers only. The encoder of an estimator is learnt in ``fit`` and 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.tables._encoder import TableEncoder
-from skscn.tables.columns import Category, Column, Measured
+from skscn.tables.columns import Category, Column, Measured, RowTime
 from skscn.tables.filling import Filling, learn_filling
 from skscn.tables.frames import as_table, column_names, is_frame
-from skscn.tables.learning import relearn
-from skscn.tables.target_means import folds_of, learn_target_means
+from skscn.tables.learning import FILLED, FILLED_LATER, POOLED, relearn
+from skscn.tables.target_means import TargetMeans, folds_of, learn_target_means
+from skscn.words import listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +92,7 @@ class RowEncoder:
 
 def encode_array(X: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> tuple[RowEncoder, np.ndarray]:
     """The encoder of numbers some of which are missing, and the training rows as it encodes them."""
-    filling = learn_filling(X, np.arange(X.shape[1]), targets, weights)
+    filling = learn_filling(X, targets, weights)
     return RowEncoder(X.shape[1], None, None, filling), filling(X)
 
 
@@ -110,12 +111,23 @@ def encode_table(
     """
     table = as_table(X)
     encoder = TableEncoder(MOST_CATEGORIES).fit(_with_categories(table, categories))
-    encoder = encoder.with_columns([_open(column) for column in encoder.columns_])
-    encoder, numbers = _with_target_means(encoder, table, targets, weights)
-    marks = [encoder.groups_[column.name][0] for column in encoder.columns_ if isinstance(column, Measured)]
-    filling = learn_filling(numbers, np.array(marks, dtype=int), targets, weights)
+    encoder, numbers = with_targets(encoder, table, targets, weights)
+    filling = learn_filling(numbers, targets, weights)
     names = column_names(X)
     return RowEncoder(len(names), tuple(names), encoder, filling), filling(numbers)
+
+
+def with_targets(
+    encoder: TableEncoder, table: pa.Table, targets: np.ndarray, weights: np.ndarray
+) -> tuple[TableEncoder, np.ndarray]:
+    """An encoder that has learnt from the targets as well, and the training rows as networks see them.
+
+    Where there are many categories, it encodes the means of the targets; those of training rows are cross-fitted.
+    Missing numbers stay missing: estimators fill them in.
+    """
+    encoder = encoder.with_columns([_open(column) for column in encoder.columns_])
+    encoder.notes_ = [note.replace(FILLED, FILLED_LATER) for note in encoder.notes_]
+    return _with_target_means(encoder, table, targets, weights)
 
 
 def _with_categories(table: pa.Table, categories: Collection[str]) -> pa.Table:
@@ -128,8 +140,10 @@ def _with_categories(table: pa.Table, categories: Collection[str]) -> pa.Table:
 
 
 def _open(column: Column) -> Column:
-    """The column with missing numbers left as they are."""
-    return replace(column, fill=None, indicator=False) if isinstance(column, Measured) else column
+    """The column with missing numbers left as they are, unless it is the time of the rows."""
+    if not isinstance(column, Measured) or isinstance(column, RowTime):
+        return column
+    return replace(column, fill=None, indicator=False)
 
 
 def _with_target_means(
@@ -148,7 +162,14 @@ def _with_target_means(
         assert isinstance(fewer, Category)
         learnt[column.name], shown[column.name] = learn_target_means(fewer, values, targets, weights, folds)
     encoder = encoder.with_columns([learnt.get(column.name, column) for column in encoder.columns_])
+    encoder.notes_ = [*(note for note in encoder.notes_ if not note.startswith(POOLED)), _about_means(learnt.values())]
     numbers = encoder.transform(table)
     for name, means in shown.items():
         numbers[:, encoder.groups_[name][-targets.shape[1] :]] = means
     return encoder, numbers
+
+
+def _about_means(columns: Iterable[TargetMeans]) -> str:
+    """What becomes of many categories, in words."""
+    several = listed(f"{column.name} ({len(column.levels)})" for column in columns)
+    return f"Many categories encoded by the mean of the target for each, and the most frequent by columns: {several}."

@@ -56,6 +56,11 @@ class TargetMeans(Category):
         return [*super().encoded_names, *(f"{self.name}: mean of target{number}" for number in numbers)]
 
     @property
+    def n_levels(self) -> int:
+        """All of those in training."""
+        return len(self.levels)
+
+    @property
     def table(self) -> np.ndarray:
         """The means of all categories, of a missing one, and of an unknown one, one row each."""
         return np.array([*self.means, self.absent, self.unknown], dtype=np.float64)
