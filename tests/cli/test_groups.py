@@ -135,7 +135,10 @@ def test_what_cannot_be_followed_is_refused(skscn, fitted, tmp_path):
         ),
         (["predict", folder / "model.scn", nameless, "-o", tmp_path / "out.csv"], "lacks the column 'machine'"),
         (["report", folder / "model.scn", folder / "later.csv", "-o", tmp_path / "out.html"], "--series LABEL"),
-        (["report", folder / "model.scn", folder / "later.csv", "--series", "7"], "'7', which was not in training"),
+        (
+            ["report", folder / "model.scn", folder / "later.csv", "--series", "7"],
+            "There is no series '7' in model.scn; it has '1', '2', '30'",
+        ),
         (["fit", known, *both, "--estimator", "recurrent"], "tells them apart: --group COLUMN"),
         (["fit", gaps, *both, "--estimator", "recurrent", "--group", "machine"], "'machine' is missing in 1 row"),
         (["fit", known, *both, "--lags", "auto"], "tells them apart: --group COLUMN"),
@@ -156,6 +159,7 @@ def test_an_updated_model_goes_on_from_the_new_end_of_every_series(skscn, fitted
     skscn("update", folder / "lags.scn", first, "-o", tmp_path / "updated.scn")
     done = skscn("predict", tmp_path / "updated.scn", rest, "-o", tmp_path / "out.csv")
     assert "follow" not in done.stderr
+    assert "first.csv, 90 rows" in skscn("inspect", tmp_path / "updated.scn").stdout
     expected = in_python(tmp_path, "updated", [row for row in LATER if row[0] >= cut])
     np.testing.assert_allclose(pd.read_csv(tmp_path / "out.csv")["prediction"], expected, atol=1e-10)
 
@@ -169,6 +173,23 @@ def test_a_report_is_about_one_of_the_series(name, skscn, fitted, tmp_path):
     own = [row for row in LATER if row[1] == 2]
     error = np.array([row[3] for row in own]) - in_python(folder, name, LATER)[[row[1] == 2 for row in LATER]]
     assert f"{np.sqrt(np.mean(error**2)):.3g}" in page
+
+
+def test_series_that_differ_in_what_no_input_shows_are_noticed(skscn, tmp_path):
+    rng, rows = np.random.default_rng(0), []
+    for n in range(150):
+        for machine, level in (("A", 0.0), ("B", 3.0), ("C", -2.0)):
+            flow = rng.normal()
+            rows.append((START + dt.timedelta(hours=n), machine, flow, flow + level))
+    rows.sort(key=lambda row: row[1])
+    known = write(tmp_path / "known.csv", rows)
+    about = ["-t", "purity", "--time", "when", "--group", "machine", "--lags", "1", "--estimator", "network"]
+    done = skscn("fit", known, "-m", tmp_path / "m.scn", *about, "--set", "max_nodes=3")
+    assert "machine tells series apart and is not an input" in done.stderr
+    assert "rows moved" not in done.stderr
+    assert "The series differ in what the inputs do not show" in " ".join(done.stdout.split())
+    assert "told apart by 'machine': 'A', 'B', 'C'" in skscn("inspect", tmp_path / "m.scn").stdout
+    assert "--series LABEL" in skscn("report", tmp_path / "m.scn", known, code=1).stderr
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation, Prepared
 from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
-from skscn.cli._series import Series, find_series, with_groups
+from skscn.cli._series import SORTED, Series, find_series, with_groups
 from skscn.cli._testing import Folds, cross_validate, split, split_groups, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
 from skscn.cli._validated import describe_outliers
@@ -115,6 +115,11 @@ def _series(
     series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
     groups = None if options.group is None else labels_of(options.group, table, several=options.past is None)
     series = with_groups(series, groups)
+    if groups is not None:
+        # Rows of several series need not be in order of time.
+        notes = [note for note in series.notes if not note.startswith(SORTED)]
+        apart = f"{options.group} tells {'series' if options.past else 'groups'} apart and is not an input."
+        series = replace(series, notes=[*notes, apart])
     check_series(options, series)
     return series, groups
 

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._groups import named
 from skscn.cli._lags import added_columns, lag_lines
 from skscn.cli._models import Model, open_model
 from skscn.cli._networks import describe_networks, estimates
@@ -19,7 +20,7 @@ from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.persistence import describe_model
 from skscn.tables import TableEncoder
-from skscn.words import count, listed
+from skscn.words import count, listed, quoted
 
 
 def run_inspect(path: Path, voice: Voice) -> None:
@@ -84,6 +85,10 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
     lines += lag_lines(model.lags, model.encoder)
     if "data" in notes:
         lines.append(("Trained on", f"{notes['data']}, {count(notes['rows'], 'row')}, {notes['fitted']}"))
+    for update in notes.get("updated_with", []):
+        lines.append(("Updated with", f"{update['data']}, {count(update['rows'], 'row')}"))
+    if model.group is not None:
+        lines.append(("Series", f"told apart by {quoted(model.group)}: {named(model.labels)}"))
     lines += [(TITLES[name], f"{short(value['mean'])} when tested") for name, value in _tested(notes)]
     lines.append(
         ("Parameters", listed(f"{name}={value}" for name, value in _chosen(model).items()) or "all at their defaults")

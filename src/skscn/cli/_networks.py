@@ -28,6 +28,10 @@ def describe_networks(estimator: Any) -> str:
     counts = [sum(sizes) for sizes in layers]
     if is_recurrent(estimator):
         return f"a recurrent network with {count(counts[0], 'node')}{_memory(estimator)}"
+    if not any(counts):
+        return (
+            "a network without nodes: linear" if len(counts) == 1 else f"{len(counts)} networks without nodes: linear"
+        )
     if len(counts) == 1:
         return f"a network with {count(counts[0], 'node')}{_depth(layers)}"
     nodes = f"{min(counts)} to {max(counts)} nodes" if min(counts) < max(counts) else count(counts[0], "node")

@@ -127,5 +127,4 @@ def _persistent(known: TableRows, rows: TableRows) -> np.ndarray:
 
 def _labels(rows: TableRows) -> np.ndarray:
     """The series of each row with a target."""
-    groups = _groups(rows)
-    return np.zeros(len(rows.y)) if groups is None else groups[rows.places]
+    return np.zeros(len(rows.y)) if rows.series is None else rows.series

@@ -8,7 +8,7 @@ import numpy as np
 
 from skscn.cli._arriving import targets_of
 from skscn.cli._batches import Batch, FollowingBatch
-from skscn.cli._groups import check_known, labels_of, named
+from skscn.cli._groups import labels_of, named
 from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
@@ -78,13 +78,13 @@ def _check_series(model: Model, series: str | None) -> None:
         if series is not None:
             raise ValueError(f"{model.path.name} is a model of one series; leave --series out.")
         return
-    if series is not None:
-        check_known(model.group, np.array([series]), model.labels)
-    elif is_recurrent(model.estimator):
+    if series is None:
         raise ValueError(
-            f"{model.path.name} follows several series (--group {model.group}), and a report is about one; name it: "
-            f"--series LABEL, which is one of {named(model.labels)}."
+            f"{model.path.name} is a model of several series (--group {model.group}), and a report is about one; name "
+            f"it: --series LABEL, which is one of {named(model.labels)}."
         )
+    if series not in model.labels:
+        raise ValueError(f"There is no series {quoted(series)} in {model.path.name}; it has {named(model.labels)}.")
 
 
 class _ReportedRows:

@@ -7,6 +7,7 @@ from rich.console import Console
 
 from skscn.cli._progress import progress_bar
 from skscn.experiments.reproduce import Reproduction
+from skscn.experiments.trials import load
 
 
 def run_reproduce(
@@ -27,6 +28,11 @@ def run_reproduce(
 
 def _run_missing(reproduction: Reproduction, jobs: int) -> None:
     tasks = reproduction.missing()
+    if not tasks:
+        return
+    # A data set that cannot be had is said before the first trial.
+    for name in dict.fromkeys(unit.data for unit, _ in tasks):
+        load(name, reproduction.seed)
     total = len(reproduction.units) * reproduction.trials
     with progress_bar() as progress:
         bar = progress.add_task("trials", total=total, completed=total - len(tasks))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.5
 _FEWEST_MOMENTS = 10
+SORTED = "Sorted by"
 _SHUFFLED = "if rows that are close in time are similar, the error looks too small."
 
 
@@ -121,7 +122,7 @@ def _ordered(name: str, moments: np.ndarray, notes: list[str]) -> Series:
     moved = int(np.count_nonzero(order != np.arange(len(order))))
     if moved:
         how = "the newest rows came first" if backwards else f"{count(moved, 'row')} moved"
-        notes.append(f"Sorted by {name}: {how}.")
+        notes.append(f"{SORTED} {name}: {how}.")
     if missing:
         notes.append(f"{name} is missing in {count(missing, 'row')}, which stay after the row before them.")
     return Series(name, order if moved else None, notes, moments=moments[order])

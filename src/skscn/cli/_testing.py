@@ -111,7 +111,8 @@ def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: Ta
         shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
         scores = classification_scores(y, predicted, shares)
     n_new = 0 if task == "regression" else int(np.count_nonzero(~np.isin(y, known.y)))
-    return HeldOutPart(y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new)
+    about = y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new
+    return HeldOutPart(*about, labels=unseen.series)
 
 
 def _following_part(rows: FollowingRows, known: TableRows, unseen: TableRows) -> HeldOutPart:
@@ -124,6 +125,7 @@ def _following_part(rows: FollowingRows, known: TableRows, unseen: TableRows) ->
         *(unseen.y, predicted, unseen.numbers, scores, baseline, rows.within(COVERAGE)),
         runs=runs,
         persistence=rows.persistence(known),
+        labels=unseen.series,
     )
 
 

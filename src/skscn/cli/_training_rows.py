@@ -51,6 +51,14 @@ class TableRows:
     places: np.ndarray | None = None
     groups: np.ndarray | None = None
 
+    @property
+    def series(self) -> np.ndarray | None:
+        """Which of several series each row belongs to; None if there is only one."""
+        if self.whole is None or self.whole.groups is None:
+            return None
+        labels: np.ndarray = self.whole.groups[self.places]
+        return labels
+
     def take(self, rows: np.ndarray) -> TableRows:
         """These rows only."""
         weight = None if self.sample_weight is None else self.sample_weight[rows]

@@ -218,7 +218,7 @@ def _about_unlike(before: dict[str, float]) -> list[str]:
 
 
 def _about_repeats(model: Model, rows: NewRows) -> list[str]:
-    share = RowSketch().add(rows.X, rows.y).share_in(model.notes.get("sketch")) if model.lags is None else None
+    share = RowSketch().add(rows.X, rows.y).share_in(model.notes.get("sketch"))
     if share is None or share < _REPEATED:
         return []
     return [f"About {100 * share:.0f} % of these rows were learnt before; from now on they count twice."]
@@ -226,7 +226,7 @@ def _about_repeats(model: Model, rows: NewRows) -> list[str]:
 
 def _lines(before: dict[str, float], after: dict[str, float]) -> list[tuple[str, str]]:
     return [
-        (TITLES[name], f"{short(before[name])} before learning these rows, {short(after[name])} after")
+        (TITLES[name], f"{short(before[name])} before learning these rows, {short(after[name])} on the same rows after")
         for name in before
         if not np.isnan(before[name])
     ]
@@ -239,7 +239,7 @@ def _save(model: Model, estimator: Any, target: Target, out: Path, data: Path, r
         "updated": datetime.now(UTC).isoformat(timespec="seconds"),
         "updated_with": [*model.notes.get("updated_with", []), {"data": data_name(data), "rows": len(rows.y)}],
     }
-    sketch = RowSketch.continued(model.notes.get("sketch")) if model.lags is None else None
+    sketch = RowSketch.continued(model.notes.get("sketch"))
     if sketch is not None:
         notes["sketch"] = sketch.add(rows.X, rows.y).to_json()
     if clock is not None:

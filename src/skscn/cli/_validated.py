@@ -21,6 +21,8 @@ _TOO_LOW_COVERAGE = 0.8
 _NO_BETTER = 0.995
 # How much R² may depend on when it is measured before that is said.
 _UNCERTAIN = 0.15
+# The share of the squared errors that differences between series may have before that is said.
+_BETWEEN = 0.3
 # Stretches of time that are left out in turn to see how much R² depends on them.
 _STRETCHES = 12
 # Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
@@ -38,7 +40,8 @@ class HeldOutPart:
     """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
 
     n_new is how many of them have a class that training did not have. For models that forecast, there are free runs
-    that start within the rows, and the scores of predicting the last known target.
+    that start within the rows, and the scores of predicting the last known target. Of several series, ``labels`` say
+    which one each row belongs to.
     """
 
     y: np.ndarray
@@ -50,6 +53,7 @@ class HeldOutPart:
     n_new: int = 0
     runs: FreeRuns | None = None
     persistence: dict[str, float] | None = None
+    labels: np.ndarray | None = None
 
     @property
     def residuals(self) -> np.ndarray:
@@ -213,7 +217,8 @@ class Validated:
 
     def warnings(self) -> list[str]:
         """What there is to say about these tests before they are relied on."""
-        found = [self._no_better(), self._no_better_forecasts(), self._doubts(), self._narrow(), self._outliers()]
+        found = [self._no_better(), self._no_better_forecasts(), self._doubts(), self._between(), self._narrow()]
+        found.append(self._outliers())
         return [text for text in found if text]
 
     def _no_better(self) -> str | None:
@@ -301,6 +306,23 @@ class Validated:
         return (
             f"{what}: something changes that the inputs do not show. If it goes on like this, the RMSE of as many "
             f"later rows will be about {short(found.later)}. Retrain often, or add inputs that show the change."
+        )
+
+    def _between(self) -> str | None:
+        """Predictions are off in one direction for some series, and in the other for others."""
+        labels = [part.labels for part in self.parts if part.labels is not None]
+        if not labels or not self.is_regression:
+            return None
+        names, places = np.unique(np.concatenate(labels), return_inverse=True)
+        residuals = np.concatenate([part.residuals for part in self.parts])
+        means = np.bincount(places, residuals) / np.bincount(places)
+        if not np.mean((means - means.mean())[places] ** 2) > _BETWEEN * np.mean(residuals**2):
+            return None
+        largest = np.argsort(-np.abs(means), kind="stable")[:_NAMED]
+        off = listed(f"{short(means[place])} ({names[place]})" for place in sorted(largest))
+        return (
+            f"The series differ in what the inputs do not show: on average, targets exceed predictions by {off}. The "
+            "model does not know which series a row belongs to; a copy of that column, under another name, tells it."
         )
 
     def _uneven(self) -> str | None:

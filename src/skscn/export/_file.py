@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from skscn.export._code import DTYPES, CCode, checked_name, identifier
 from skscn.export._examples import examples_of
 from skscn.export._inputs import inputs_of
 from skscn.export._predicting import predicting
+from skscn.export._program import Program
 from skscn.export._stepping import stepping
 from skscn.files import replace_file
 from skscn.recurrent import RecurrentSCNRegressor
@@ -80,18 +82,19 @@ def to_c(
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
     names = getattr(steps[0], "feature_names_in_", None)
     *before, last = [part for step in steps for part in parts_of(step)]
-    text = _text(CCode(dtype), checked_name(name), before, last, names, list(outputs or ()))
+    program = _program(code := CCode(dtype), checked_name(name), before, last, names, list(outputs or ()))
+    title = f"{type(last).__name__}, written by scikit-scn {__version__}"
+    text = program.text(code, title, f"{name}.c" if path is None else shlex.quote(Path(path).name))
     if path is not None:
         replace_file(Path(path), text.encode())
     return text
 
 
-def _text(code: CCode, name: str, before: list[Any], last: Any, names: Any, outputs: list[str]) -> str:
+def _program(code: CCode, name: str, before: list[Any], last: Any, names: Any, outputs: list[str]) -> Program:
     recurrent = isinstance(last, RecurrentSCNRegressor)
     if not recurrent and type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator, and cannot be written in C.")
     check_is_fitted(last)
     inputs = inputs_of(code, name, before, last, names)
     examples = examples_of(before, last, str(code.dtype))
-    program = (stepping if recurrent else predicting)(code, name, inputs, last, examples, outputs)
-    return program.text(code, f"{type(last).__name__}, written by scikit-scn {__version__}")
+    return (stepping if recurrent else predicting)(code, name, inputs, last, examples, outputs)

@@ -38,14 +38,14 @@ class Program:
     definitions: list[str]
     test: list[str]
 
-    def text(self, code: CCode, title: str) -> str:
-        """The file."""
+    def text(self, code: CCode, title: str, file: str) -> str:
+        """The text of the file of this name."""
         declared = "\n".join(self.declarations)
         comment = [f"{title}.", "", *self.usage]
         for heading, text in {
             "For example:": self.example,
             "Declarations, for a header or the program that calls it:": declared,
-            "To test it:": "cc -std=c99 -DSKSCN_TEST FILE.c -lm && ./a.out",
+            "To test it:": f"cc -std=c99 -DSKSCN_TEST {file} -lm && ./a.out && echo correct",
         }.items():
             comment += ["", heading, "", *(f"    {line}" for line in text.splitlines())]
         return "\n\n".join(
