@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from skscn.estimators.recipe import Plan
 from skscn.estimators.training import Earlier, Frame, Training
 from skscn.growth import Step, StopReason
 from skscn.layers import Deep, Layer, Nodes, readout
+
+if TYPE_CHECKING:
+    from skscn.estimators._confirming import Confirmation
 
 # What the nodes of a further layer see: the inputs and all columns below; those of the last layer; or the inputs and
 # the outputs of the network below.
@@ -27,7 +30,9 @@ _TRIED = ("all", "output")
 _THIN, _SEEN_BY_THIN = 20, "output"
 # With further layers, the loss of held-out rows must be lower by this number of standard errors of the difference: the
 # same rows have chosen how many nodes each layer has, and which of several networks is the best.
-_STANDARD_ERRORS = 2.0
+_CLEARLY = 2.0
+# By this number where other rows, which have chosen nothing, can confirm it.
+_PROMISING = 0.0
 # By how much a criterion must be lower, where there are no held-out rows.
 _LEAST_GAIN = 0.03
 # A layer that is not watched ends when this number of nodes has reduced the error by less than this share.
@@ -99,14 +104,21 @@ class Verdict(NamedTuple):
         """The mean loss of held-out rows with these weights."""
         return cls(float(np.average(losses, weights=weights)), losses, weights)
 
-    def is_clearly_below(self, other: Verdict) -> bool:
+    def is_clearly_below(self, other: Verdict, standard_errors: float = _CLEARLY) -> bool:
         """Whether this is lower by more than the noise of the comparison."""
         if self.losses is None or other.losses is None:
             return self.value < (1.0 - _LEAST_GAIN) * other.value
         gains = other.losses - self.losses
         shares = np.full(len(gains), 1.0 / len(gains)) if self.weights is None else self.weights / self.weights.sum()
         error = np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2))
-        return bool(shares @ gains > _STANDARD_ERRORS * error)
+        return bool(shares @ gains > standard_errors * error)
+
+
+class Path(NamedTuple):
+    """How layers were piled up: the most nodes of each, None for those of the plan, and what each further one sees."""
+
+    most: int | None = None
+    seen: tuple[str, ...] = ()
 
 
 class Judged(NamedTuple):
@@ -114,16 +126,19 @@ class Judged(NamedTuple):
 
     grown: Grown
     verdict: Verdict | None
+    path: Path
 
     def is_below(self, other: Judged) -> bool:
         """Whether it is better than another one; always, if that is not known."""
         return self.verdict is None or other.verdict is None or self.verdict.value < other.verdict.value
 
-    def is_worth_it(self, single: Judged) -> bool:
+    def is_worth_it(self, single: Judged, standard_errors: float) -> bool:
         """Whether it is clearly better than the network of one layer; always, if that is not known."""
+        if not self.grown.training.nodes:
+            return False
         if self.verdict is None or single.verdict is None:
             return True
-        return self.verdict.is_clearly_below(single.verdict)
+        return self.verdict.is_clearly_below(single.verdict, standard_errors)
 
 
 @dataclass(frozen=True)
@@ -152,18 +167,33 @@ class Deepening:
     frame: Frame
     earlier: Earlier
 
-    def of(self, grown: Grown) -> Grown:
+    def of(self, grown: Grown, confirmation: Confirmation | None) -> Grown:
         """The network of one layer with further layers, if these are worth it."""
-        single = best = self._judged(grown)
+        single = clear = promising = self._judged(grown, Path())
         for other in self._all(single):
-            if other.grown.training.nodes and other.is_worth_it(single) and other.is_below(best):
-                best = other
+            clear = other if other.is_worth_it(single, _CLEARLY) and other.is_below(clear) else clear
+            promising = other if other.is_worth_it(single, _PROMISING) and other.is_below(promising) else promising
             if other.grown.is_stopped:
-                return _stopped(best.grown)
-        return best.grown
+                return _stopped(clear.grown)
+        if confirmation is None or promising is single:
+            return clear.grown
+        confirmed = confirmation.of(promising.path, clear.grown)
+        if confirmed is None:
+            return _stopped(clear.grown)
+        return promising.grown if confirmed else single.grown
 
-    def _judged(self, grown: Grown) -> Judged:
-        return Judged(grown, self.judge(grown.training))
+    def along(self, path: Path, single: Grown) -> Grown:
+        """The network with the layers of a path, as many of them as there can be."""
+        grown = single if path.most is None else self.grow(self.frame, self.earlier, path.most)
+        for inputs in path.seen:
+            above = self._above(grown, inputs, path.most)
+            if above is None or not (above.training.nodes or above.is_stopped):
+                break
+            grown = above
+        return grown
+
+    def _judged(self, grown: Grown, path: Path) -> Judged:
+        return Judged(grown, self.judge(grown.training), path)
 
     def _all(self, single: Judged) -> Iterator[Judged]:
         """All networks that are tried, in the order in which they are grown."""
@@ -171,15 +201,15 @@ class Deepening:
         yield from self._piled(single, tried)
         thick = min(self.plan.nodes_per_layer, single.grown.training.nodes) > _THIN
         if thick and _SEEN_BY_THIN in tried and single.verdict is not None:
-            first = self._judged(self.grow(self.frame, self.earlier, _THIN))
+            first = self._judged(self.grow(self.frame, self.earlier, _THIN), Path(_THIN))
             yield first
-            yield from self._piled(first, [_SEEN_BY_THIN], _THIN)
+            yield from self._piled(first, [_SEEN_BY_THIN])
 
-    def _piled(self, below: Judged, tried: Sequence[str], most: int | None = None) -> Iterator[Judged]:
+    def _piled(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
         """Layer after layer, on top of the best of the forms that are tried, for as long as that is better."""
         for _ in range(1, self.plan.max_layers):
             others: list[Judged] = []
-            for other in self._next(below.grown, tried, most):
+            for other in self._next(below, tried):
                 yield other
                 others += [other] if other.grown.training.nodes else []
             above = min(others, key=lambda other: other.verdict.value if other.verdict else 0.0, default=below)
@@ -187,17 +217,24 @@ class Deepening:
                 return
             below = above
 
-    def _next(self, grown: Grown, tried: Sequence[str], most: int | None) -> Iterator[Judged]:
+    def _next(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
         """With another layer, in these forms; nothing if there cannot be another one."""
+        most, seen = below.path
+        for inputs in tried:
+            above = self._above(below.grown, inputs, most)
+            if above is not None:
+                yield self._judged(above, Path(most, (*seen, inputs)))
+
+    def _above(self, grown: Grown, inputs: str, most: int | None) -> Grown | None:
+        """With another layer; None if there cannot be another one."""
         training, before = grown.training, self.earlier
         below = training.below + training.nodes
         if grown.is_finished or below >= self.plan.max_nodes:
-            return
+            return None
         history = training.history[len(before.history) :]
         earlier = before._replace(lower=history[history["nodes"] <= below])
-        for inputs in tried:
-            layer, blocks = next_layer(training, inputs)
-            yield self._judged(self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most))
+        layer, blocks = next_layer(training, inputs)
+        return self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most)
 
 
 def _stopped(grown: Grown) -> Grown:

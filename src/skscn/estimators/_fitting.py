@@ -22,6 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
+from skscn.estimators._confirming import FOLDS, Confirmation, Trial
 from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
@@ -163,7 +164,10 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it."""
+    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it.
+
+    A ``trial`` is only for a decision of another fit.
+    """
 
     estimator: GrowingNetwork
     recipe: Recipe
@@ -173,12 +177,17 @@ class Fit:
     start: Start
     checkpoint: Checkpoint | None
     callbacks: Callbacks
+    trial: Trial | None = None
 
     def run(self) -> dict[str, Any]:
         """Grow on the working targets and weights of the loss, and again with those that follow from the network.
 
         Returns the fitted attributes.
         """
+        return self._deepened(*self.single()).fitted
+
+    def single(self) -> tuple[Round, Grown]:
+        """The last round, and its network of one layer."""
         rounds, history = self.recipe.loss.rounds, self.start.history
         before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
         model = self._first_model()
@@ -193,7 +202,7 @@ class Fit:
                 this = this._replace(goal=self.recipe.loss, final=True)
                 break
             model = network
-        return self._deepened(this, grown).fitted
+        return this, grown
 
     def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
         """The network of a round that turned out to be the last one."""
@@ -258,8 +267,25 @@ class Fit:
         """The last round with further layers, if they are worth it."""
         if self.plan.max_layers == 1:
             return grown
+        return self.deepening(this).of(grown, self._confirmation())
+
+    def deepening(self, this: Round) -> Deepening:
+        """The search for further layers in a round."""
         grow, judge = partial(self._layer, this), partial(self._verdict, this)
-        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier).of(grown)
+        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier)
+
+    def _confirmation(self) -> Confirmation | None:
+        """What decides on the number of layers in the end: parts of the rows to train on, if these are in no order."""
+        if self.plan.criterion != "validation" or self.recipe.validation != "random" or self.hold_out.rows is not None:
+            return None
+        folds = self.rows.folds(FOLDS, self.start.seed)
+        return Confirmation(self, folds) if folds else None
+
+    def without(self, rest: np.ndarray, trial: Trial) -> Fit:
+        """A fit on these of the rows to train on, with the same held-out rows."""
+        training, held_out, _ = self.rows
+        start, hold_out = Start(self.start.seed), HoldOut(rows=held_out)
+        return replace(self, data=training.keep(rest), hold_out=hold_out, start=start, checkpoint=None, trial=trial)
 
     def _verdict(self, this: Round, training: Training) -> Verdict | None:
         """What decides on the number of layers: what early stopping monitors; None without it.
@@ -312,7 +338,8 @@ class Fit:
                 steps = until_stalled(steps)
             learnt = partial(self._learnt, training)
             checkpoint = self.checkpoint if continued else None
-            reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
+            shown, part = self.trial or Trial(learnt, "")
+            reason = follow(estimator, steps, training, self.callbacks, shown, checkpoint, start.seed, part)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
 
@@ -361,7 +388,7 @@ class Fit:
     @cached_property
     def _settlement(self) -> Settlement:
         averaged = is_averaged()
-        training, held_out = self.rows
+        training, held_out, _ = self.rows
         return Settlement(
             training,
             held_out,
@@ -382,7 +409,7 @@ class Fit:
     def frame(self) -> Frame:
         """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
         estimator, recipe, data = self.estimator, self.recipe, self.rows.training
-        if estimator.is_continued():
+        if self.trial is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
             inputs, own = data.scale_inputs(recipe.scaling), self.own_scaling
