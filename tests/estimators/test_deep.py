@@ -195,25 +195,27 @@ def test_thin_layers_see_the_output_and_are_not_larger_than_layers_may_be():
     assert not previous.network_.deep or sizes(previous)[0] > 20
 
 
-def test_a_difference_within_the_noise_is_not_clear():
-    losses, noise = np.full(100, 2.0), np.random.default_rng(0).normal(size=100)
-    noise -= noise.mean()
+def test_differences_are_measured_in_their_standard_errors():
+    rng = np.random.default_rng(0)
+    losses, gains, weights = (rng.uniform(size=100) for _ in range(3))
     before = Verdict.of(losses, None)
-    assert Verdict.of(losses - 0.5, None).is_clearly_below(before)
-    assert not before.is_clearly_below(before)
-    for gain, clear in ((0.05, False), (0.5, True)):
-        assert Verdict.of(losses - gain + noise, None).is_clearly_below(before) == clear
-    # A few rows prove less.
-    few = np.array([-0.5, 1.5, -0.5, 1.5])
-    assert not Verdict.of(losses[:4] - few, None).is_clearly_below(Verdict.of(losses[:4], None))
-    assert Verdict.of(losses - np.tile(few, 25), None).is_clearly_below(before)
+    expected = gains.mean() / (gains.std() / 10)
+    np.testing.assert_allclose(Verdict.of(losses - gains, None).lead(before), expected)
+    np.testing.assert_allclose(Verdict.of(losses + gains, None).lead(before), -expected)
+    # A difference without noise, and none.
+    assert Verdict.of(np.full(3, 1.5), None).lead(Verdict.of(np.full(3, 2.0), None)) == np.inf
+    assert before.lead(before) == 0.0
     # Rows of weight 2 count twice, and rows of weight 0 not at all.
-    weights = np.append(np.full(50, 2.0), np.zeros(50))
-    assert not Verdict.of(losses - np.append(np.zeros(50), np.full(50, 0.5)), weights).is_clearly_below(
-        Verdict.of(losses, weights)
-    )
-    assert Verdict(0.9).is_clearly_below(Verdict(1.0))
-    assert not Verdict(0.98).is_clearly_below(Verdict(1.0))
+    one, other = (Verdict.of(values, weights) for values in (losses - gains, losses))
+    parts = [np.append(values[:50], values) for values in (losses - gains, losses)]
+    np.testing.assert_allclose(one.lead(other), Verdict.of(losses - gains, 3 * weights).lead(other))
+    none = np.append(np.zeros(50), np.ones(100))
+    np.testing.assert_allclose(Verdict.of(parts[0], none).lead(Verdict.of(parts[1], none)), expected)
+    halves = [[Verdict.of(v[:40], None), Verdict.of(v[40:], None)] for v in (losses - gains, losses)]
+    np.testing.assert_allclose(Verdict.joined(halves[0]).lead(Verdict.joined(halves[1])), expected)
+    # Criteria have no rows.
+    assert Verdict(0.9).lead(Verdict(1.0)) == np.inf
+    assert Verdict(0.98).lead(Verdict(1.0)) == 0.0
 
 
 def test_layers_that_do_not_help_are_not_kept():

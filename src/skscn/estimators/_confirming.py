@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from skscn.estimators._fitting import Fit
 
 # How many folds there are, at most.
-FOLDS = 3
-# By how many standard errors of the difference, over the rows of all folds, the loss must be lower.
-_STANDARD_ERRORS = 1.0
+_FOLDS = 3
 
 
 class Trial(NamedTuple):
@@ -39,28 +37,41 @@ class Confirmation:
     fit: Fit
     folds: list[tuple[np.ndarray, np.ndarray]]
 
-    def of(self, path: Path, kept: Grown) -> bool | None:
-        """Whether the layers of a path are better; None if a callback has ended the fit, which then is ``kept``."""
-        losses, weights = [], []
+    @classmethod
+    def possible(cls, fit: Fit) -> Confirmation | None:
+        """That of a fit; None if no rows are held out, or others than random ones, as rows may then be in an order."""
+        at_random = fit.recipe.validation == "random" and fit.hold_out.rows is None
+        if fit.plan.criterion != "validation" or not at_random:
+            return None
+        folds = fit.rows.folds(_FOLDS, fit.start.seed)
+        return cls(fit, folds) if folds else None
+
+    def lead(self, path: Path, kept: Grown) -> float | None:
+        """By how many standard errors the layers of a path are better, on the rows of all folds together.
+
+        None if a callback has ended the fit, of which ``kept`` is left.
+        """
+        verdicts: list[tuple[Verdict, Verdict]] = []
         for number, (rest, rows) in enumerate(self.folds, 1):
             trial = Trial(lambda: kept.fitted, f"check {number} of {len(self.folds)}")
-            pair, fold = self._pair(self.fit.without(rest, trial), path), self.fit.rows.training.take(rows)
-            if any(grown.is_stopped for grown in pair):
+            pair = _grown(self.fit.without(rest, trial), path)
+            if pair[1].is_stopped:
                 return None
-            losses.append([_losses(grown.fitted["network_"], fold) for grown in pair])
-            weights.append(fold.sample_weight)
-        single, deeper = (Verdict.of(np.concatenate(each), _joined(weights)) for each in zip(*losses, strict=True))
-        return deeper.is_clearly_below(single, _STANDARD_ERRORS)
+            verdicts.append(self._verdicts(pair, rows))
+        single, deeper = map(Verdict.joined, zip(*verdicts, strict=True))
+        return deeper.lead(single)
 
-    def _pair(self, fit: Fit, path: Path) -> tuple[Grown, Grown]:
-        """The network of one layer, and with those of the path."""
-        this, single = fit.single()
-        return single, fit.deepening(this).along(path, single)
+    def _verdicts(self, pair: tuple[Grown, Grown], rows: np.ndarray) -> tuple[Verdict, Verdict]:
+        """On the rows with these numbers."""
+        fold = self.fit.rows.training.take(rows)
+        single, deeper = (Verdict.of(_losses(each.fitted["network_"], fold), fold.sample_weight) for each in pair)
+        return single, deeper
 
 
-def _joined(weights: list[np.ndarray | None]) -> np.ndarray | None:
-    given = [some for some in weights if some is not None]
-    return np.concatenate(given) if given else None
+def _grown(fit: Fit, path: Path) -> tuple[Grown, Grown]:
+    """The network of one layer, and the one with the layers of a path."""
+    this, single = fit.single()
+    return single, single if single.is_stopped else fit.deepening(this).along(path, single)
 
 
 def _losses(network: Network, rows: ArrayData) -> np.ndarray:

@@ -31,8 +31,8 @@ _THIN, _SEEN_BY_THIN = 20, "output"
 # With further layers, the loss of held-out rows must be lower by this number of standard errors of the difference: the
 # same rows have chosen how many nodes each layer has, and which of several networks is the best.
 _CLEARLY = 2.0
-# By this number where other rows, which have chosen nothing, can confirm it.
-_PROMISING = 0.0
+# From this number on, other rows are asked as well, and the two comparisons together must be that clear.
+_PROMISING = 1.0
 # By how much a criterion must be lower, where there are no held-out rows.
 _LEAST_GAIN = 0.03
 # A layer that is not watched ends when this number of nodes has reduced the error by less than this share.
@@ -104,14 +104,23 @@ class Verdict(NamedTuple):
         """The mean loss of held-out rows with these weights."""
         return cls(float(np.average(losses, weights=weights)), losses, weights)
 
-    def is_clearly_below(self, other: Verdict, standard_errors: float = _CLEARLY) -> bool:
-        """Whether this is lower by more than the noise of the comparison."""
+    @classmethod
+    def joined(cls, verdicts: Sequence[Verdict]) -> Verdict:
+        """On the rows of all of these together."""
+        losses = [each.losses for each in verdicts if each.losses is not None]
+        weights = [each.weights for each in verdicts if each.weights is not None]
+        return cls.of(np.concatenate(losses), np.concatenate(weights) if weights else None)
+
+    def lead(self, other: Verdict) -> float:
+        """By how many standard errors of the difference this is lower; for a criterion, infinite or 0."""
         if self.losses is None or other.losses is None:
-            return self.value < (1.0 - _LEAST_GAIN) * other.value
+            return np.inf if self.value < (1.0 - _LEAST_GAIN) * other.value else 0.0
         gains = other.losses - self.losses
         shares = np.full(len(gains), 1.0 / len(gains)) if self.weights is None else self.weights / self.weights.sum()
-        error = np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2))
-        return bool(shares @ gains > standard_errors * error)
+        gain, error = float(shares @ gains), float(np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2)))
+        if error:
+            return gain / error
+        return float(np.copysign(np.inf, gain)) if gain else 0.0
 
 
 class Path(NamedTuple):
@@ -132,13 +141,11 @@ class Judged(NamedTuple):
         """Whether it is better than another one; always, if that is not known."""
         return self.verdict is None or other.verdict is None or self.verdict.value < other.verdict.value
 
-    def is_worth_it(self, single: Judged, standard_errors: float) -> bool:
-        """Whether it is clearly better than the network of one layer; always, if that is not known."""
+    def lead(self, single: Judged) -> float:
+        """By how many standard errors it is better than the network of one layer; infinite, if that is not known."""
         if not self.grown.training.nodes:
-            return False
-        if self.verdict is None or single.verdict is None:
-            return True
-        return self.verdict.is_clearly_below(single.verdict, standard_errors)
+            return 0.0
+        return np.inf if self.verdict is None or single.verdict is None else self.verdict.lead(single.verdict)
 
 
 @dataclass(frozen=True)
@@ -171,16 +178,17 @@ class Deepening:
         """The network of one layer with further layers, if these are worth it."""
         single = clear = promising = self._judged(grown, Path())
         for other in self._all(single):
-            clear = other if other.is_worth_it(single, _CLEARLY) and other.is_below(clear) else clear
-            promising = other if other.is_worth_it(single, _PROMISING) and other.is_below(promising) else promising
+            lead = other.lead(single)
+            clear = other if lead > _CLEARLY and other.is_below(clear) else clear
+            promising = other if lead > _PROMISING and other.is_below(promising) else promising
             if other.grown.is_stopped:
                 return _stopped(clear.grown)
         if confirmation is None or promising is single:
             return clear.grown
-        confirmed = confirmation.of(promising.path, clear.grown)
+        confirmed = confirmation.lead(promising.path, clear.grown)
         if confirmed is None:
             return _stopped(clear.grown)
-        return promising.grown if confirmed else single.grown
+        return promising.grown if _together(promising.lead(single), confirmed) > _CLEARLY else single.grown
 
     def along(self, path: Path, single: Grown) -> Grown:
         """The network with the layers of a path, as many of them as there can be."""
@@ -235,6 +243,11 @@ class Deepening:
         earlier = before._replace(lower=history[history["nodes"] <= below])
         layer, blocks = next_layer(training, inputs)
         return self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most)
+
+
+def _together(*leads: float) -> float:
+    """One number of standard errors for independent comparisons."""
+    return float(np.sum(leads) / np.sqrt(len(leads)))
 
 
 def _stopped(grown: Grown) -> Grown:

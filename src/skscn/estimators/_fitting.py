@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
-from skscn.estimators._confirming import FOLDS, Confirmation, Trial
+from skscn.estimators._confirming import Confirmation, Trial
 from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
@@ -267,19 +267,12 @@ class Fit:
         """The last round with further layers, if they are worth it."""
         if self.plan.max_layers == 1:
             return grown
-        return self.deepening(this).of(grown, self._confirmation())
+        return self.deepening(this).of(grown, Confirmation.possible(self))
 
     def deepening(self, this: Round) -> Deepening:
         """The search for further layers in a round."""
         grow, judge = partial(self._layer, this), partial(self._verdict, this)
         return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier)
-
-    def _confirmation(self) -> Confirmation | None:
-        """What decides on the number of layers in the end: parts of the rows to train on, if these are in no order."""
-        if self.plan.criterion != "validation" or self.recipe.validation != "random" or self.hold_out.rows is not None:
-            return None
-        folds = self.rows.folds(FOLDS, self.start.seed)
-        return Confirmation(self, folds) if folds else None
 
     def without(self, rest: np.ndarray, trial: Trial) -> Fit:
         """A fit on these of the rows to train on, with the same held-out rows."""
