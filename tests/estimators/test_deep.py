@@ -16,6 +16,7 @@ from skscn import (
     load_model,
     save_model,
 )
+from skscn.estimators._confirming import Confirmation
 from skscn.estimators._deepening import Verdict
 from skscn.estimators.networks import growth_of
 from skscn.layers import Deep
@@ -49,7 +50,7 @@ CHOSEN = {"max_layers": 2, "nodes_per_layer": 20, "random_state": 0}
 
 
 # A product, for which thin layers are better than any number of nodes in one.
-INPUTS = np.random.default_rng(0).uniform(size=(400, 4))
+INPUTS = np.random.default_rng(0).uniform(size=(300, 4))
 PRODUCT = np.prod(np.sin(np.pi * INPUTS), axis=1)
 THIN = {"max_layers": 3, "max_nodes": 60, "random_state": 0}
 
@@ -64,10 +65,36 @@ def fixed(request):
     return DeepSCNRegressor(inputs=request.param, **FIXED).fit(X, Y)
 
 
+class StopAt(Listener):
+    """Ends a fit after so many steps."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def step(self, step, max_nodes):
+        self.left -= 1
+        return self.left == 0
+
+
 @pytest.fixture(scope="module")
-def deep():
+def counted():
+    """Layers that held-out rows have chosen, and the number of steps of the fit."""
+    listener = StopAt(-1)
+    with listening(listener):
+        model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    return model, -1 - listener.left
+
+
+@pytest.fixture(scope="module")
+def deep(counted):
     """Layers that held-out rows have chosen."""
-    return DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    return counted[0]
+
+
+@pytest.fixture(scope="module")
+def one_layer():
+    """The first of them."""
+    return SCNRegressor(max_nodes=20, random_state=0).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +197,17 @@ def test_memory_files_and_dask_give_the_same_network(deep, tmp_path):
 
 
 def test_thin_layers_from_the_beginning(thin, tmp_path):
-    """They see the output of those below, and come out the same however the fit is run."""
+    """They see the output of those below."""
     assert len(sizes(thin)) == 3
     assert max(sizes(thin)) <= 20
     assert all(block.nodes.layer.width(4) == 5 for block in thin.network_.deep)
     assert thin.history_["nodes"][-1] >= thin.n_nodes_ == sum(sizes(thin))
+    save_model(thin, tmp_path / "model.scn")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(INPUTS), thin.predict(INPUTS))
+
+
+@pytest.mark.slow
+def test_thin_layers_are_the_same_however_the_fit_is_run(thin, tmp_path):
     expected = thin.predict(INPUTS)
     model = DeepSCNRegressor(**THIN, checkpoint=tmp_path / "fit.ckpt")
     for _ in range(2):
@@ -182,16 +215,14 @@ def test_thin_layers_from_the_beginning(thin, tmp_path):
     model = DeepSCNRegressor(**THIN)
     model.fit(da.from_array(INPUTS, chunks=(150, 4)), da.from_array(PRODUCT, chunks=150))
     np.testing.assert_array_equal(model.predict(INPUTS), expected)
-    save_model(thin, tmp_path / "model.scn")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(INPUTS), expected)
     smaller = DeepSCNRegressor(**{**THIN, "max_nodes": 40}, warm_start=True).fit(INPUTS, PRODUCT)
     np.testing.assert_array_equal(smaller.set_params(max_nodes=60).fit(INPUTS, PRODUCT).predict(INPUTS), expected)
 
 
 def test_thin_layers_see_the_output_and_are_not_larger_than_layers_may_be():
-    model = DeepSCNRegressor(**THIN, nodes_per_layer=30).fit(INPUTS, PRODUCT)
+    model = DeepSCNRegressor(**THIN, nodes_per_layer=30).fit(INPUTS[:150], PRODUCT[:150])
     assert max(sizes(model)) <= 30
-    previous = DeepSCNRegressor(**THIN, inputs="previous").fit(INPUTS, PRODUCT)
+    previous = DeepSCNRegressor(**THIN, inputs="previous").fit(INPUTS[:150], PRODUCT[:150])
     assert not previous.network_.deep or sizes(previous)[0] > 20
 
 
@@ -301,24 +332,41 @@ def test_members_of_an_ensemble_may_be_deep(tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(X), ensemble.predict(X))
 
 
-class StopAt(Listener):
-    """Ends a fit after so many steps."""
-
-    def __init__(self, steps):
-        self.left = steps
-
-    def step(self, step, max_nodes):
-        self.left -= 1
-        return self.left == 0
-
-
-def test_a_listener_ends_a_fit_in_any_layer():
-    below = SCNRegressor(max_nodes=20, random_state=0).fit(X, Y).n_iter_
-    listener = StopAt(below + 2)
+def test_a_listener_ends_a_fit_in_any_layer(one_layer):
+    listener = StopAt(one_layer.n_iter_ + 2)
     with listening(listener):
         model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
     assert (listener.left, model.stop_reason_) == (0, "callback")
     assert len(sizes(model)) <= 2
+
+
+def test_a_listener_ends_a_fit_while_other_rows_are_asked(counted, capsys):
+    """Held-out rows then decide alone; here they are clear."""
+    deep, steps = counted
+    listener = StopAt(steps - 1)
+    with listening(listener):
+        model = DeepSCNRegressor(**CHOSEN, verbose=1).fit(X, Y)
+    assert "DeepSCNRegressor, check 3 of 3, layer 2" in capsys.readouterr().err
+    assert (listener.left, model.stop_reason_) == (0, "callback")
+    np.testing.assert_array_equal(model.predict(X), deep.predict(X))
+
+
+@pytest.mark.parametrize("lead", [-10.0, 10.0, None])
+def test_other_rows_refuse_layers_or_confirm_them(deep, one_layer, lead, monkeypatch):
+    monkeypatch.setattr(Confirmation, "lead", lambda self, pile, kept: lead)
+    model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    expected = one_layer if lead == -10.0 else deep
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert (model.stop_reason_ == "callback") == (lead is None)
+
+
+def test_rows_that_may_be_in_an_order_are_not_divided_at_random(monkeypatch):
+    """Rows that were given decide alone, and so do the last ones."""
+    asked = []
+    monkeypatch.setattr(Confirmation, "lead", lambda self, pile, kept: asked.append(pile) or 10.0)
+    model = DeepSCNRegressor(**CHOSEN).fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:])
+    model.set_params(validation="last").fit(X, Y)
+    assert not asked
 
 
 def test_more_layers_may_be_tried_than_are_kept():

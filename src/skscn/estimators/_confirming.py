@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from skscn.estimators._deepening import Grown, Path, Verdict
+from skscn.estimators._deepening import Grown, Pile, Verdict
 from skscn.estimators.callbacks import Learnt
 from skscn.estimators.data import ArrayData
 from skscn.network import Network
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 _FOLDS = 3
 
 
-class Trial(NamedTuple):
-    """A fit that only decides something: what another one has learnt so far, and the name of this one, for progress."""
+class Check(NamedTuple):
+    """For a fit that helps another one to decide: what that has learnt so far, and the name of this, for progress."""
 
     learnt: Learnt
     name: str
@@ -46,15 +46,15 @@ class Confirmation:
         folds = fit.rows.folds(_FOLDS, fit.start.seed)
         return cls(fit, folds) if folds else None
 
-    def lead(self, path: Path, kept: Grown) -> float | None:
-        """By how many standard errors the layers of a path are better, on the rows of all folds together.
+    def lead(self, pile: Pile, kept: Grown) -> float | None:
+        """By how many standard errors the layers of a pile are better, on the rows of all folds together.
 
         None if a callback has ended the fit, of which ``kept`` is left.
         """
         verdicts: list[tuple[Verdict, Verdict]] = []
         for number, (rest, rows) in enumerate(self.folds, 1):
-            trial = Trial(lambda: kept.fitted, f"check {number} of {len(self.folds)}")
-            pair = _grown(self.fit.without(rest, trial), path)
+            check = Check(lambda: kept.fitted, f"check {number} of {len(self.folds)}")
+            pair = _grown(self.fit.without(rest, check), pile)
             if pair[1].is_stopped:
                 return None
             verdicts.append(self._verdicts(pair, rows))
@@ -68,10 +68,10 @@ class Confirmation:
         return single, deeper
 
 
-def _grown(fit: Fit, path: Path) -> tuple[Grown, Grown]:
-    """The network of one layer, and the one with the layers of a path."""
+def _grown(fit: Fit, pile: Pile) -> tuple[Grown, Grown]:
+    """The network of one layer, and the one with the layers of a pile."""
     this, single = fit.single()
-    return single, single if single.is_stopped else fit.deepening(this).along(path, single)
+    return single, single if single.is_stopped else fit.deepening(this).again(pile, single)
 
 
 def _losses(network: Network, rows: ArrayData) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 Every layer is grown like the first one, on the residual that the layers below leave. Layers are piled up for as long as
 the error on held-out rows decreases, on top of the first layer as it is and, in thin layers, from the beginning. A
-network that is not clearly better than that of one layer is not kept.
+network that is not clearly better than that of one layer, there and on other rows, is not kept.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class Verdict(NamedTuple):
         return float(np.copysign(np.inf, gain)) if gain else 0.0
 
 
-class Path(NamedTuple):
+class Pile(NamedTuple):
     """How layers were piled up: the most nodes of each, None for those of the plan, and what each further one sees."""
 
     most: int | None = None
@@ -135,7 +135,7 @@ class Judged(NamedTuple):
 
     grown: Grown
     verdict: Verdict | None
-    path: Path
+    pile: Pile
 
     def is_below(self, other: Judged) -> bool:
         """Whether it is better than another one; always, if that is not known."""
@@ -176,7 +176,7 @@ class Deepening:
 
     def of(self, grown: Grown, confirmation: Confirmation | None) -> Grown:
         """The network of one layer with further layers, if these are worth it."""
-        single = clear = promising = self._judged(grown, Path())
+        single = clear = promising = self._judged(grown, Pile())
         for other in self._all(single):
             lead = other.lead(single)
             clear = other if lead > _CLEARLY and other.is_below(clear) else clear
@@ -185,23 +185,23 @@ class Deepening:
                 return _stopped(clear.grown)
         if confirmation is None or promising is single:
             return clear.grown
-        confirmed = confirmation.lead(promising.path, clear.grown)
+        confirmed = confirmation.lead(promising.pile, clear.grown)
         if confirmed is None:
             return _stopped(clear.grown)
         return promising.grown if _together(promising.lead(single), confirmed) > _CLEARLY else single.grown
 
-    def along(self, path: Path, single: Grown) -> Grown:
-        """The network with the layers of a path, as many of them as there can be."""
-        grown = single if path.most is None else self.grow(self.frame, self.earlier, path.most)
-        for inputs in path.seen:
-            above = self._above(grown, inputs, path.most)
+    def again(self, pile: Pile, single: Grown) -> Grown:
+        """The network with the layers of a pile, as many of them as there can be."""
+        grown = single if pile.most is None else self.grow(self.frame, self.earlier, pile.most)
+        for inputs in pile.seen:
+            above = self._above(grown, inputs, pile.most)
             if above is None or not (above.training.nodes or above.is_stopped):
                 break
             grown = above
         return grown
 
-    def _judged(self, grown: Grown, path: Path) -> Judged:
-        return Judged(grown, self.judge(grown.training), path)
+    def _judged(self, grown: Grown, pile: Pile) -> Judged:
+        return Judged(grown, self.judge(grown.training), pile)
 
     def _all(self, single: Judged) -> Iterator[Judged]:
         """All networks that are tried, in the order in which they are grown."""
@@ -209,7 +209,7 @@ class Deepening:
         yield from self._piled(single, tried)
         thick = min(self.plan.nodes_per_layer, single.grown.training.nodes) > _THIN
         if thick and _SEEN_BY_THIN in tried and single.verdict is not None:
-            first = self._judged(self.grow(self.frame, self.earlier, _THIN), Path(_THIN))
+            first = self._judged(self.grow(self.frame, self.earlier, _THIN), Pile(_THIN))
             yield first
             yield from self._piled(first, [_SEEN_BY_THIN])
 
@@ -227,11 +227,11 @@ class Deepening:
 
     def _next(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
         """With another layer, in these forms; nothing if there cannot be another one."""
-        most, seen = below.path
+        most, seen = below.pile
         for inputs in tried:
             above = self._above(below.grown, inputs, most)
             if above is not None:
-                yield self._judged(above, Path(most, (*seen, inputs)))
+                yield self._judged(above, Pile(most, (*seen, inputs)))
 
     def _above(self, grown: Grown, inputs: str, most: int | None) -> Grown | None:
         """With another layer; None if there cannot be another one."""

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn import kernels
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
-from skscn.estimators._confirming import Confirmation, Trial
+from skscn.estimators._confirming import Check, Confirmation
 from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
@@ -166,7 +166,7 @@ class Round(NamedTuple):
 class Fit:
     """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it.
 
-    A ``trial`` is only for a decision of another fit.
+    With a ``check`` it only helps another one to decide.
     """
 
     estimator: GrowingNetwork
@@ -177,7 +177,7 @@ class Fit:
     start: Start
     checkpoint: Checkpoint | None
     callbacks: Callbacks
-    trial: Trial | None = None
+    check: Check | None = None
 
     def run(self) -> dict[str, Any]:
         """Grow on the working targets and weights of the loss, and again with those that follow from the network.
@@ -274,11 +274,11 @@ class Fit:
         grow, judge = partial(self._layer, this), partial(self._verdict, this)
         return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier)
 
-    def without(self, rest: np.ndarray, trial: Trial) -> Fit:
+    def without(self, rest: np.ndarray, check: Check) -> Fit:
         """A fit on these of the rows to train on, with the same held-out rows."""
         training, held_out, _ = self.rows
-        start, hold_out = Start(self.start.seed), HoldOut(rows=held_out)
-        return replace(self, data=training.keep(rest), hold_out=hold_out, start=start, checkpoint=None, trial=trial)
+        data, hold_out, start = training.keep(rest), HoldOut(rows=held_out), Start(self.start.seed)
+        return replace(self, data=data, hold_out=hold_out, start=start, checkpoint=None, check=check)
 
     def _verdict(self, this: Round, training: Training) -> Verdict | None:
         """What decides on the number of layers: what early stopping monitors; None without it.
@@ -331,7 +331,7 @@ class Fit:
                 steps = until_stalled(steps)
             learnt = partial(self._learnt, training)
             checkpoint = self.checkpoint if continued else None
-            shown, part = self.trial or Trial(learnt, "")
+            shown, part = self.check or Check(learnt, "")
             reason = follow(estimator, steps, training, self.callbacks, shown, checkpoint, start.seed, part)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
@@ -402,7 +402,7 @@ class Fit:
     def frame(self) -> Frame:
         """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
         estimator, recipe, data = self.estimator, self.recipe, self.rows.training
-        if self.trial is None and estimator.is_continued():
+        if self.check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
             inputs, own = data.scale_inputs(recipe.scaling), self.own_scaling
