@@ -13,7 +13,7 @@ import numpy as np
 
 from skscn.estimators._deepening import Grown, Pile, Verdict
 from skscn.estimators.callbacks import Learnt
-from skscn.estimators.data import ArrayData
+from skscn.losses import RowFunction
 from skscn.network import Network
 
 if TYPE_CHECKING:
@@ -63,8 +63,9 @@ class Confirmation:
 
     def _verdicts(self, pair: tuple[Grown, Grown], rows: np.ndarray) -> tuple[Verdict, Verdict]:
         """On the rows with these numbers."""
-        fold = self.fit.rows.training.take(rows)
-        single, deeper = (Verdict.of(_losses(each.fitted["network_"], fold), fold.sample_weight) for each in pair)
+        fold, networks = self.fit.rows.training.take(rows), [grown.fitted["network_"] for grown in pair]
+        losses = _losses(networks[0])
+        single, deeper = (Verdict.of(fold.row_values(losses, network), fold.sample_weight) for network in networks)
         return single, deeper
 
 
@@ -74,9 +75,7 @@ def _grown(fit: Fit, pile: Pile) -> tuple[Grown, Grown]:
     return single, single if single.is_stopped else fit.deepening(this).again(pile, single)
 
 
-def _losses(network: Network, rows: ArrayData) -> np.ndarray:
-    """The loss of each row; squared errors of several outputs in the units in which they are learnt."""
+def _losses(network: Network) -> RowFunction:
+    """The loss with what it knows of the rows of a network; squared errors in the units in which they are learnt."""
     loss, outputs = network.loss, network.outputs
-    if not loss.plain:
-        return rows.row_values(loss.value, network)
-    return rows.row_values(lambda y, f: loss.value(outputs.transform(y), outputs.transform(f)), network)
+    return (lambda y, f: loss.value(outputs.transform(y), outputs.transform(f))) if loss.plain else loss.value
