@@ -340,6 +340,14 @@ def test_a_listener_ends_a_fit_in_any_layer(one_layer):
     assert len(sizes(model)) <= 2
 
 
+def test_a_fit_that_was_ended_in_the_first_layer_has_no_others():
+    """Thin ones are not begun either."""
+    listener = StopAt(8)
+    with listening(listener):
+        model = DeepSCNRegressor(**THIN).fit(INPUTS, PRODUCT)
+    assert (listener.left, model.stop_reason_, len(model.history_)) == (0, "callback", 8)
+
+
 def test_a_listener_ends_a_fit_while_other_rows_are_asked(counted, capsys):
     """Held-out rows then decide alone; here they are clear."""
     deep, steps = counted

@@ -176,6 +176,8 @@ class Deepening:
 
     def of(self, grown: Grown, confirmation: Confirmation | None) -> Grown:
         """The network of one layer with further layers, if these are worth it."""
+        if grown.is_stopped:
+            return grown
         single = clear = promising = self._judged(grown, Pile())
         for other in self._all(single):
             lead = other.lead(single)
