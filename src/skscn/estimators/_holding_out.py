@@ -36,9 +36,9 @@ class Split(NamedTuple):
     groups: np.ndarray | None = None
 
     def folds(self, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
-        """At most so many parts of the rows to train on: the numbers of all others, and of those in it.
+        """The rows to train on, divided into ``count`` folds: for each, the numbers of the other rows and its own.
 
-        A part is left out if the others are none, or lack one of its classes.
+        A fold is left out if there are no other rows, or if these lack one of its classes.
         """
         labels = self.training.labels()
         numbers = fold_numbers(self.training.shape[0], count, labels, seed, self.groups)
