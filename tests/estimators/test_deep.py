@@ -16,6 +16,7 @@ from skscn import (
     load_model,
     save_model,
 )
+from skscn.estimators._confirming import Confirmation
 from skscn.estimators._deepening import Verdict
 from skscn.estimators.networks import growth_of
 from skscn.layers import Deep
@@ -49,7 +50,7 @@ CHOSEN = {"max_layers": 2, "nodes_per_layer": 20, "random_state": 0}
 
 
 # A product, for which thin layers are better than any number of nodes in one.
-INPUTS = np.random.default_rng(0).uniform(size=(400, 4))
+INPUTS = np.random.default_rng(0).uniform(size=(300, 4))
 PRODUCT = np.prod(np.sin(np.pi * INPUTS), axis=1)
 THIN = {"max_layers": 3, "max_nodes": 60, "random_state": 0}
 
@@ -64,10 +65,36 @@ def fixed(request):
     return DeepSCNRegressor(inputs=request.param, **FIXED).fit(X, Y)
 
 
+class StopAt(Listener):
+    """Ends a fit after so many steps."""
+
+    def __init__(self, steps):
+        self.left = steps
+
+    def step(self, step, max_nodes):
+        self.left -= 1
+        return self.left == 0
+
+
 @pytest.fixture(scope="module")
-def deep():
+def counted():
+    """Layers that held-out rows have chosen, and the number of steps of the fit."""
+    listener = StopAt(-1)
+    with listening(listener):
+        model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    return model, -1 - listener.left
+
+
+@pytest.fixture(scope="module")
+def deep(counted):
     """Layers that held-out rows have chosen."""
-    return DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    return counted[0]
+
+
+@pytest.fixture(scope="module")
+def one_layer():
+    """The first of them."""
+    return SCNRegressor(max_nodes=20, random_state=0).fit(X, Y)
 
 
 @pytest.fixture(scope="module")
@@ -170,11 +197,17 @@ def test_memory_files_and_dask_give_the_same_network(deep, tmp_path):
 
 
 def test_thin_layers_from_the_beginning(thin, tmp_path):
-    """They see the output of those below, and come out the same however the fit is run."""
+    """They see the output of those below."""
     assert len(sizes(thin)) == 3
     assert max(sizes(thin)) <= 20
     assert all(block.nodes.layer.width(4) == 5 for block in thin.network_.deep)
     assert thin.history_["nodes"][-1] >= thin.n_nodes_ == sum(sizes(thin))
+    save_model(thin, tmp_path / "model.scn")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(INPUTS), thin.predict(INPUTS))
+
+
+@pytest.mark.slow
+def test_thin_layers_are_the_same_however_the_fit_is_run(thin, tmp_path):
     expected = thin.predict(INPUTS)
     model = DeepSCNRegressor(**THIN, checkpoint=tmp_path / "fit.ckpt")
     for _ in range(2):
@@ -182,38 +215,38 @@ def test_thin_layers_from_the_beginning(thin, tmp_path):
     model = DeepSCNRegressor(**THIN)
     model.fit(da.from_array(INPUTS, chunks=(150, 4)), da.from_array(PRODUCT, chunks=150))
     np.testing.assert_array_equal(model.predict(INPUTS), expected)
-    save_model(thin, tmp_path / "model.scn")
-    np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(INPUTS), expected)
     smaller = DeepSCNRegressor(**{**THIN, "max_nodes": 40}, warm_start=True).fit(INPUTS, PRODUCT)
     np.testing.assert_array_equal(smaller.set_params(max_nodes=60).fit(INPUTS, PRODUCT).predict(INPUTS), expected)
 
 
 def test_thin_layers_see_the_output_and_are_not_larger_than_layers_may_be():
-    model = DeepSCNRegressor(**THIN, nodes_per_layer=30).fit(INPUTS, PRODUCT)
+    model = DeepSCNRegressor(**THIN, nodes_per_layer=30).fit(INPUTS[:150], PRODUCT[:150])
     assert max(sizes(model)) <= 30
-    previous = DeepSCNRegressor(**THIN, inputs="previous").fit(INPUTS, PRODUCT)
+    previous = DeepSCNRegressor(**THIN, inputs="previous").fit(INPUTS[:150], PRODUCT[:150])
     assert not previous.network_.deep or sizes(previous)[0] > 20
 
 
-def test_a_difference_within_the_noise_is_not_clear():
-    losses, noise = np.full(100, 2.0), np.random.default_rng(0).normal(size=100)
-    noise -= noise.mean()
+def test_differences_are_measured_in_their_standard_errors():
+    rng = np.random.default_rng(0)
+    losses, gains, weights = (rng.uniform(size=100) for _ in range(3))
     before = Verdict.of(losses, None)
-    assert Verdict.of(losses - 0.5, None).is_clearly_below(before)
-    assert not before.is_clearly_below(before)
-    for gain, clear in ((0.05, False), (0.5, True)):
-        assert Verdict.of(losses - gain + noise, None).is_clearly_below(before) == clear
-    # A few rows prove less.
-    few = np.array([-0.5, 1.5, -0.5, 1.5])
-    assert not Verdict.of(losses[:4] - few, None).is_clearly_below(Verdict.of(losses[:4], None))
-    assert Verdict.of(losses - np.tile(few, 25), None).is_clearly_below(before)
+    expected = gains.mean() / (gains.std() / 10)
+    np.testing.assert_allclose(Verdict.of(losses - gains, None).lead(before), expected)
+    np.testing.assert_allclose(Verdict.of(losses + gains, None).lead(before), -expected)
+    # A difference without noise, and none.
+    assert Verdict.of(np.full(3, 1.5), None).lead(Verdict.of(np.full(3, 2.0), None)) == np.inf
+    assert before.lead(before) == 0.0
     # Rows of weight 2 count twice, and rows of weight 0 not at all.
-    weights = np.append(np.full(50, 2.0), np.zeros(50))
-    assert not Verdict.of(losses - np.append(np.zeros(50), np.full(50, 0.5)), weights).is_clearly_below(
-        Verdict.of(losses, weights)
-    )
-    assert Verdict(0.9).is_clearly_below(Verdict(1.0))
-    assert not Verdict(0.98).is_clearly_below(Verdict(1.0))
+    one, other = (Verdict.of(values, weights) for values in (losses - gains, losses))
+    parts = [np.append(values[:50], values) for values in (losses - gains, losses)]
+    np.testing.assert_allclose(one.lead(other), Verdict.of(losses - gains, 3 * weights).lead(other))
+    none = np.append(np.zeros(50), np.ones(100))
+    np.testing.assert_allclose(Verdict.of(parts[0], none).lead(Verdict.of(parts[1], none)), expected)
+    halves = [[Verdict.of(v[:40], None), Verdict.of(v[40:], None)] for v in (losses - gains, losses)]
+    np.testing.assert_allclose(Verdict.joined(halves[0]).lead(Verdict.joined(halves[1])), expected)
+    # Criteria have no rows.
+    assert Verdict(0.9).lead(Verdict(1.0)) == np.inf
+    assert Verdict(0.98).lead(Verdict(1.0)) == 0.0
 
 
 def test_layers_that_do_not_help_are_not_kept():
@@ -299,24 +332,49 @@ def test_members_of_an_ensemble_may_be_deep(tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "model.scn").predict(X), ensemble.predict(X))
 
 
-class StopAt(Listener):
-    """Ends a fit after so many steps."""
-
-    def __init__(self, steps):
-        self.left = steps
-
-    def step(self, step, max_nodes):
-        self.left -= 1
-        return self.left == 0
-
-
-def test_a_listener_ends_a_fit_in_any_layer():
-    below = SCNRegressor(max_nodes=20, random_state=0).fit(X, Y).n_iter_
-    listener = StopAt(below + 2)
+def test_a_listener_ends_a_fit_in_any_layer(one_layer):
+    listener = StopAt(one_layer.n_iter_ + 2)
     with listening(listener):
         model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
     assert (listener.left, model.stop_reason_) == (0, "callback")
     assert len(sizes(model)) <= 2
+
+
+def test_a_fit_that_was_ended_in_the_first_layer_has_no_others():
+    """Thin ones are not begun either."""
+    listener = StopAt(8)
+    with listening(listener):
+        model = DeepSCNRegressor(**THIN).fit(INPUTS, PRODUCT)
+    assert (listener.left, model.stop_reason_, len(model.history_)) == (0, "callback", 8)
+
+
+def test_a_listener_ends_a_fit_while_other_rows_are_asked(counted, capsys):
+    """Held-out rows then decide alone; here they are clear."""
+    deep, steps = counted
+    listener = StopAt(steps - 1)
+    with listening(listener):
+        model = DeepSCNRegressor(**CHOSEN, verbose=1).fit(X, Y)
+    assert "DeepSCNRegressor, check 3 of 3, layer 2" in capsys.readouterr().err
+    assert (listener.left, model.stop_reason_) == (0, "callback")
+    np.testing.assert_array_equal(model.predict(X), deep.predict(X))
+
+
+@pytest.mark.parametrize("lead", [-10.0, 10.0, None])
+def test_other_rows_refuse_layers_or_confirm_them(deep, one_layer, lead, monkeypatch):
+    monkeypatch.setattr(Confirmation, "lead", lambda self, pile, kept: lead)
+    model = DeepSCNRegressor(**CHOSEN).fit(X, Y)
+    expected = one_layer if lead == -10.0 else deep
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert (model.stop_reason_ == "callback") == (lead is None)
+
+
+def test_rows_that_may_be_in_an_order_are_not_divided_at_random(monkeypatch):
+    """Rows that were given decide alone, and so do the last ones."""
+    asked = []
+    monkeypatch.setattr(Confirmation, "lead", lambda self, pile, kept: asked.append(pile) or 10.0)
+    model = DeepSCNRegressor(**CHOSEN).fit(X[:300], Y[:300], X_val=X[300:], y_val=Y[300:])
+    model.set_params(validation="last").fit(X, Y)
+    assert not asked
 
 
 def test_more_layers_may_be_tried_than_are_kept():

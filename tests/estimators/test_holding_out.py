@@ -20,7 +20,8 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators._holding_out import split_rows
+from skscn.estimators._holding_out import Split, fold_numbers, split_rows
+from skscn.estimators.data import ArrayData
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, size=(400, 3))
@@ -108,6 +109,28 @@ def test_unequal_groups_are_held_out_by_their_rows():
 def test_few_large_groups():
     groups = np.repeat([0, 1], [30, 70])
     assert set(groups[split_rows(100, 0.1, None, 0, groups=groups)[1]]) == {0}
+
+
+def test_folds_do_not_divide_groups_and_have_equal_shares_of_classes():
+    labels = RNG.integers(0, 3, size=400)
+    folds = fold_numbers(400, 3, labels, 0)
+    for counts in (np.bincount(folds), *(np.bincount(folds[labels == label]) for label in range(3))):
+        assert np.ptp(counts) <= 1
+    folds = fold_numbers(400, 3, labels, 0, GROUPS)
+    assert (np.ptp(folds.reshape(40, 10), axis=1) == 0).all()
+    assert set(folds) == {0, 1, 2}
+
+
+def test_folds_are_disjoint_and_what_remains_has_their_classes():
+    labels = np.array(["common"] * 97 + ["rare"] * 3)
+    held_out = ArrayData.regression(X[:5], Y[:5], None)
+    for groups, count in ((None, 3), (np.repeat([0, 1], 50), 1), (np.zeros(100, dtype=int), 0)):
+        split = Split(ArrayData.classification(X[:100], labels, None), held_out, groups)
+        folds = split.folds(3, seed=0)
+        assert len(folds) == count
+        for rest, fold in folds:
+            np.testing.assert_array_equal(np.sort(np.append(rest, fold)), np.arange(100))
+            assert set(labels[fold]) <= set(labels[rest])
 
 
 def test_members_of_an_ensemble_hold_out_whole_groups():

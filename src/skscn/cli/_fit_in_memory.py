@@ -18,7 +18,7 @@ from skscn.cli._groups import labels_of
 from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
-from skscn.cli._preparation import Preparation, Prepared
+from skscn.cli._preparation import Preparation, PreparedRows
 from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import SORTED, Series, find_series, with_groups
@@ -47,7 +47,7 @@ class _TrainingTable:
     target: Target
     series: Series
     unprepared: Preparation
-    prepared: Prepared
+    prepared: PreparedRows
     gaps: list[str]
 
 

@@ -16,7 +16,7 @@ from skscn.tables import TableEncoder
 from skscn.tables.row_encoder import with_targets
 
 
-class Prepared(NamedTuple):
+class PreparedRows(NamedTuple):
     """What has been learnt from training rows, those of them that are complete, and their numbers."""
 
     preparation: Preparation
@@ -39,23 +39,23 @@ class Preparation:
         """One for other rows, which knows nothing of those seen before."""
         return replace(self, encoder=self.encoder.refitted(rows.table))
 
-    def learn(self, rows: TableRows, task: str) -> Prepared:
+    def learn(self, rows: TableRows, task: str) -> PreparedRows:
         """Learn from the targets of training rows; with lags, those rows remain of which all earlier values are known.
 
         Models of single rows encode many categories by means of the target, and fill in missing numbers themselves.
         """
         if self.recurrent and rows.whole is not None:
-            return Prepared(self, rows, self.encoder.transform(rows.whole.table))
+            return PreparedRows(self, rows, self.encoder.transform(rows.whole.table))
         if self.lags is None or rows.whole is None or rows.places is None:
             weights = np.ones(len(rows.y)) if rows.sample_weight is None else rows.sample_weight
             targets = targets_to_learn(rows.y, classes=task == "classification")
             encoder, X = with_targets(self.encoder, rows.table, targets, weights)
-            return Prepared(replace(self, encoder=encoder), rows, X)
+            return PreparedRows(replace(self, encoder=encoder), rows, X)
         lags, whole = clone(self.lags), rows.whole
         known = arrow().table(dict(zip(whole.names, whole.targets.T, strict=True)))
         X = lags.fit_transform(self.encoder.transform(whole.table), known, groups=whole.groups)
         complete = rows.take(np.flatnonzero(lags.complete_[rows.places]))
-        return Prepared(replace(self, lags=lags), complete, X[complete.places])
+        return PreparedRows(replace(self, lags=lags), complete, X[complete.places])
 
     def follow(self, rows: TableRows) -> np.ndarray:
         """The numbers of rows that follow the training rows; earlier targets count from when they are known."""

@@ -34,8 +34,8 @@ _STORY = """
 The first layer is grown like that of a network with one layer. The nodes of a further layer see columns of the nodes
 below, and have to satisfy the same inequality on the residual of the whole network. All layers are linked to the
 output, so the training error also decreases where a layer begins. Further layers are tried on top of the first one, and
-as layers of at most 20 nodes from the beginning. They are kept only if they are clearly better on held-out rows, in a
-paired comparison; otherwise the network is that of one layer.
+as layers of at most 20 nodes from the beginning. They are kept only if they are clearly better on held-out rows and on
+folds of the training rows, without which they are grown again; otherwise the network is that of one layer.
 """
 
 

@@ -2,14 +2,14 @@
 
 Every layer is grown like the first one, on the residual that the layers below leave. Layers are piled up for as long as
 the error on held-out rows decreases, on top of the first layer as it is and, in thin layers, from the beginning. A
-network that is not clearly better than that of one layer is not kept.
+network that is not clearly better than that of one layer, there and on other rows, is not kept.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from skscn.estimators.recipe import Plan
 from skscn.estimators.training import Earlier, Training
 from skscn.growth import Step, StopReason
 from skscn.layers import Deep, Layer, Nodes, readout
+
+if TYPE_CHECKING:
+    from skscn.estimators._confirming import Confirmation
 
 # What the nodes of a further layer see: the inputs and all columns below; those of the last layer; or the inputs and
 # the outputs of the network below.
@@ -28,7 +31,9 @@ _TRIED = ("all", "output")
 _THIN, _SEEN_BY_THIN = 20, "output"
 # With further layers, the loss of held-out rows must be lower by this number of standard errors of the difference: the
 # same rows have chosen how many nodes each layer has, and which of several networks is the best.
-_STANDARD_ERRORS = 2.0
+_CLEARLY = 2.0
+# From this number on, other rows are asked as well, and the two comparisons together must be that clear.
+_PROMISING = 1.0
 # By how much a criterion must be lower, where there are no held-out rows.
 _LEAST_GAIN = 0.03
 # A layer that is not watched ends when this number of nodes has reduced the error by less than this share.
@@ -100,14 +105,30 @@ class Verdict(NamedTuple):
         """The mean loss of held-out rows with these weights."""
         return cls(float(np.average(losses, weights=weights)), losses, weights)
 
-    def is_clearly_below(self, other: Verdict) -> bool:
-        """Whether this is lower by more than the noise of the comparison."""
+    @classmethod
+    def joined(cls, verdicts: Sequence[Verdict]) -> Verdict:
+        """On the rows of all of these together."""
+        losses = [each.losses for each in verdicts if each.losses is not None]
+        weights = [each.weights for each in verdicts if each.weights is not None]
+        return cls.of(np.concatenate(losses), np.concatenate(weights) if weights else None)
+
+    def lead(self, other: Verdict) -> float:
+        """By how many standard errors of the difference this is lower; for a criterion, infinite or 0."""
         if self.losses is None or other.losses is None:
-            return self.value < (1.0 - _LEAST_GAIN) * other.value
+            return np.inf if self.value < (1.0 - _LEAST_GAIN) * other.value else 0.0
         gains = other.losses - self.losses
         shares = np.full(len(gains), 1.0 / len(gains)) if self.weights is None else self.weights / self.weights.sum()
-        error = np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2))
-        return bool(shares @ gains > _STANDARD_ERRORS * error)
+        gain, error = float(shares @ gains), float(np.sqrt(np.sum((shares * (gains - shares @ gains)) ** 2)))
+        if error:
+            return gain / error
+        return float(np.copysign(np.inf, gain)) if gain else 0.0
+
+
+class Pile(NamedTuple):
+    """How layers were piled up: the most nodes of each, None for those of the plan, and what each further one sees."""
+
+    most: int | None = None
+    seen: tuple[str, ...] = ()
 
 
 class Judged(NamedTuple):
@@ -115,16 +136,17 @@ class Judged(NamedTuple):
 
     grown: Grown
     verdict: Verdict | None
+    pile: Pile
 
     def is_below(self, other: Judged) -> bool:
         """Whether it is better than another one; always, if that is not known."""
         return self.verdict is None or other.verdict is None or self.verdict.value < other.verdict.value
 
-    def is_worth_it(self, single: Judged) -> bool:
-        """Whether it is clearly better than the network of one layer; always, if that is not known."""
-        if self.verdict is None or single.verdict is None:
-            return True
-        return self.verdict.is_clearly_below(single.verdict)
+    def lead(self, single: Judged) -> float:
+        """By how many standard errors it is better than the network of one layer; infinite, if that is not known."""
+        if not self.grown.training.nodes:
+            return 0.0
+        return np.inf if self.verdict is None or single.verdict is None else self.verdict.lead(single.verdict)
 
 
 @dataclass(frozen=True)
@@ -153,18 +175,36 @@ class Deepening:
     frame: Frame
     earlier: Earlier
 
-    def of(self, grown: Grown) -> Grown:
+    def of(self, grown: Grown, confirmation: Confirmation | None) -> Grown:
         """The network of one layer with further layers, if these are worth it."""
-        single = best = self._judged(grown)
+        if grown.is_stopped:
+            return grown
+        single = clear = promising = self._judged(grown, Pile())
         for other in self._all(single):
-            if other.grown.training.nodes and other.is_worth_it(single) and other.is_below(best):
-                best = other
+            lead = other.lead(single)
+            clear = other if lead > _CLEARLY and other.is_below(clear) else clear
+            promising = other if lead > _PROMISING and other.is_below(promising) else promising
             if other.grown.is_stopped:
-                return _stopped(best.grown)
-        return best.grown
+                return _stopped(clear.grown)
+        if confirmation is None or promising is single:
+            return clear.grown
+        confirmed = confirmation.lead(promising.pile, clear.grown)
+        if confirmed is None:
+            return _stopped(clear.grown)
+        return promising.grown if _together(promising.lead(single), confirmed) > _CLEARLY else single.grown
 
-    def _judged(self, grown: Grown) -> Judged:
-        return Judged(grown, self.judge(grown.training))
+    def again(self, pile: Pile, single: Grown) -> Grown:
+        """The network with the layers of a pile, as many of them as there can be."""
+        grown = single if pile.most is None else self.grow(self.frame, self.earlier, pile.most)
+        for inputs in pile.seen:
+            above = self._above(grown, inputs, pile.most)
+            if above is None or not (above.training.nodes or above.is_stopped):
+                break
+            grown = above
+        return grown
+
+    def _judged(self, grown: Grown, pile: Pile) -> Judged:
+        return Judged(grown, self.judge(grown.training), pile)
 
     def _all(self, single: Judged) -> Iterator[Judged]:
         """All networks that are tried, in the order in which they are grown."""
@@ -172,15 +212,15 @@ class Deepening:
         yield from self._piled(single, tried)
         thick = min(self.plan.nodes_per_layer, single.grown.training.nodes) > _THIN
         if thick and _SEEN_BY_THIN in tried and single.verdict is not None:
-            first = self._judged(self.grow(self.frame, self.earlier, _THIN))
+            first = self._judged(self.grow(self.frame, self.earlier, _THIN), Pile(_THIN))
             yield first
-            yield from self._piled(first, [_SEEN_BY_THIN], _THIN)
+            yield from self._piled(first, [_SEEN_BY_THIN])
 
-    def _piled(self, below: Judged, tried: Sequence[str], most: int | None = None) -> Iterator[Judged]:
+    def _piled(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
         """Layer after layer, on top of the best of the forms that are tried, for as long as that is better."""
         for _ in range(1, self.plan.max_layers):
             others: list[Judged] = []
-            for other in self._next(below.grown, tried, most):
+            for other in self._next(below, tried):
                 yield other
                 others += [other] if other.grown.training.nodes else []
             above = min(others, key=lambda other: other.verdict.value if other.verdict else 0.0, default=below)
@@ -188,17 +228,29 @@ class Deepening:
                 return
             below = above
 
-    def _next(self, grown: Grown, tried: Sequence[str], most: int | None) -> Iterator[Judged]:
+    def _next(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
         """With another layer, in these forms; nothing if there cannot be another one."""
+        most, seen = below.pile
+        for inputs in tried:
+            above = self._above(below.grown, inputs, most)
+            if above is not None:
+                yield self._judged(above, Pile(most, (*seen, inputs)))
+
+    def _above(self, grown: Grown, inputs: str, most: int | None) -> Grown | None:
+        """With another layer; None if there cannot be another one."""
         training, before = grown.training, self.earlier
         below = training.below + training.nodes
         if grown.is_finished or below >= self.plan.max_nodes:
-            return
+            return None
         history = training.history[len(before.history) :]
         earlier = before._replace(lower=history[history["nodes"] <= below])
-        for inputs in tried:
-            layer, blocks = next_layer(training, inputs)
-            yield self._judged(self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most))
+        layer, blocks = next_layer(training, inputs)
+        return self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most)
+
+
+def _together(*leads: float) -> float:
+    """One number of standard errors for independent comparisons."""
+    return float(np.sum(leads) / np.sqrt(len(leads)))
 
 
 def _stopped(grown: Grown) -> Grown:

@@ -23,6 +23,7 @@ from sklearn.utils import check_random_state
 from skscn import kernels
 from skscn.estimators._assembling import Frame
 from skscn.estimators._checkpoint import Checkpoint, opened_checkpoint
+from skscn.estimators._confirming import Check, Confirmation
 from skscn.estimators._deepening import Deepening, Grown, Verdict, until_stalled
 from skscn.estimators._early_stopping import INFORMATION, Criterion, Validation, Watch
 from skscn.estimators._following import follow
@@ -165,7 +166,10 @@ class Round(NamedTuple):
 
 @dataclass(frozen=True)
 class Fit:
-    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it."""
+    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it.
+
+    With a ``check`` it only helps another one to decide.
+    """
 
     estimator: GrowingNetwork
     recipe: Recipe
@@ -175,12 +179,17 @@ class Fit:
     start: Start
     checkpoint: Checkpoint | None
     callbacks: Callbacks
+    check: Check | None = None
 
     def run(self) -> dict[str, Any]:
         """Grow on the working targets and weights of the loss, and again with those that follow from the network.
 
         Returns the fitted attributes.
         """
+        return self._deepened(*self.single()).fitted
+
+    def single(self) -> tuple[Round, Grown]:
+        """The last round, and its network of one layer."""
         rounds, history = self.recipe.loss.rounds, self.start.history
         before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
         model = self._first_model()
@@ -195,7 +204,7 @@ class Fit:
                 this = this._replace(goal=self.recipe.loss, final=True)
                 break
             model = network
-        return self._deepened(this, grown).fitted
+        return this, grown
 
     def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
         """The network of a round that turned out to be the last one."""
@@ -260,8 +269,18 @@ class Fit:
         """The last round with further layers, if they are worth it."""
         if self.plan.max_layers == 1:
             return grown
+        return self.deepening(this).of(grown, Confirmation.possible(self))
+
+    def deepening(self, this: Round) -> Deepening:
+        """The search for further layers in a round."""
         grow, judge = partial(self._layer, this), partial(self._verdict, this)
-        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier).of(grown)
+        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier)
+
+    def without(self, rest: np.ndarray, check: Check) -> Fit:
+        """A fit on these of the rows to train on, with the same held-out rows."""
+        training, held_out, _ = self.rows
+        data, hold_out, start = training.keep(rest), HoldOut(rows=held_out), Start(self.start.seed)
+        return replace(self, data=data, hold_out=hold_out, start=start, checkpoint=None, check=check)
 
     def _verdict(self, this: Round, training: Training) -> Verdict | None:
         """What decides on the number of layers: what early stopping monitors; None without it.
@@ -314,7 +333,8 @@ class Fit:
                 steps = until_stalled(steps)
             learnt = partial(self._learnt, training)
             checkpoint = self.checkpoint if continued else None
-            reason = follow(estimator, steps, training, self.callbacks, learnt, checkpoint, start.seed)
+            shown, part = self.check or Check(learnt, "")
+            reason = follow(estimator, steps, training, self.callbacks, shown, checkpoint, start.seed, part)
             fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
             return Grown(fitted, training)
 
@@ -363,7 +383,7 @@ class Fit:
     @cached_property
     def _settlement(self) -> Settlement:
         averaged = is_averaged()
-        training, held_out = self.rows
+        training, held_out, _ = self.rows
         return Settlement(
             training,
             held_out,
@@ -384,7 +404,7 @@ class Fit:
     def frame(self) -> Frame:
         """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
         estimator, recipe, data = self.estimator, self.recipe, self.rows.training
-        if estimator.is_continued():
+        if self.check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
             inputs, own = data.scale_inputs(recipe.scaling), self.own_scaling

@@ -23,12 +23,16 @@ def follow(
     learnt: Learnt,
     checkpoint: Checkpoint | None,
     seed: int,
+    part: str = "",
 ) -> StopReason:
-    """Run every step; return why growth ended. ``learnt`` returns what the estimator has learnt so far."""
+    """Run every step; return why growth ended.
+
+    ``learnt`` returns what the estimator has learnt so far; ``part`` names a part of the fit, for progress.
+    """
     rounds, listener = (training.round, training.frame.loss.rounds), current_listener()
     limit = None if estimator.max_nodes == "auto" else estimator.max_nodes
     layer = f"layer {len(training.frame.below) + 1}" if training.frame.below else ""
-    label = ", ".join(filter(None, [type(estimator).__name__, round_of(*rounds), layer]))
+    label = ", ".join(filter(None, [type(estimator).__name__, part, round_of(*rounds), layer]))
     progress = Progress(label, limit, estimator.verbose)
     if listener is not None:
         listener.begin_round(*rounds)

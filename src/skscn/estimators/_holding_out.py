@@ -29,10 +29,22 @@ NOTHING_ASKED = Asked()
 
 
 class Split(NamedTuple):
-    """Rows to train on, and held-out rows."""
+    """Rows to train on, held-out rows, and the groups of the former, if there are any."""
 
     training: TrainingData
     held_out: ArrayData
+    groups: np.ndarray | None = None
+
+    def folds(self, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The rows to train on, divided into ``count`` folds: for each, the numbers of the other rows and its own.
+
+        A fold is left out if there are no other rows, or if these lack one of its classes.
+        """
+        labels = self.training.labels()
+        numbers = fold_numbers(self.training.shape[0], count, labels, seed, self.groups)
+        pairs = [(np.flatnonzero(numbers != number), np.flatnonzero(numbers == number)) for number in range(count)]
+        known = np.zeros_like(numbers) if labels is None else labels
+        return [(rest, fold) for rest, fold in pairs if len(fold) and np.isin(known[fold], known[rest]).all()]
 
 
 @dataclass(frozen=True)
@@ -62,7 +74,8 @@ class HoldOut:
         if self.rows is not None:
             return Split(data, self.rows)
         training, held_out = split_rows(data.shape[0], share, data.labels(), seed, which, self.groups)
-        return Split(data.keep(training), data.take(held_out))
+        groups = None if self.groups is None else self.groups[training]
+        return Split(data.keep(training), data.take(held_out), groups)
 
     def with_class_factors(self, factors: np.ndarray) -> HoldOut:
         """With the weights of given rows multiplied by a factor for their class."""
@@ -107,6 +120,20 @@ def split_rows(
         splitter(n_splits=1, test_size=held_out, random_state=seed).split(np.zeros((n_rows, 1)), labels)
     )
     return np.sort(train), np.sort(validation)
+
+
+def fold_numbers(
+    n_rows: int, count: int, labels: np.ndarray | None, seed: int, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """The number of each row's fold: at random, with about equal shares of each class; groups are not divided."""
+    groups = np.arange(n_rows) if groups is None else groups
+    _, first, members = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(first))
+    if labels is not None:
+        order = order[np.argsort(labels[first[order]], kind="stable")]
+    numbers = np.empty(len(order), dtype=int)
+    numbers[order] = np.arange(len(order)) % count
+    return np.asarray(numbers[members])
 
 
 def _first_held_out(n_rows: int, begin: int, labels: np.ndarray | None) -> int:
