@@ -28,8 +28,8 @@ def percent(share: float) -> str:
 
 
 def fixed(value: float) -> str:
-    """Three digits after the point."""
-    return f"{value:.3f}".replace("-", "−")
+    """Three digits after the point; what rounds to 0 has no sign."""
+    return f"{round(value, 3) + 0.0:.3f}".replace("-", "−")
 
 
 def alike(numbers: Iterable[float]) -> list[str]:
