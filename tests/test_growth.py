@@ -203,6 +203,7 @@ def test_threads_are_used_where_there_are_rows_for_them():
         assert list(here.threads) == [threading.get_ident()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("configuration", CONFIGURATIONS)
 @pytest.mark.parametrize("activation", ACTIVATIONS)

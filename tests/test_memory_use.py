@@ -31,6 +31,7 @@ CLASSIFIER = SCNEnsembleClassifier(SCNClassifier(**SMALL), n_members=10, max_fea
 CLASSIFIER.fit(X, (4 * X[:, 0]).astype(int))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "predict",
     [

@@ -82,6 +82,7 @@ def test_a_traceback_for_those_who_ask(skscn, monkeypatch, tmp_path):
         skscn("inspect", tmp_path / "no.scn")
 
 
+@pytest.mark.slow
 def test_no_colour_where_it_is_not_wanted(tmp_path):
     command = [sys.executable, "-m", "skscn.cli", "inspect", str(tmp_path / "no.scn")]
     environment = {**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"}

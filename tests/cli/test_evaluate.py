@@ -32,6 +32,7 @@ def written(table, path):
     return path
 
 
+@pytest.mark.slow
 def test_rows_of_training_are_recognised_under_any_name(skscn, houses_model, houses, tmp_path):
     table = pd.read_csv(houses)
     shuffled = written(table.sample(frac=1.0, random_state=0)[table.columns[::-1]], tmp_path / "other.csv")
@@ -62,6 +63,7 @@ def test_rows_that_are_read_from_disk_are_recognised(skscn, tmp_path):
     assert facts["outside"] == []
 
 
+@pytest.mark.slow
 def test_new_rows_are_not_taken_for_those_of_training(skscn, houses_model, later):
     facts = evaluated(skscn, houses_model, later)
     assert facts["share_trained_on"] < 0.02

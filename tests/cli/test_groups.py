@@ -204,7 +204,7 @@ def patients(tmp_path_factory):
     return write(path, rows, ("patient", "age", "dose", "response"))
 
 
-@pytest.mark.parametrize("estimator", ["network", "ensemble"])
+@pytest.mark.parametrize("estimator", ["network", pytest.param("ensemble", marks=pytest.mark.slow)])
 def test_whole_groups_are_held_out(estimator, skscn, patients, tmp_path):
     """Where rows of the same patients are on both sides, the tests promise what other patients do not keep."""
     about = ["-t", "response", "-m", tmp_path / "m.scn", "--json", "--estimator", estimator, "--set", "max_nodes=40"]

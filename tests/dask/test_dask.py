@@ -61,6 +61,7 @@ def here():
         yield
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("estimator", [SCNRegressor, pytest.param(SCNClassifier, marks=pytest.mark.slow)])
 def test_all_algorithms_on_a_cluster(client, algorithm, estimator):

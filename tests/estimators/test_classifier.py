@@ -13,6 +13,7 @@ FAST = {"max_nodes": 20, "max_candidates": 50, "configuration": "ladder", "rando
 X, y = load_iris(return_X_y=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize(
     "load", [load_iris, load_wine, load_breast_cancer, pytest.param(load_digits, marks=pytest.mark.slow)]

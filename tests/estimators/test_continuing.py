@@ -17,6 +17,7 @@ def same_network(one, other):
         np.testing.assert_array_equal(getattr(one.network_, name), getattr(other.network_, name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("nodes_per_step", [1, 4])
 @pytest.mark.parametrize("early_stopping", [False, True, "gcv", "aic", "bic"])

@@ -185,6 +185,7 @@ def test_nodes_below_are_shared_after_loading(tmp_path):
     assert third.below[0] is second.below[0] is third.below[1].layer.below[0]
 
 
+@pytest.mark.slow
 def test_memory_files_and_dask_give_the_same_network(deep, tmp_path):
     rows = np.column_stack([X, Y])
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="a,b,y", comments="", fmt="%.17g")

@@ -39,6 +39,7 @@ def hetero(n_rows, seed):
     return rows, np.sin(6 * rows[:, 0]) + rows[:, 1] + (0.05 + rows[:, 0] ** 2) * rng.normal(size=n_rows)
 
 
+@pytest.mark.slow
 @parametrize_with_checks(
     [
         SCNEnsembleRegressor(estimator=SCNRegressor(**SMALL, **LADDER), n_members=3),
@@ -75,6 +76,7 @@ def test_the_ensemble_does_not_depend_on_n_jobs(backend, parameters):
     np.testing.assert_array_equal(one.predict_interval(X), two.predict_interval(X))
 
 
+@pytest.mark.slow
 def test_the_classifier_does_not_depend_on_n_jobs():
     one, two = (classifier(n_jobs=n_jobs, **VARIED).fit(iris, species) for n_jobs in (1, 2))
     np.testing.assert_array_equal(one.oob_decision_function_, two.oob_decision_function_)

@@ -58,6 +58,7 @@ def expected(network, rows, weights=None, width=1e-6):
     return squares / squares.sum()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "y"),
     [

@@ -116,6 +116,7 @@ def test_the_package_that_a_table_comes_from_does_not_matter(make, kind):
         np.testing.assert_array_equal(other.predict(convert(table.tested)), first)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", TABLES)
 def test_pipelines_searches_and_scores_take_tables(make, kind):
     table = make(kind)

@@ -45,10 +45,10 @@ folds of the training rows, without which they are grown again; otherwise the ne
     examples="""
 >>> import numpy as np
 >>> from skscn import DeepSCNRegressor, SCNRegressor
->>> X = np.random.default_rng(0).random((1000, 1))
+>>> X = np.random.default_rng(0).random((500, 1))
 >>> y = 1 - abs(1 - 2 * (1 - abs(1 - 2 * (1 - abs(1 - 2 * X[:, 0])))))
->>> shallow, deep = SCNRegressor(random_state=0), DeepSCNRegressor(random_state=0)
->>> shallow.fit(X[:800], y[:800]).score(X[800:], y[800:]) < deep.fit(X[:800], y[:800]).score(X[800:], y[800:])
+>>> shallow, deep = (kind(max_nodes=40, random_state=0) for kind in (SCNRegressor, DeepSCNRegressor))
+>>> shallow.fit(X[:400], y[:400]).score(X[400:], y[400:]) < deep.fit(X[:400], y[:400]).score(X[400:], y[400:])
 True
 """,
 )
