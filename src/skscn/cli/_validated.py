@@ -16,7 +16,9 @@ from skscn.words import count, listed, shortened
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
 COVERAGE = 0.9
-_TOO_LOW_COVERAGE = 0.8
+_TOO_LOW_COVERAGE = 0.85
+# Of few rows, they may hold less by chance: this many standard errors.
+_STANDARD_ERRORS = 2.0
 # A model whose error is no further than this below the baseline's is no better than that.
 _NO_BETTER = 0.995
 # How much R² may depend on when it is measured before that is said.
@@ -361,13 +363,19 @@ class Validated:
         deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
         return float(1.645 * np.sqrt(2.0) * deviation)
 
+    @property
+    def _lowest_coverage(self) -> float:
+        """The smallest share that is not remarked on."""
+        by_chance = _STANDARD_ERRORS * np.sqrt(COVERAGE * (1.0 - COVERAGE) / len(self._targets))
+        return float(min(_TOO_LOW_COVERAGE, COVERAGE - by_chance))
+
     def _narrow(self) -> str | None:
         """Intervals hold fewer rows than they promise."""
         shares = {"Intervals": self.within, "Forecast intervals": None if self.runs is None else self.runs.held}
         narrow = [
             f"{what} are too narrow: those for {COVERAGE:.0%} contained {share:.0%} of the true values."
             for what, share in shares.items()
-            if share is not None and share < _TOO_LOW_COVERAGE
+            if share is not None and share < self._lowest_coverage
         ]
         return " ".join(narrow) or None
 
