@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from skscn import load_model
+from skscn.cli._drift import drift_in_training
 from skscn.cli._fit import run_fit
 from skscn.cli._fit_options import FitOptions
 from skscn.cli._series import find_series
@@ -274,6 +275,19 @@ def test_good_tests_are_not_doubted():
 )
 def test_why_an_error_cannot_be_trusted_is_said(tests, sentence):
     assert any(sentence in text for text in tests.warnings())
+
+
+@pytest.mark.parametrize("what", ["gain", "level", "nothing"])
+def test_a_drift_of_the_training_rows_is_noticed(what):
+    """A model that is right on average, of rows whose gain or level changes, and of rows that stay as they were."""
+    rng, time = np.random.default_rng(0), np.linspace(-0.5, 0.5, 1200)
+    signal = rng.normal(size=1200)
+    y = signal * (1.0 - 0.4 * time * (what == "gain")) + time * (what == "level") + 0.2 * rng.normal(size=1200)
+    found = drift_in_training(y, signal, 0.22)
+    assert (found is None) == (what == "nothing")
+    assert found is None or "The training rows drift" in found
+    assert drift_in_training(y, signal, 10.0) is None
+    assert drift_in_training(y[:50], signal[:50], 0.1) is None
 
 
 def test_r2_of_parts_in_order_is_that_of_all_their_rows():

@@ -11,6 +11,7 @@ import numpy as np
 
 from skscn.cli._choosing import build_estimator, check_loss, check_task, choose
 from skscn.cli._clock import check_length, check_series, clock_of, gap_sentence
+from skscn.cli._drift import drift_in_training
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
@@ -19,7 +20,7 @@ from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation, PreparedRows
-from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, unlike_tests
+from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, fitted_values, unlike_tests
 from skscn.cli._seen import RowSketch
 from skscn.cli._series import SORTED, Series, find_series, with_groups
 from skscn.cli._testing import Folds, cross_validate, split, split_groups, split_series
@@ -70,7 +71,12 @@ def fit_in_memory(
             if options.recurrent and folds.parts:
                 voice.note(_about_time(seconds, folds))
             _test(table, fitted, folds, growth)
-    fitted.warnings = [*table.series.warnings, *table.gaps, *_warnings(fitted, table.prepared.rows)]
+    fitted.warnings = [
+        *table.series.warnings,
+        *table.gaps,
+        *_warnings(fitted, table.prepared.rows),
+        *_drift(table, fitted),
+    ]
     if options.recurrent and fitted.validated is not None:
         unlike = unlike_tests(estimator, table.prepared.X, table.prepared.rows, fitted.validated.value("rmse"))
         fitted.warnings += [unlike] if unlike else []
@@ -183,6 +189,20 @@ def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
         return []
     outliers = describe_outliers((rows.y - fitted.estimator.oob_prediction_)[known], rows.numbers[known])
     return [outliers] if outliers else []
+
+
+def _drift(table: _TrainingTable, fitted: Fitted) -> list[str]:
+    """What to say if rows in order of time drift in training, which tests on the next rows may not show."""
+    if (
+        table.series.time is None
+        or fitted.validated is None
+        or fitted.loss != "squared"
+        or not fitted.validated.is_regression
+    ):
+        return []
+    _, rows, X = table.prepared
+    found = drift_in_training(rows.y, fitted_values(fitted.estimator, X, rows), fitted.validated.value("rmse"))
+    return [found] if found else []
 
 
 def _say_past(preparation: Preparation, options: FitOptions, series: Series, voice: Voice) -> list[str]:

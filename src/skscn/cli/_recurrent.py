@@ -46,6 +46,14 @@ def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight, groups=rows.groups)
 
 
+def fitted_values(estimator: Any, X: np.ndarray, rows: TableRows) -> np.ndarray:
+    """What a model says about its own training rows, those with a target."""
+    if not isinstance(estimator, RecurrentSCNRegressor):
+        return np.asarray(estimator.predict(X))
+    parts = stretches(estimator, _groups(rows), len(X), None)
+    return np.asarray(predict_stretches(estimator, X, _targets(rows), parts)[rows.places])
+
+
 def _targets(rows: TableRows) -> np.ndarray:
     """The targets of the whole series, NaN where they are missing."""
     assert rows.whole is not None, "recurrent networks are trained on whole series"
@@ -64,8 +72,7 @@ def unlike_tests(estimator: Any, X: np.ndarray, rows: TableRows, tested: float) 
     places = rows.places
     assert places is not None, "recurrent networks are trained on whole series"
     settled = places >= len(X) // 4
-    parts = stretches(estimator, _groups(rows), len(X), None)
-    residuals = rows.y - predict_stretches(estimator, X, _targets(rows), parts)[places]
+    residuals = rows.y - fitted_values(estimator, X, rows)
     own = float(np.sqrt(np.mean(residuals[settled] ** 2)))
     if not own > _UNLIKE * tested:
         return None
