@@ -35,7 +35,7 @@ def test_stock(split, algorithm, low, high):
 @pytest.mark.parametrize("name", ["concrete", "compactiv"])
 def test_no_network_fails_on_unseen_rows(split, name, algorithm):
     tests = []
-    for seed in range(20):
+    for seed in range(12):
         data = split(name, seed)
         model = SCNRegressor(algorithm=algorithm, configuration="ladder", max_nodes=100, random_state=seed).fit(
             data[0], data[2]
