@@ -44,6 +44,7 @@ STARTS = {
         "skscn example plant": None,
         "skscn fit plant.csv --target quality --time time --lags auto --model plant.scn": QUICK,
         "skscn evaluate plant.scn plant_new.csv": None,
+        "skscn update plant.scn plant_new.csv": None,
         "skscn fit plant.csv --target quality --time time --estimator recurrent --model step.scn": (
             "--cv 0 --set max_nodes=4 --set max_candidates=20"
         ),
