@@ -34,8 +34,9 @@ def rising_error(y: np.ndarray, predicted: np.ndarray) -> Change | None:
     if len(y) < _FEWEST_IN_STRETCH * _STRETCHES:
         return None
     errors = np.array([_rmse(part) for part in np.array_split(y - predicted, _STRETCHES)])
-    if not errors.any() or kendalltau(_PLACES, errors, alternative="greater").pvalue > _BY_CHANCE:
+    if not _is_trend(errors):
         return None
+    # An error that falls will not be larger.
     return _worse(errors, _rmse(_later(errors)), _rmse(y - predicted))
 
 
@@ -45,7 +46,7 @@ def changing_gain(y: np.ndarray, predicted: np.ndarray) -> Change | None:
     None if it does not, or if predictions do not move.
     """
     moves = _moves(y, predicted)
-    if moves is None or kendalltau(_PLACES, moves.gains).pvalue > _BY_CHANCE:
+    if moves is None or not _is_trend(moves.gains):
         return None
     later = np.sqrt(moves.own + np.mean((1.0 - _later(moves.gains)) ** 2) * moves.spread)
     return _worse(moves.gains, float(later), _rmse(y - predicted))
@@ -61,7 +62,7 @@ def drift_in_training(y: np.ndarray, fitted: np.ndarray, tested: float) -> str |
     moves = _moves(y, fitted)
     if moves is None:
         return None
-    gains, levels = (values if kendalltau(_PLACES, values).pvalue <= _BY_CHANCE else None for values in moves[:2])
+    gains, levels = (values if _is_trend(values) else None for values in moves[:2])
     off = 0.0 if gains is None else np.mean((1.0 - _later(gains)[:_AHEAD]) ** 2) * moves.spread
     off += 0.0 if levels is None else np.mean(_later(levels)[:_AHEAD] ** 2)
     later = float(np.sqrt(moves.own + off))
@@ -102,6 +103,11 @@ def _moves(y: np.ndarray, predicted: np.ndarray) -> _Moves | None:
     levels = np.array([np.mean(part - found) for part, found in stretches])
     own = np.mean([np.mean((part - gain * found) ** 2) for (part, found), gain in zip(moves, gains, strict=True)])
     return _Moves(gains, levels, float(own), float(spreads.mean()))
+
+
+def _is_trend(values: np.ndarray) -> bool:
+    """Whether values become larger and larger, or smaller and smaller; not where they are all the same."""
+    return bool(kendalltau(_PLACES, values).pvalue <= _BY_CHANCE)
 
 
 def _worse(values: np.ndarray, later: float, present: float) -> Change | None:
