@@ -34,9 +34,9 @@ def rising_error(y: np.ndarray, predicted: np.ndarray) -> Change | None:
     if len(y) < _FEWEST_IN_STRETCH * _STRETCHES:
         return None
     errors = np.array([_rmse(part) for part in np.array_split(y - predicted, _STRETCHES)])
-    if not _is_trend(errors):
+    first, last = _ends(errors)
+    if last < first or not _is_trend(errors):
         return None
-    # An error that falls will not be larger.
     return _worse(errors, _rmse(_later(errors)), _rmse(y - predicted))
 
 
