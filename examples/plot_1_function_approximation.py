@@ -37,7 +37,7 @@ axes[0].legend()
 # %%
 # How it grew
 # -----------
-# ``history_`` has one row for each step. Errors are for the target scaled to [0, 1]. The scope shows how steep the
+# ``history_`` has one row for each step. Errors are in units of the target. The scope shows how steep the
 # accepted nodes are: steep ones for the spikes, gentle ones for the hill.
 
 figure, (errors, scopes) = plt.subplots(1, 2, figsize=(9, 3.6), layout="constrained")

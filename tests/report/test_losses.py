@@ -99,7 +99,7 @@ def test_other_losses_are_stated(loss, words, diabetes, report):
     text = report(member(loss).fit(X, y), X, y).text
     assert f"Loss {loss}; predictions estimate {words}" in text
     assert "outlier" not in text
-    assert ("target scaled to [0, 1]" in text) == (loss == "squared")
+    assert ("The errors in these plots are in units of" in text) == (loss == "squared")
 
 
 def test_each_row_has_a_number(diabetes, report):
