@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.estimators._inputs import read_rows
 from skscn.estimators.history import last_round
 from skscn.losses import LogLoss
 from skscn.tables import TableEncoder
@@ -43,6 +44,11 @@ def parts_of(estimator: Any) -> list[Any]:
     core.encoder_, core.n_features_in_ = None, encoder.width
     vars(core).pop("feature_names_in_", None)
     return [*([] if encoder.table is None else [encoder.table]), encoder.filling, core]
+
+
+def encoded_rows(estimator: Any, X: Any) -> Any:
+    """Rows as the networks of a fitted estimator see them."""
+    return read_rows(estimator, X)
 
 
 def without_table(estimator: Any) -> tuple[TableEncoder | None, Any]:
