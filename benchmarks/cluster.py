@@ -24,9 +24,9 @@ import numpy as np
 from accuracy_parts.sets import DATA_VARIABLE, load_sets
 
 from skscn import SCNClassifier, SCNRegressor
-from skscn.configuration.ladder import Ladder
-from skscn.configuration.polished import Polished
 from skscn.output_weights import ALGORITHMS
+from skscn.search.ladder import Ladder
+from skscn.search.polished import Polished
 
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 SCOPES = (1.0, 5.0, 15.0, 30.0, 50.0)

@@ -1,16 +1,17 @@
 """How well our losses do what they are for: outliers, quantiles, probabilities of classes, and counts.
 
-usage: ./run bench losses [robust] [quantile] [classes] [counts] [--data DIR] [--out results/losses] [--splits N]
-                          [--sets NAME ...] [--methods NAME ... | ours | others]
+usage: ./run bench losses [robust] [quantile] [classes] [counts] [costs] [--data DIR] [--out results/losses]
+                          [--splits N] [--sets NAME ...] [--methods NAME ... | ours | others]
 
     robust    outliers among the training targets, errors on clean test targets
     quantile  pinball loss of three quantiles, coverage of the band between them, crossings
     classes   error rate and log loss of classifiers
     counts    Poisson deviance on simulated counts with known rates
+    costs     processor time of a fit relative to squared error
 
 DIR/regression/*.csv and DIR/classification/*.csv are as for ./run bench accuracy; without DIR only the sets that come
 with scikit-learn are used. Of larger sets 3000 rows are drawn; three quarters of the rows are for training. Unless told
-otherwise there are 5 splits in classes and 3 elsewhere.
+otherwise there are 5 splits in classes, 1 in costs and 3 elsewhere.
 
 Every fit runs on one thread, and its processor time is recorded. Tables say first where we are worse: sets are in the
 order of our first method's number over that of the best of the others on the set. Picking the best for each set, on the
@@ -35,7 +36,7 @@ from accuracy import chosen
 from accuracy_parts.peers import NEEDS, how_to_install
 from accuracy_parts.sets import DATA_VARIABLE
 from accuracy_parts.tables import write_csv, write_markdown
-from losses_parts import classes, counts, quantile, robust
+from losses_parts import classes, costs, counts, quantile, robust
 from losses_parts.experiments import Case, Experiment
 from losses_parts.measuring import Cell, cells_of, run_missing
 from losses_parts.results import KEY, Results
@@ -47,6 +48,7 @@ PARTS = {
     "quantile": quantile.EXPERIMENTS,
     "classes": classes.EXPERIMENTS,
     "counts": counts.EXPERIMENTS,
+    "costs": costs.EXPERIMENTS,
 }
 GROUPS = ("ours", "others")
 

@@ -2,19 +2,22 @@
 
 usage: ./run bench mutations [--count 10000] [--seed 0]
 
-A damaged file has bits flipped, is cut, spliced with another one, or has its header edited; it must raise
-ModelFileError or load to the very same predictions. A forged file has its header or its arrays edited and the checksum
-computed anew; it must raise ModelFileError or be a model that predicts, if something else.
+A damaged file has bits flipped, is cut, spliced with another one, followed by gigabytes of nothing, or has its header
+or the one around it edited; it must raise ModelFileError or load to the very same predictions. A forged file has its
+header or its arrays edited and the checksum computed anew; it must raise ModelFileError or be a model that predicts, if
+something else. Descriptions of all of them must raise ModelFileError or be there.
 """
 
 import argparse
 import copy
 import json
+import os
 import sys
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -24,7 +27,7 @@ import numpy as np
 import pyarrow as pa
 from safetensors.numpy import load, save
 
-from skscn import ModelFileError, archive, load_model
+from skscn import ModelFileError, archive, describe_model, load_model
 from skscn.recurrent import RecurrentStream
 
 FILES = Path(__file__).parents[1] / "tests" / "files"
@@ -93,6 +96,32 @@ def edit_header(content: bytes, other: bytes, rng: Rng) -> bytes:
     return save(arrays, {"skscn": json.dumps(edited(about, rng))})
 
 
+def edit_outer(content: bytes, other: bytes, rng: Rng) -> bytes:
+    """The header of safetensors, which holds ours and the places of the arrays: values of wrong types anywhere."""
+    outer, body = outer_header(content)
+    if rng.random() < 0.2:
+        outer = replacement(outer, rng)
+    elif rng.random() < 0.3:
+        outer["__metadata__"] = replacement(outer["__metadata__"], rng)
+    else:
+        outer = edited(outer, rng)
+    header = json.dumps(outer).encode()
+    return len(header).to_bytes(8, "little") + header + (body if rng.random() < 0.7 else b"")
+
+
+class Sparse(bytes):
+    """The beginning of a file that is HUGE; it takes no space on disk where the system supports that."""
+
+
+HUGE = 40 * 2**30
+
+
+def stretch(content: bytes, other: bytes, rng: Rng) -> bytes:
+    """The whole file, or a header alone, before gigabytes of zeros."""
+    length = int.from_bytes(content[:8], "little")
+    return Sparse([content, content[: 8 + length], len(b"{}").to_bytes(8, "little") + b"{}", b""][rng.integers(4)])
+
+
 def forge_header(content: bytes, other: bytes, rng: Rng) -> bytes:
     """The same, with the checksum computed anew."""
     about, arrays = taken_apart(content)
@@ -102,7 +131,8 @@ def forge_header(content: bytes, other: bytes, rng: Rng) -> bytes:
 def forge_arrays(content: bytes, other: bytes, rng: Rng) -> bytes:
     """An array, with the checksum computed anew; often the header goes with it."""
     about, arrays = taken_apart(content)
-    name = str(rng.choice(list(arrays)))
+    # safetensors returns arrays in another order each time.
+    name = str(rng.choice(sorted(arrays)))
     change = CHANGES[rng.integers(len(CHANGES))]
     with np.errstate(all="ignore"):
         before, arrays[name] = arrays[name], np.ascontiguousarray(change(arrays[name], rng))
@@ -126,6 +156,7 @@ def _spoilt(array: np.ndarray, rng: Rng) -> np.ndarray:
 CHANGES: list[Callable[[np.ndarray, Rng], np.ndarray]] = [
     _spoilt,
     _spoilt,
+    lambda array, rng: array * array.dtype.type(2) if array.dtype.kind == "f" else array,
     lambda array, rng: array[: rng.integers(len(array) + 1)] if array.ndim else array,
     lambda array, rng: np.concatenate([array, array]) if array.ndim else array,
     lambda array, rng: array.T,
@@ -135,9 +166,14 @@ CHANGES: list[Callable[[np.ndarray, Rng], np.ndarray]] = [
 ]
 
 
-def taken_apart(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+def outer_header(content: bytes) -> tuple[dict, bytes]:
+    """The header of safetensors, and what follows it."""
     length = int.from_bytes(content[:8], "little")
-    return json.loads(json.loads(content[8 : 8 + length])["__metadata__"]["skscn"]), load(content)
+    return json.loads(content[8 : 8 + length]), content[8 + length :]
+
+
+def taken_apart(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    return json.loads(outer_header(content)[0]["__metadata__"]["skscn"]), load(content)
 
 
 def put_together(about: dict, arrays: dict[str, np.ndarray]) -> bytes:
@@ -189,13 +225,18 @@ def replacement(value, rng: Rng):
     return values[rng.integers(len(values))]
 
 
-DAMAGES = (flip, cut, splice, edit_text, edit_header)
+# Only POSIX systems make sparse files without being asked for them.
+DAMAGES = (flip, cut, splice, edit_text, edit_header, edit_outer, *((stretch,) if os.name == "posix" else ()))
 FORGERIES = (forge_header, forge_arrays)
 
 
 def outcome(sample: Sample, content: bytes, path: Path, *, forged: bool) -> str:
     """What becomes of a file; anything that must not happen is raised."""
     path.write_bytes(content)
+    if isinstance(content, Sparse):
+        os.truncate(path, HUGE)
+    with suppress(ModelFileError):
+        describe_model(path)
     try:
         model = load_model(path)
     except ModelFileError:
@@ -227,7 +268,7 @@ def outcome_of_table(model: Any, sample: Sample) -> str:
         with np.errstate(all="ignore"):
             predictions = model.predict(sample.rows)
     except ValueError as refusal:
-        if "olumn" not in str(refusal):
+        if "olumn" not in str(refusal) and "eature names" not in str(refusal):
             raise
         return "another model"
     assert len(predictions) == len(sample.rows)

@@ -27,7 +27,8 @@ import pyarrow as pa
 import pyarrow.csv
 
 from skscn.tables import open_table
-from skscn.tables.text import date_formats, dates
+from skscn.tables.text import date_formats, dates, stripped
+from skscn.tables.values import read_values
 
 REFUSED = "refused"
 DAMAGE = (ValueError, OSError, EOFError)
@@ -140,7 +141,7 @@ def values() -> list[Case]:
         case(
             "sentences with commas, semicolons between", "a;b\n1;x, y\n2;u, v\n", {"a": [1, 2], "b": ["x, y", "u, v"]}
         ),
-        case("true and false", "a,b\ntrue,1\nfalse,2\n", {"a": [True, False], "b": [1, 2]}),
+        case("true and false", "a,b\ntrue,1\nfalse,2\n", {"a": ["true", "false"], "b": [1, 2]}),
         case("spaces around numbers", "a, b\n1, 2.5\n3, 4.5\n", {"a": [1, 3], "b": [2.5, 4.5]}),
         case("powers of ten", "a,b\n1e-3,2E5\n1.5e+2,3\n", {"a": [1e-3, 150.0], "b": [2e5, 3]}),
         case("fractions below many whole numbers", "a,b\n" + "0,x\n" * 30_000 + "0.5,y\n", late("a", 30_000, 0.5)),
@@ -218,9 +219,13 @@ def ours(path: Path) -> dict:
     file = open_table(path)
     table = file.read(exact=file.names)
     for place, item in enumerate(table.schema):
-        column = table.column(place)
-        if pa.types.is_string(item.type) and column.null_count < len(column) and (fitting := date_formats(column)):
-            table = table.set_column(place, item.name, dates(column, fitting[0]))
+        if pa.types.is_string(item.type):
+            texts = stripped(read_values(table.column(place), item.name))
+            if texts.levels and (fitting := date_formats(texts.levels)):
+                read = dates(texts, fitting[0])
+                ticks = np.where(read.missing, 0.0, read.data).astype(np.int64)
+                moments = pa.array(ticks, mask=read.missing).cast(pa.timestamp("us"))
+                table = table.set_column(place, item.name, moments)
     return table.to_pydict()
 
 

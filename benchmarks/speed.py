@@ -1,6 +1,6 @@
 """How fast fits and predictions are: ratios to limits and to others, growth with the size, threads, latency.
 
-usage: ./run bench speed [--out results/speed] [--parts a b c ...] [--quick | --full]
+usage: ./run bench speed [--out results/speed] [--parts a b c ...] [--quick | --full] [--page docs/performance.md]
 
     a  scoring candidates against the bare matrix product and tanh
     b  fits of SC-III against a literal reading of the paper
@@ -13,17 +13,20 @@ usage: ./run bench speed [--out results/speed] [--parts a b c ...] [--quick | --
 Measurements are kept in OUT/results.jsonl as they come, and the same command goes on where it was. Methods that are
 compared take turns, and a ratio is the median over the turns. What runs on one thread is compared by processor time,
 which a busy machine disturbs least. To measure something again after a change, take another OUT or delete its lines.
+
+--page writes the results that the page of the documentation has, with the pictures, in its folder: speed_results.jsonl.
 """
 
 import argparse
 import json
+import shutil
 import sys
 from pathlib import Path
 
 from speed_parts import a_scoring, b_textbook, c_learners, d_growth, e_threads, f_out_of_core, g_prediction
 from speed_parts.machine import machine
 from speed_parts.processes import fit_ordered
-from speed_parts.results import ResultStore
+from speed_parts.results import Part, ResultStore
 from speed_parts.sizes import QUICK, Sizes, full
 from threadpoolctl import threadpool_limits
 
@@ -36,6 +39,7 @@ PARTS = {
     "f": f_out_of_core.PART,
     "g": g_prediction.PART,
 }
+RESULTS, MARK = "speed_results.jsonl", "<!-- tables: ./run bench speed --page docs/performance.md -->"
 
 
 def run_missing(store: ResultStore, parts: list[str], sizes: Sizes) -> None:
@@ -58,25 +62,50 @@ def is_complete(store: ResultStore, part: str, sizes: Sizes) -> bool:
     return bool(keys) and all(key in store.results for key in keys)
 
 
-def write_page(store: ResultStore, sizes: Sizes, out: Path) -> list[Path]:
+def part_lines(store: ResultStore, sizes: Sizes, images: str = "") -> list[str]:
+    """The tables of all parts that were measured, and the places of their pictures."""
+    lines = []
+    for letter, part in PARTS.items():
+        if is_complete(store, letter, sizes):
+            lines += ["", f"## ({letter}) {part.title}"]
+            for table in part.tables(store, sizes):
+                lines += ["", *table.markdown()]
+            if part.draw is not None:
+                lines += ["", f"![{part.title}]({images}{picture_name(part)}.svg)"]
+    return lines
+
+
+def picture_name(part: Part) -> str:
+    return part.title.lower().replace(" ", "_")
+
+
+def write_tables(store: ResultStore, sizes: Sizes, out: Path) -> list[Path]:
     """Write the tables and pictures of all parts that were measured."""
     from skscn.experiments.figures import save
 
-    lines, written = ["# Speed", "", *machine()], []
+    written = [out / "speed.md"]
+    lines = ["# Speed", "", *machine(), *part_lines(store, sizes)]
+    written[0].write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
     for letter, part in PARTS.items():
-        if not is_complete(store, letter, sizes):
-            continue
-        lines += ["", f"## ({letter}) {part.title}"]
-        for table in part.tables(store, sizes):
-            lines += ["", *table.markdown()]
-        if part.draw is not None:
-            name = part.title.lower().replace(" ", "_")
-            save(part.draw(store, sizes), out / name)
-            lines += ["", f"![{part.title}]({name}.svg)"]
-            written += [out / f"{name}{suffix}" for suffix in (".svg", ".png")]
-    page = out / "speed.md"
-    page.write_text("\n".join(lines) + "\n", encoding="utf-8", newline="\n")
-    return [page, *written]
+        if part.draw is not None and is_complete(store, letter, sizes):
+            save(part.draw(store, sizes), out / picture_name(part))
+            written += [out / f"{picture_name(part)}{suffix}" for suffix in (".svg", ".png")]
+    return written
+
+
+def page_text(page: str, store: ResultStore) -> str:
+    """The page of the documentation with the tables of these results, at the default sizes, below its last mark."""
+    lines = part_lines(store, Sizes(), "images/")
+    return page.partition(MARK)[0] + "\n".join([MARK, *(f"#{line}" if line[:1] == "#" else line for line in lines), ""])
+
+
+def write_page(store: ResultStore, path: Path, pictures: list[Path]) -> list[Path]:
+    """Write the page of the documentation, its results and its pictures."""
+    results = path.parent / RESULTS
+    shutil.copyfile(store.path, results)
+    path.write_text(page_text(path.read_text(encoding="utf-8"), store), encoding="utf-8", newline="\n")
+    copies = [shutil.copy(file, path.parent / "images" / file.name) for file in pictures if file.suffix == ".svg"]
+    return [path, results, *copies]
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -86,6 +115,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", action="store_true", help="small sizes: a minute or two, to see that it works")
     size.add_argument("--full", action="store_true", help="up to ten million rows in part d")
+    parser.add_argument("--page", type=Path, help="write this page of the documentation, with what was measured")
     parser.add_argument("--fit", type=json.loads, help=argparse.SUPPRESS)
     return parser.parse_args(arguments)
 
@@ -107,7 +137,10 @@ def main(arguments: list[str] | None = None, quick: Sizes = QUICK) -> int:
         for table in PARTS[part].tables(store, sizes):
             print(table.text())
     print()
-    for path in write_page(store, sizes, options.out):
+    written = write_tables(store, sizes, options.out)
+    if options.page is not None:
+        written += write_page(store, options.page, written)
+    for path in written:
         print(path)
     return 0
 

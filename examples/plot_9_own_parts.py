@@ -17,9 +17,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from skscn import Activation, SCNRegressor
-from skscn.configuration import Configuration, Proposal
 from skscn.datasets import make_db1
 from skscn.plot import FitDisplay
+from skscn.search import Configuration, Proposal
 from skscn.supervision import ranked, slack
 
 bump = Activation(

@@ -14,7 +14,7 @@ EXTRAS = "cli,dask,io,onnx,plot"
 WARNINGS = ["-W", "default::pyparsing.warnings.PyparsingDeprecationWarning"]
 # What depends most on other packages; the rest is as good with the newest ones, with which ./run test runs everything.
 TESTS = [
-    "tests/configuration",
+    "tests/search",
     "tests/datasets",
     "tests/estimators",
     "tests/output_weights",

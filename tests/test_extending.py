@@ -15,14 +15,14 @@ import pytest
 
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor, load_model, save_model
 from skscn.activations import ACTIVATIONS
-from skscn.configuration import CONFIGURATIONS, Ladder
-from skscn.layers import LAYERS, Dense, Layer, Nodes
 from skscn.losses import LOSSES, Loss, Squared
+from skscn.nodes import LAYERS, Dense, Layer, Nodes
 from skscn.onnx import to_onnx
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.persistence import ModelFileError
 from skscn.progress import Listener, listening
 from skscn.rows import Operation
+from skscn.search import CONFIGURATIONS, Ladder
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Radial(Layer):
 
     bound: ClassVar[float] = 1.0
 
-    def values(self, x, folded, memory=None):
+    def values(self, x, folded):
         """Distances by one matrix product."""
         centres, widths = folded[:-1], folded[-1]
         X = x[:, :-1]
@@ -47,26 +47,6 @@ class Radial(Layer):
         distances = graph("Add", graph("Sub", squares, products), offsets)
         distances = graph("Max", distances, graph.constant(0.0))
         return graph("Exp", graph("Mul", distances, graph.constant(-(nodes.biases**2))))
-
-
-@dataclass(frozen=True)
-class Leaky(Layer):
-    """Nodes that remember: h(t) = ½ h(t − 1) + ½ tanh(wᵀx(t) + b)."""
-
-    carries: ClassVar[bool] = True
-    bound: ClassVar[float] = 1.0
-
-    def memory(self, nodes):
-        """h before the first row."""
-        return np.zeros(len(nodes))
-
-    def values(self, x, folded, memory=None):
-        """Row after row."""
-        h = 0.5 * np.tanh(x @ folded)
-        for row in h:
-            row += 0.5 * memory
-            memory[:] = row
-        return h
 
 
 @dataclass(frozen=True)
@@ -88,7 +68,7 @@ class Upper(Layer):
         """From features."""
         return np.tanh(X @ nodes.weights.astype(X.dtype) + nodes.biases.astype(X.dtype))
 
-    def values(self, x, folded, memory=None):
+    def values(self, x, folded):
         """From inputs."""
         return np.tanh(self.features(x[:, :-1]) @ folded[:-1] + folded[-1])
 
@@ -159,7 +139,6 @@ Upper.below = Nodes.of(Dense(ACTIVATIONS["tanh"]), RNG.uniform(-3, 3, (2, 12)), 
 REGISTERED = {
     "radial layer": (LAYERS, "radial", Radial, {"layer": "radial", "configuration": "ladder"}),
     "radial layer, default search": (LAYERS, "radial", Radial, {"layer": "radial"}),
-    "leaky layer": (LAYERS, "leaky", Leaky, {"layer": "leaky", "configuration": "ladder"}),
     "layer on a layer": (LAYERS, "upper", Upper, {"layer": "upper", "configuration": "ladder", "scopes": (1, 5)}),
     "layer on a layer, default search": (LAYERS, "upper", Upper, {"layer": "upper"}),
     "loss": (LOSSES, "l1", Absolute, {"loss": "l1"}),
@@ -176,7 +155,7 @@ def parameters(request, monkeypatch):
     return {**SMALL, **parameters}
 
 
-@pytest.mark.parametrize("part", [Radial, Leaky, Upper, Absolute, Tumbling, Centre, Centred])
+@pytest.mark.parametrize("part", [Radial, Upper, Absolute, Tumbling, Centre, Centred])
 def test_a_part_is_short(part):
     assert len(inspect.getsource(part).splitlines()) <= 40
 
@@ -197,21 +176,13 @@ def test_it_is_fitted_predicted_with_saved_and_loaded(parameters, tmp_path):
 
 
 def test_ensembles_have_it_too(parameters):
-    early = {"early_stopping": False} if parameters.get("layer") == "leaky" else {}
-    ensemble = SCNEnsembleRegressor(SCNRegressor(**parameters, **early), n_members=2, random_state=0).fit(X, Y)
+    ensemble = SCNEnsembleRegressor(SCNRegressor(**parameters), n_members=2, random_state=0).fit(X, Y)
     assert np.mean((ensemble.predict(X) - Y) ** 2) < 0.5 * np.var(Y)
 
 
-def test_dask_has_it_too_or_refuses_it_in_one_sentence(parameters):
+def test_dask_has_it_too(parameters):
     rows, target = da.from_array(X, chunks=(150, 2)), da.from_array(Y, chunks=150)
-    model = SCNRegressor(**parameters)
-    if parameters.get("layer") == "leaky":
-        with pytest.raises(
-            ValueError, match="need all rows in their order, and Dask processes partitions in any order"
-        ):
-            model.fit(rows, target)
-        return
-    model.fit(rows, target)
+    model = SCNRegressor(**parameters).fit(rows, target)
     np.testing.assert_array_equal(model.predict(X), SCNRegressor(**parameters).fit(X, Y).predict(X))
 
 
@@ -231,36 +202,10 @@ def test_the_layer_writes_its_own_onnx_operators(search, monkeypatch):
 
 
 def test_a_layer_without_operators_is_refused_by_onnx(monkeypatch):
-    monkeypatch.setitem(LAYERS, "leaky", Leaky)
-    model = SCNRegressor(layer="leaky", configuration="ladder", **SMALL).fit(X, Y)
-    with pytest.raises(ValueError, match="layer Leaky have no counterpart in ONNX"):
+    monkeypatch.setitem(LAYERS, "upper", Upper)
+    model = SCNRegressor(layer="upper", configuration="ladder", **SMALL).fit(X, Y)
+    with pytest.raises(ValueError, match="layer Upper have no counterpart in ONNX"):
         to_onnx(model)
-
-
-def test_a_layer_that_remembers_needs_its_rows_in_order(monkeypatch):
-    monkeypatch.setitem(LAYERS, "leaky", Leaky)
-    with pytest.raises(ValueError, match='Polished searches on a sample of them; use configuration="ladder"'):
-        SCNRegressor(layer="leaky").fit(X, Y)
-    settings = {"layer": "leaky", "configuration": "ladder", "early_stopping": True, **SMALL}
-    with pytest.raises(ValueError, match='use validation="last"'):
-        SCNRegressor(**settings).fit(X, Y)
-    assert SCNRegressor(**settings, validation="last").fit(X, Y).n_nodes_ > 0
-
-
-def test_a_layer_that_remembers_learns_what_depends_on_the_past(monkeypatch):
-    monkeypatch.setitem(LAYERS, "leaky", Leaky)
-    signal = RNG.uniform(size=(3000, 1))
-    target = np.zeros(3000)
-    for t in range(1, 3000):
-        target[t] = 0.5 * target[t - 1] + 0.5 * np.sin(3 * signal[t, 0])
-    errors = {}
-    for layer in ("dense", "leaky"):
-        model = SCNRegressor(layer=layer, configuration="ladder", **SMALL).fit(signal[:2000], target[:2000])
-        errors[layer] = np.std(model.predict(signal[2000:])[50:] - target[2050:])
-    assert errors["leaky"] < 0.05 * errors["dense"]
-    # Threads and blocks do not matter: rows are processed in their order.
-    again = SCNRegressor(layer="leaky", configuration="ladder", n_jobs=2, **SMALL).fit(signal[:2000], target[:2000])
-    np.testing.assert_array_equal(again.predict(signal), model.predict(signal))
 
 
 def test_a_loss_makes_the_fit_robust(monkeypatch):
@@ -301,11 +246,8 @@ def test_a_loss_with_a_link_is_the_same_on_dask_and_refused_by_onnx(monkeypatch)
 
 def test_what_a_loss_cannot_be_combined_with(monkeypatch):
     monkeypatch.setitem(LOSSES, "l1", Absolute)
-    monkeypatch.setitem(LAYERS, "leaky", Leaky)
     with pytest.raises(ValueError, match="is for regression; use loss='squared' or loss='log_loss' for classes"):
         SCNClassifier(loss="l1").fit(X, Y > 0)
-    with pytest.raises(ValueError, match="the layer Leaky depends on earlier rows"):
-        SCNRegressor(loss="l1", layer="leaky", configuration="ladder").fit(X, Y)
 
 
 def test_weights_of_a_loss_must_be_positive(monkeypatch):

@@ -1,6 +1,7 @@
 """Files that any number of processes write and read at the same time."""
 
 import errno
+import io
 import os
 import stat
 import subprocess
@@ -214,10 +215,11 @@ def test_a_model_is_read_once(tmp_path):
     save_model(model, path)
 
     class Vanishing(type(path)):
-        def read_bytes(self):
-            content = super().read_bytes()
+        def open(self, mode="r", **options):
+            with super().open(mode, **options) as file:
+                content = file.read()
             self.unlink()
-            return content
+            return io.BytesIO(content)
 
     kind = Kind("model", 2, ValueError, "do something")
     about, _ = read_archive(Vanishing(path), kind)

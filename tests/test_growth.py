@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from scipy.linalg import lstsq
 
 from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import CONFIGURATIONS, Configuration, Pace, Proposal
 from skscn.growth import grow
-from skscn.layers import Dense
+from skscn.nodes import Dense
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import ROWS, LocalBackend, Operation, Rows, memory_rows, memory_storage
 from skscn.scaling import scale_inputs
+from skscn.search import CONFIGURATIONS, Configuration, Pace, Proposal
 
 problems = st.builds(
     lambda seed, n, d, m, weighted: _problem(seed, n, d, m, weighted),
@@ -85,14 +85,30 @@ def test_every_node_passes_the_supervisory_inequality(problem, configuration, al
 
 
 @often
-@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)))
-def test_sc1_brings_every_output_down_by_its_contraction(problem, activation):
-    model = _fit(problem, algorithm="SC-I", activation=activation)
+@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)), alpha=st.sampled_from([0.0, 0.01, 1.0]))
+def test_sc1_brings_every_output_down_by_its_contraction(problem, activation, alpha):
+    model = _fit(problem, algorithm="SC-I", activation=activation, alpha=alpha)
     p = np.ones(len(problem[0])) if problem[2] is None else problem[2]
     squares = np.array([p @ e**2 for e in _residuals(model, problem)])
     for L, row in enumerate(model.history_, start=1):
         r = row["contraction"]
         assert (squares[L] <= (r + (1 - r) / (L + 1)) * squares[L - 1] * (1 + 1e-9) + 1e-20 * squares[0]).all()
+
+
+@often
+@given(problem=problems, activation=st.sampled_from(list(ACTIVATIONS)), alpha=st.sampled_from([0.01, 1.0]))
+def test_sc2_brings_the_penalised_error_down_by_its_contraction(problem, activation, alpha):
+    window = 3
+    model = _fit(problem, algorithm="SC-II", window=window, activation=activation, alpha=alpha)
+    p = np.ones(len(problem[0])) if problem[2] is None else problem[2]
+    network, squares = model.network_, [p @ e**2 for e in _residuals(model, problem)]
+    weights = [network.directions[:k, :k] @ network.coefficients[:k] for k in range(len(squares))]
+    for L, row in enumerate(model.history_, start=1):
+        # The oldest weight of the window before is not evaluated again.
+        before = squares[L - 1] + alpha * (weights[L - 1][max(0, L - window) :] ** 2).sum(axis=0)
+        after = squares[L] + alpha * (weights[L][max(0, L - window) :] ** 2).sum(axis=0)
+        r = row["contraction"]
+        assert (after <= (r + (1 - r) / (L + 1)) * before * (1 + 1e-9) + 1e-18 * squares[0]).all()
 
 
 @often

@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 
@@ -30,3 +31,10 @@ def test_a_name_that_is_not_there():
 def test_every_module_is_there_after_importing_the_package_alone(name):
     program = f"import skscn; assert skscn.{name}.__name__ == 'skscn.{name}'"
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@pytest.mark.parametrize(("old", "new"), [("configuration", "search"), ("layers", "nodes")])
+def test_names_of_version_0_2_can_be_imported(old, new):
+    before, now = (importlib.import_module(f"skscn.{name}") for name in (old, new))
+    assert before.__all__ == now.__all__
+    assert all(getattr(before, name) is getattr(now, name) for name in before.__all__)

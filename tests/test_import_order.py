@@ -11,17 +11,20 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"extras", "files", "locks", "threads", "words"},
+    {"extras", "files", "fit_context", "locks", "threads", "words"},
     {"archive", "datasets", "graphs"},
     {"readers"},
     {"activations", "scaling"},
-    {"adaptive_intervals", "factor", "layers", "supervision"},
+    {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
     {"kernels", "losses"},
     {"rows", "network", "sensitivity"},
     {"tables", "series"},
-    {"output_weights", "configuration"},
-    {"growth", "settling", "updating"},
+    {"output_weights", "search"},
+    {"refit"},
+    {"stopping"},
+    {"growth"},
     {"progress"},
+    {"fit"},
     {"estimators"},
     {"online", "recurrent"},
     {"fitted_loss", "following"},
@@ -37,10 +40,13 @@ def level(module):
 
 
 def imports(path):
-    """Modules that a file imports; those imported when the file itself is, marked True."""
+    """Modules that a file imports, but for type checkers; those imported when the file itself is, marked True."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     at_import = {id(node) for node in tree.body}
+    for_types = {id(node) for part in tree.body if isinstance(part, ast.If) for node in part.body}
     for node in ast.walk(tree):
+        if id(node) in for_types:
+            continue
         names = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

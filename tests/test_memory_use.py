@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.estimators.ensemble._predicting import by_blocks
+from skscn.estimators.ensemble.intervals import by_blocks
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skscn.activations import ACTIVATIONS
-from skscn.layers import IDENTITY, LAYERS, Nodes
+from skscn.nodes import IDENTITY, LAYERS, Nodes
 
 X = np.random.default_rng(0).normal(size=(9, 3))
 MADE = [

@@ -141,6 +141,13 @@ def test_skl2onnx_itself_exports_a_pipeline(dtype):
     np.testing.assert_allclose(found[:, 0], model.predict(X), rtol=1e-9 if dtype == np.float64 else 1e-3, atol=1e-2)
 
 
+def test_skl2onnx_itself_fills_in_missing_numbers():
+    register_converters()
+    model, rows = SCNRegressor(**SMALL).fit(X, Y), np.where(RNG.random(X.shape) < 0.2, np.nan, X)
+    found = run(skl2onnx.to_onnx(model, X[:1]), rows)
+    np.testing.assert_allclose(found["variable"][:, 0], model.predict(rows), atol=1e-9, rtol=0)
+
+
 def test_the_graph_says_who_made_it_and_goes_to_a_file(tmp_path):
     graph = to_onnx(SCNRegressor(**SMALL).fit(X, Y), tmp_path / "model.onnx", target_opset=15)
     assert (graph.producer_name, graph.producer_version) == ("scikit-scn", skscn.__version__)

@@ -5,7 +5,7 @@ import pytest
 
 from skscn import SCNEnsembleRegressor, SCNRegressor
 from skscn.growth import Step
-from skscn.layers import IDENTITY, Nodes
+from skscn.nodes import IDENTITY, Nodes
 from skscn.progress import Listener, Progress, listening
 
 
@@ -109,15 +109,16 @@ class Patience(Listener):
 
 @pytest.fixture
 def rows():
-    X = np.random.default_rng(0).uniform(size=(120, 2))
-    return X, np.sin(5 * X[:, 0]) + X[:, 1]
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(120, 2))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] + 0.05 * rng.normal(size=120)
 
 
 def test_a_listener_who_ends_a_fit_gets_the_network_of_that_many_steps(rows):
-    alone = SCNRegressor(max_nodes=12, early_stopping=False, random_state=0).fit(*rows)
     with listening(Patience(steps=4)):
         ended = SCNRegressor(early_stopping=False, random_state=0).fit(*rows)
-    assert ended.stop_reason_ == "callback"
+    assert (ended.stop_reason_, ended.n_iter_) == ("callback", 4)
+    alone = SCNRegressor(max_nodes=ended.n_nodes_, early_stopping=False, random_state=0).fit(*rows)
     np.testing.assert_array_equal(ended.predict(rows[0]), alone.predict(rows[0]))
     assert SCNRegressor(early_stopping=False, max_nodes=6, random_state=0).fit(*rows).n_nodes_ == 6
 

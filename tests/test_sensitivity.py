@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skscn.activations import ACTIVATIONS, Activation
-from skscn.layers import IDENTITY, Dense, Layer, Nodes
+from skscn.nodes import IDENTITY, Dense, Layer, Nodes
 from skscn.sensitivity import mean_squared_gradients, shares, spreads
 
 RNG = np.random.default_rng(0)

@@ -1,6 +1,14 @@
 import numpy as np
 import pytest
 
+from skscn import DeepSCNRegressor
+from skscn.activations import resolve_activation
+from skscn.growth import grow
+from skscn.nodes import Dense
+from skscn.output_weights import LeastSquares
+from skscn.rows import memory_rows
+from skscn.scaling import scale_inputs
+from skscn.search import Configuration, Pace, Proposal
 from skscn.supervision import Sums, admissible, alive, slack, supported, weakening
 
 RNG = np.random.default_rng(0)
@@ -54,5 +62,70 @@ def test_guards_refuse_almost_dead_and_lonely_nodes():
 
 def test_guards_do_not_depend_on_the_unit_of_the_activation():
     sums = Sums(np.zeros((1, 1)), np.array([1000 * 1e-6]))
-    assert not alive(sums, 1000.0, bound=1.0).any()
-    assert alive(sums, 1000.0, bound=1e-3).all()
+    assert not alive(sums, 1000.0, 1.0).any()
+    assert alive(sums, 1000.0, 1e-3).all()
+
+
+def relu(z):
+    return np.maximum(z, 0.0)
+
+
+def softplus(z):
+    return np.logaddexp(0.0, z)
+
+
+def rows_of(activation, unit=1.0):
+    """Rows of which a few have an input that is the largest."""
+    X = np.append(np.linspace(0.0, 0.98, 196), [1.0] * 4)[:, np.newaxis] * unit
+    layer = Dense(resolve_activation(activation))
+    return memory_rows(X, (unit <= X).astype(float), layer=layer, scaling=scale_inputs(None, X))
+
+
+def are_alive(rows, weights, biases):
+    nodes = rows.nodes(np.array([weights]), np.array(biases))
+    return alive(rows.sums(nodes), rows.weight, rows.scales(nodes)).tolist()
+
+
+class Only(Configuration):
+    """Proposes one node, again and again."""
+
+    def __init__(self, weight, bias):
+        self.node = np.array([[weight]]), np.array([bias])
+
+    def propose(self, rows, node, rng, count):
+        yield Proposal(rows.nodes(*self.node), (0.999,), 1)
+
+
+@pytest.mark.parametrize("activation", ["relu", relu, softplus])
+def test_a_node_of_an_unbounded_activation_that_is_almost_zero_is_refused_alone(activation):
+    rows = rows_of(activation)
+    bias = -60.0 if activation is softplus else -1.0 + 1e-10
+    assert rows.sums(rows.nodes(np.ones((1, 1)), np.array([bias]))).squares < 1e-18
+    with rows:
+        growth = grow(rows, Only(1.0, bias), LeastSquares(1), max_nodes=1, tol=0.0, pace=Pace(1), seed=0)
+        assert list(growth) == []
+
+
+@pytest.mark.parametrize("unit", [1e-12, 1.0, 1e12])
+@pytest.mark.parametrize("factor", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("activation", ["relu", relu])
+def test_neither_the_unit_of_the_inputs_nor_that_of_the_weights_matters(activation, factor, unit):
+    weights, biases = np.array([1.0, -1.0, 1.0, 1.0]), np.array([-0.3, 1.0, -0.999, -1.0 + 1e-10])
+    found = are_alive(rows_of(activation, unit=unit), factor * weights / unit, factor * biases)
+    assert found == [True, True, False, False]
+
+
+def test_ordinary_nodes_of_all_sorts_of_functions_are_alive():
+    functions = [softplus, np.arctan, np.square, np.sin, np.exp, np.sinh, lambda z: np.where(z > 0, z, 0.1 * z)]
+    for function in functions:
+        rows = rows_of(function)
+        assert all(are_alive(rows, [3.0, -3.0, 0.5, 20.0], [-1.0, 1.0, 0.2, -10.0])), function
+    # What overflows is not alive, and no reason to warn.
+    assert are_alive(rows_of(lambda z: np.exp(np.minimum(z, 700.0))), [1.0], [-1e3]) == [False]
+
+
+def test_nodes_of_the_layer_below_are_judged_by_what_they_see():
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    model = DeepSCNRegressor(activation="relu", max_layers=2, nodes_per_layer=5, max_nodes=10, random_state=0)
+    model.set_params(early_stopping=False).fit(X, np.sin(3 * X[:, 0]) * X[:, 1])
+    assert model.network_.layer_sizes == (5, 5)

@@ -7,7 +7,7 @@ from tempfile import TemporaryDirectory
 from accuracy_parts import texts
 from accuracy_parts.interval_tables import interval_section
 from accuracy_parts.means import Means, read_comment, read_means, write_means
-from accuracy_parts.methods import METHODS, OURS
+from accuracy_parts.methods import METHODS
 from accuracy_parts.sentences import error_sentences, rank_sentences, time_sentences
 from accuracy_parts.summary import ALPHA, Summary
 from accuracy_parts.texts import wrapped
@@ -40,7 +40,8 @@ def page_text(folder: Path) -> str:
     means = (read_means(realmlp) if realmlp.exists() else {}) | measured
     tasks = [task for task in METHODS if any(key[0] == task for key in measured)]
     summaries = {task: summaries_of(means, task) for task in tasks}
-    lines = ["# Accuracy", "", texts.COMMANDS, "", wrapped(texts.SETUP), "", wrapped(splits_sentence(means)), ""]
+    said = [texts.SETUP, f"{splits_sentence(means)} {read_comment(folder / RESULTS)}"]
+    lines = ["# Accuracy", "", texts.COMMANDS, "", *(line for text in said for line in (wrapped(text), ""))]
     if "classification" not in tasks:
         lines += [wrapped(texts.NO_CLASSES), ""]
     lines += ["## Where the networks are worse, and where they are better", ""]
@@ -126,7 +127,5 @@ def splits_sentence(means: Means) -> str:
 
 def versions_sentence(means: Means) -> str:
     """The packages that the methods are from."""
-    # Ours is the version that the page belongs to.
-    others = {mean["version"] for (_, _, method), mean in means.items() if "version" in mean and method not in OURS}
-    versions = sorted(others, key=str.lower)
+    versions = sorted({mean["version"] for mean in means.values() if "version" in mean}, key=str.lower)
     return f"Versions: {', '.join(versions)}."

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from importlib.util import find_spec
 
 import numpy as np
 
@@ -79,7 +78,7 @@ def growth_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
         "axes: 1 means proportional growth. Memory is the amount by which the fit raised the peak resident memory of "
         "its process, not counting the rows themselves."
     )
-    missing = "" if find_spec("resource") else " This system does not report the memory of a process."
+    missing = "" if places else " This system does not report the memory of a process."
     return [Table("Growth", header, rows, note + missing)]
 
 

@@ -16,6 +16,8 @@ from speed_parts.results import Cell, Part, ResultStore
 from speed_parts.sizes import Sizes
 from speed_parts.writing import Table, seconds_text, times_text
 
+# What is imported; scikit-learn has callbacks since version 1.9.
+MODULES = ("skscn", "sklearn.base", "sklearn.callback")
 OPTIONAL = ("typer", "rich", "matplotlib", "pandas", "pyarrow", "dask")
 
 
@@ -42,13 +44,8 @@ def prediction_cells(sizes: Sizes) -> Iterator[Cell]:
                 ("g", f"one row, {nodes} nodes", method, turn), partial(measure_prediction, predict, nodes, 1, calls)
             )
     for turn in range(sizes.imports):
-        for module in imported_modules():
+        for module in filter(find_spec, MODULES):
             yield Cell(("g", "import", module, turn), partial(measure_import, module))
-
-
-def imported_modules() -> list[str]:
-    """What is imported; scikit-learn has callbacks since version 1.9."""
-    return ["skscn", "sklearn.base", *(["sklearn.callback"] if find_spec("sklearn.callback") else [])]
 
 
 def bare_prediction(model: SCNRegressor, X: np.ndarray) -> np.ndarray:
@@ -108,7 +105,8 @@ def prediction_tables(store: ResultStore, sizes: Sizes) -> list[Table]:
             times_text(store.ratio("g", "import", module, "sklearn.base")),
             ", ".join(sorted({name for r in store.turns("g", "import", module) for name in r["optional"]})) or "none",
         ]
-        for module in imported_modules()
+        for module in MODULES
+        if store.turns("g", "import", module)
     ]
     return [
         Table(

@@ -18,6 +18,7 @@ def renewed(text: str, docs: Path) -> str:
         "squared": errors(results.read(docs / "stream_results.csv"), "rmse"),
         "times": times(results.read(docs / "stream_results.csv")),
         "drift": drift(results.read(docs / "stream_drift.csv")),
+        "faults": faults(results.read(docs / "stream_faults.csv")),
     }
     for name, lines in tables.items():
         before, rest = text.split(f"<!-- table {name} -->\n")
@@ -65,6 +66,15 @@ def drift(lines: list[dict[str, str]]) -> list[str]:
         numbers = [f"{float(line[name]):.3f}" for name in ("rmse", "oracle_rmse", "ratio")]
         counts = [line["alarms"], line["unfounded_alarms"]]
         table.append("| " + " | ".join([line["stream"], *numbers, *counts, adaptive, fixed]) + " |")
+    return table
+
+
+def faults(lines: list[dict[str, str]]) -> list[str]:
+    names = ["stream", "faulty rows", "RMSE", "without spikes", "ratio"]
+    table = heading(names)
+    for line in lines:
+        numbers = [f"{float(line[name]):.3f}" for name in ("rmse", "rmse_without_spikes", "ratio")]
+        table.append("| " + " | ".join([line["stream"], line["faulty_rows"], *numbers]) + " |")
     return table
 
 

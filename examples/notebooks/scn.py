@@ -12,10 +12,10 @@ def _():
     import numpy as np
 
     from skscn import SCNRegressor
-    from skscn.configuration import CONFIGURATIONS
     from skscn.datasets import make_db1
     from skscn.output_weights import ALGORITHMS
     from skscn.plot import ConvergenceDisplay, FitDisplay
+    from skscn.search import CONFIGURATIONS
 
     return ALGORITHMS, CONFIGURATIONS, ConvergenceDisplay, FitDisplay, SCNRegressor, make_db1, mo, np, plt
 

@@ -74,7 +74,6 @@ _HOMES = {
 
 _MODULES = (
     "activations",
-    "configuration",
     "datasets",
     "estimators",
     "export",
@@ -83,6 +82,7 @@ _MODULES = (
     "network",
     "online",
     "onnx",
+    "nodes",
     "output_weights",
     "persistence",
     "plot",
@@ -91,6 +91,7 @@ _MODULES = (
     "report",
     "rows",
     "scaling",
+    "search",
     "series",
     "supervision",
     "tables",

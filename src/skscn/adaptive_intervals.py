@@ -73,7 +73,7 @@ class AdaptiveWidth:
 
     def _width(self, level: float, errors: list[float]) -> float:
         # The rank ⌈(n + 1)·level⌉ of split conformal intervals.
-        rank = ceil(level * (len(errors) + 1))
+        rank = ceil(min(max(level, 0.0), 1.0) * (len(errors) + 1))
         if not errors:
             return inf
         if rank < 1:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 from safetensors import SafetensorError, deserialize
@@ -67,56 +68,91 @@ def write_archive(path: Path, kind: Kind, about: Header, arrays: dict[str, np.nd
 
 
 def read_header(path: Path, kind: Kind) -> Header:
-    """The header of a file; its checksum has been verified, but not the checksums of the arrays."""
-    return _opened(path, kind)[0]
+    """The header of a file; its checksum has been verified, but not the checksums of the arrays, which are not read."""
+    with _open(path, kind) as file:
+        return _read_beginning(file, path, kind).about
 
 
 def read_archive(path: Path, kind: Kind) -> tuple[Header, dict[str, np.ndarray]]:
     """The header and the arrays; memory is used only for the file and its arrays, whatever sizes it claims."""
-    about, parts, length = _opened(path, kind)
-    arrays = {name: _array(parts[name], name, length, path, kind) for name in sorted(parts)}
-    if about.get("arrays") != _fingerprint(arrays):
+    # One open file: another one that takes its place meanwhile is not seen.
+    with _open(path, kind) as file:
+        beginning = _read_beginning(file, path, kind)
+        try:
+            content = beginning.content + file.read(beginning.body)
+            parts = dict(deserialize(content))
+        except SafetensorError as error:
+            raise kind.refusal(path, f"is damaged ({error})") from error
+        except MemoryError:
+            raise kind.refusal(path, f"does not fit in memory (it has {beginning.body:,} bytes of arrays)") from None
+    arrays = {name: _array(parts[name], name, len(content), path, kind) for name in sorted(parts)}
+    if beginning.about.get("arrays") != _fingerprint(arrays):
         raise kind.refusal(path, "is damaged (the checksum of its arrays is wrong)")
-    return about, arrays
+    return beginning.about, arrays
 
 
-def _opened(path: Path, kind: Kind) -> tuple[Header, dict[str, Header], int]:
-    """The header, the arrays as safetensors returns them (type, shape and bytes), and the length of the file."""
-    content = _content(path, kind)
-    try:
-        parts = dict(deserialize(content))
-    except SafetensorError as error:
-        raise kind.refusal(path, f"is damaged ({error})") from error
-    return _header(content, path, kind), parts, len(content)
-
-
-def _content(path: Path, kind: Kind) -> bytes:
-    """The whole file, read at once: a later read could be from another file that has replaced it."""
+def _open(path: Path, kind: Kind) -> BinaryIO:
     if path.exists() and not path.is_file():
         raise kind.refusal(path, "is not a file")
-    content = patiently(path.read_bytes)
-    if _header_length(content) > min(_LARGEST_HEADER, len(content) - 8):
+    return patiently(lambda: path.open("rb"))
+
+
+class _Beginning(NamedTuple):
+    """The beginning of a file, as it is; the header in it; and the number of bytes that follow, which it declares."""
+
+    content: bytes
+    about: Header
+    body: int
+
+
+def _read_beginning(file: BinaryIO, path: Path, kind: Kind) -> _Beginning:
+    """Read what comes before the arrays, whatever the size of the file."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    first = file.read(8)
+    length = _header_length(first)
+    if length > min(_LARGEST_HEADER, size - 8):
         raise kind.refusal(
             path, f"is not a scikit-scn {kind.name} file, or is damaged (it does not begin with the length of a header)"
         )
-    return content
+    text = file.read(length)
+    outer = _parsed(text, path, kind)
+    about = _header(outer.pop("__metadata__", None), path, kind)
+    body = max((_end(part, path, kind) for part in outer.values()), default=0)
+    if body != size - 8 - length:
+        raise kind.refusal(path, f"is damaged (its arrays have {body:,} bytes, and the file {size - 8 - length:,})")
+    return _Beginning(first + text, about, body)
 
 
 def _header_length(content: bytes) -> int:
     return int.from_bytes(content[:8], "little")
 
 
-def _header(content: bytes, path: Path, kind: Kind) -> Header:
-    outer = json.loads(content[8 : 8 + _header_length(content)])
-    text = outer.get("__metadata__", {}).get(_METADATA)
-    if text is None:
-        raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
+def _end(part: Any, path: Path, kind: Kind) -> int:
+    """Where an array ends, as the file declares it."""
+    match part:
+        case {"data_offsets": [_, int(end)]} if end >= 0:
+            return end
+    raise kind.refusal(path, "is damaged (it does not say where its arrays are)")
+
+
+def _parsed(text: bytes | str, path: Path, kind: Kind) -> Header:
+    """An object in JSON, of limited depth."""
     try:
-        about = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
+        found = json.loads(text, object_pairs_hook=_without_repetition, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
         raise kind.refusal(path, f"is damaged (its header cannot be read: {error})") from error
-    if not isinstance(about, dict) or _is_deeper(about, _DEEPEST):
+    if not isinstance(found, dict) or _is_deeper(found, _DEEPEST):
         raise kind.refusal(path, "is damaged (its header has an unexpected structure)")
+    return found
+
+
+def _header(metadata: Any, path: Path, kind: Kind) -> Header:
+    """The header in the metadata of a file."""
+    text = metadata.get(_METADATA) if isinstance(metadata, dict) else None
+    if not isinstance(text, str):
+        raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
+    about = _parsed(text, path, kind)
     if about.get("kind") != kind.name:
         raise kind.refusal(path, f"is not a scikit-scn {kind.name} file")
     _check_format(about, path, kind)

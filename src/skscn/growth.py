@@ -1,32 +1,43 @@
-"""The constructive loop: a generator of steps, each of which adds one or several nodes.
+"""The constructive loop, and the only one: a generator of steps, each of which adds one or several nodes.
 
     while the residual is too large and there are fewer than L_max nodes:
-        Phase 1   the configuration proposes candidates; the best that passes the supervisory inequality is accepted
-        Phase 2   the rule re-evaluates output weights; the residual becomes T − Hβ
-        yield     a Step
+        propose   the search finds candidates                                       Phase 1
+        judge     ξ ≥ 0 for every output, on all rows; the guards
+        join      the rule re-evaluates output weights; the residual is T − Hβ      Phase 2
+        observe   the monitor evaluates held-out rows, or a criterion
+        polish    at certain sizes, all nodes together
+        yield     a Step, which progress bars, checkpoints and callbacks only read
 
 Acceptance is decided here and nowhere else: on all rows, in float64, against the current residual. So every
 network satisfies the inequality of Theorems 6 to 8 at each of its nodes, however its candidates were found.
-Early stopping, progress bars and callbacks read the steps; nothing here depends on them.
 """
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
-from skscn.configuration import Configuration, Pace, Proposal
-from skscn.layers import Nodes
+from skscn.nodes import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
+from skscn.scaling import Scaling
+from skscn.search import Configuration, Pace, Proposal
 from skscn.sensitivity import mean_squared_gradients, spreads
+from skscn.stopping import BestSoFar, StoppingMonitor
 from skscn.supervision import Sums, alive, ranked, slack, supported
 
 # Rows on which it is measured how much the network depends on each feature.
 _ROWS_FOR_RELEVANCE = 500
+_OTHER_DATA = (
+    "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
+    "warm_start=False for other data."
+)
 
 
 class StopReason(StrEnum):
@@ -74,29 +85,144 @@ class Step:
     polished: bool = False
 
 
+HISTORY = np.dtype(
+    [
+        ("nodes", np.int64),
+        ("scope", np.float64),
+        ("contraction", np.float64),
+        ("slack", np.float64),
+        ("train_rmse", np.float64),
+        ("validation_rmse", np.float64),
+        ("candidates", np.int64),
+        ("seconds", np.float64),
+        ("round", np.int64),
+        ("polished", np.bool_),
+    ]
+)
+
+
+def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
+    """A history as plain arrays."""
+    return {name: history[name] for name in HISTORY.names or ()}
+
+
+def last_round(history: np.ndarray) -> np.ndarray:
+    """The steps in which the present network was grown; those of earlier rounds, under some losses, precede them."""
+    return history[history["round"] == history["round"][-1]] if len(history) else history
+
+
+def history_of(arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The history among these arrays."""
+    history = np.empty(len(arrays["nodes"]), HISTORY)
+    for name in HISTORY.names or ():
+        history[name] = arrays[name]
+    return history
+
+
+@dataclass(frozen=True)
+class BeforePolishing:
+    """What was known when all nodes were last polished, which changed them.
+
+    Attributes
+    ----------
+    standing : BestSoFar
+        What the monitor had found, with the nodes as they were then.
+    best : Nodes or None
+        The nodes of the best network, if it was one from before.
+    """
+
+    standing: BestSoFar
+    best: Nodes | None
+
+
+@dataclass(eq=False)
+class GrowthState:
+    """What growth knows besides rows and output weights.
+
+    Attributes
+    ----------
+    linear : Nodes or None
+        Linear columns that the network begins with.
+    below : tuple of Nodes
+        The layers below, which are finished.
+    outputs : Scaling or None
+        The scaling of the targets, for errors in their units; None for errors of the scaled targets.
+    round : int
+        The number of the present round, under losses that are minimised in several.
+    records : list of tuples
+        A row of HISTORY for each step.
+    polished : BeforePolishing or None
+        None if all nodes are as they were found.
+    independent : ndarray of int or None
+        The linear columns that do not depend on the others, which are left out; None before :func:`begin`. All nodes
+        are polished only in a network that it began, which can begin again.
+    """
+
+    linear: Nodes | None = None
+    below: tuple[Nodes, ...] = ()
+    outputs: Scaling | None = None
+    round: int = 1
+    records: list[tuple[Any, ...]] = field(default_factory=list)
+    polished: BeforePolishing | None = None
+    independent: np.ndarray | None = None
+
+    @property
+    def fixed(self) -> list[Nodes]:
+        """The columns before the first node."""
+        linear = [] if self.linear is None or self.independent is None else [self.linear.take(self.independent)]
+        return [*linear, *self.below]
+
+    @property
+    def history(self) -> np.ndarray:
+        """One row for each step."""
+        return np.array(self.records, dtype=HISTORY)
+
+    def record(self, step: Step) -> None:
+        """Add a step to the history."""
+        values = {**vars(step), "round": self.round}
+        self.records.append(tuple(values[name] for name in HISTORY.names or ()))
+
+    def rmse(self, rows: Rows) -> float:
+        """The root mean squared error of the training rows, over all outputs."""
+        return rows.rmse if self.outputs is None else self.outputs.rmse(rows.residual_squares / rows.weight)
+
+
+def begin(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: Pace) -> None:
+    """Add the columns before the first node: linear ones, and those of the layers below."""
+    state.independent = np.zeros(0, dtype=int)
+    if state.linear is not None:
+        state.independent = output_weights.append_linear(rows, state.linear)
+    for block in state.below:
+        if not readmit(rows, output_weights, block, pace if output_weights.takes_blocks else Pace(1)):
+            raise ValueError(_OTHER_DATA)
+    if state.below:
+        output_weights.begin_layer()
+
+
 def grow(
     rows: Rows,
-    configuration: Configuration,
+    search: Configuration,
     output_weights: OutputWeights,
     *,
     max_nodes: int,
     tol: float,
     pace: Pace,
     seed: int,
-    contraction: float = 0.0,
+    monitor: StoppingMonitor | None = None,
+    state: GrowthState | None = None,
 ) -> Generator[Step, None, StopReason]:
     """Grow a network from the nodes that ``output_weights`` already has; return why growth ended.
 
-    Draws depend only on the seed, the number of nodes and ``contraction``, the r with which the last of them was
-    accepted, so a network continues as if it had never been interrupted.
+    Draws depend only on the seed, the number of nodes and r with which the last of them was accepted, which is in the
+    history of the ``state``, so a network continues as if it had never been interrupted.
 
     Examples
     --------
     >>> import numpy as np
     >>> from skscn.activations import ACTIVATIONS
-    >>> from skscn.configuration import Ladder, Pace
+    >>> from skscn.search import Ladder, Pace
     >>> from skscn.growth import grow
-    >>> from skscn.layers import Dense
+    >>> from skscn.nodes import Dense
     >>> from skscn.output_weights import LeastSquares
     >>> from skscn.rows import open_rows
     >>> from skscn.scaling import scale_inputs
@@ -109,54 +235,73 @@ def grow(
     >>> bool(np.all(np.diff(errors) < 0)), errors[-1] < 0.1
     (True, True)
     """
-    rows.contraction = contraction
-    while True:
+    monitor = StoppingMonitor() if monitor is None else monitor
+    state = GrowthState() if state is None else state
+    while not monitor.exhausted:
         if rows.rmse <= tol:
             return StopReason.TOL
         if output_weights.nodes >= max_nodes:
             return StopReason.MAX_NODES
-        count = min(pace.after(output_weights.nodes), max_nodes - output_weights.nodes)
-        step = _take_step(rows, configuration, output_weights, count, seed)
-        if step is None:
+        started, before = perf_counter(), output_weights.nodes
+        count = min(pace.after(before), max_nodes - before)
+        relevance = _relevance(rows, output_weights) if search.guided else None
+        accepted, candidates = _configure(
+            rows, search.informed(_last_contraction(state), relevance), output_weights, count, seed
+        )
+        if not accepted:
             return StopReason.NO_CANDIDATE
-        rows.contraction = step.contraction
-        yield step
+        added = Nodes.joined([new.node for new in accepted])
+        step = Step(
+            added=added,
+            nodes=output_weights.nodes,
+            scope=max(float(new.node.scopes[0]) for new in accepted),
+            contraction=max(new.contraction for new in accepted),
+            slack=min(new.slack for new in accepted),
+            train_rmse=state.rmse(rows),
+            candidates=candidates,
+            seconds=perf_counter() - started,
+            validation_rmse=observe(rows, output_weights, state, monitor, added),
+        )
+        if _is_due(search, state, pace, step.nodes):
+            step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
+        state.record(step)
+        yield replace(step, nodes=output_weights.below + step.nodes)
+    return StopReason(monitor.reason)
 
 
-def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: Pace) -> bool:
-    """Add nodes that were accepted and then changed; return whether they pass the guards.
-
-    They are added at this pace, and one by one where they depend too much on each other.
-    """
-    starts = [0]
-    while starts[-1] < len(nodes):
-        starts.append(starts[-1] + pace.after(starts[-1]))
-    blocks = [nodes.take(slice(*ends)) for ends in pairwise(starts)]
-    while blocks:
-        block = output_weights.open(rows, blocks[0])
-        if not _usable(rows, block.sums).all():
-            return False
-        if block.admit_all().all():
-            output_weights.join(rows, block)
-            blocks = blocks[1:]
-        elif len(block) > 1:
-            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(len(block))), *blocks[1:]]
-        else:
-            return False
-    return True
+def _last_contraction(state: GrowthState) -> float:
+    """r with which the last node was accepted; 0 if there is none."""
+    return float(state.records[-1][(HISTORY.names or ()).index("contraction")]) if state.records else 0.0
 
 
-def _take_step(
-    rows: Rows, configuration: Configuration, output_weights: OutputWeights, count: int, seed: int
-) -> Step | None:
-    """Add up to ``count`` nodes; return None if no candidate is accepted.
+def observe(
+    rows: Rows, output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor, added: Nodes
+) -> float:
+    """Let the monitor see nodes that have joined the network; return the validation error with them, or NaN."""
+    validation_rmse = monitor.observe(added, output_weights, rows)
+    _prefer_present(state, monitor)
+    return validation_rmse
+
+
+def _prefer_present(state: GrowthState, monitor: StoppingMonitor) -> None:
+    """Forget the best network from before the last polishing, if the present one is better."""
+    if state.polished is not None and monitor.standing.best < state.polished.standing.best:
+        state.polished = replace(state.polished, best=None)
+
+
+# Phase 1 and Phase 2 ----------------------------------------------------------------------------------------------
+
+
+def _configure(
+    rows: Rows, search: Configuration, output_weights: OutputWeights, count: int, seed: int
+) -> tuple[list[_Accepted], int]:
+    """Add up to ``count`` nodes; return those that were accepted, and how many candidates were drawn.
 
     Where nodes are added together, a step is one block, so that adding the nodes of a step again gives the same
     result as growing them.
     """
-    started, node = perf_counter(), output_weights.nodes + 1
-    rows.relevance = _relevance(rows, output_weights) if configuration.guided else None
-    proposals = configuration.propose(rows, node, np.random.default_rng((seed, node)), count)
+    node = output_weights.nodes + 1
+    proposals = search.propose(rows, node, np.random.default_rng((seed, node)), count)
     accepted: list[_Accepted] = []
     proposal, candidates = next(proposals, None), 0
     while proposal is not None:
@@ -166,18 +311,7 @@ def _take_step(
         if len(accepted) == count or (accepted and output_weights.takes_blocks):
             break
         proposal = _send(proposals, len(found))
-    if not accepted:
-        return None
-    return Step(
-        added=Nodes.joined([new.node for new in accepted]),
-        nodes=output_weights.nodes,
-        scope=max(float(new.node.scopes[0]) for new in accepted),
-        contraction=max(new.contraction for new in accepted),
-        slack=min(new.slack for new in accepted),
-        train_rmse=rows.rmse,
-        candidates=candidates,
-        seconds=perf_counter() - started,
-    )
+    return accepted, candidates
 
 
 def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
@@ -266,9 +400,9 @@ def _judged(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list
 
 def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, node: int) -> _Accepted | None:
     """Whether a candidate passes the guards and satisfies the inequality with one of the contractions, and which."""
-    sums = block.sums
-    if not _usable(rows, sums)[candidate]:
+    if not _usable(rows, block.columns.sums, proposal.nodes)[candidate]:
         return None
+    sums = block.sums
     for contraction in proposal.contractions:
         slacks = slack(sums, block.residual_squares, contraction, node, together=rows.together)[:, candidate]
         if slacks.min() >= 0.0:
@@ -277,9 +411,9 @@ def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, nod
     return None
 
 
-def _usable(rows: Rows, sums: Sums) -> np.ndarray:
+def _usable(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
     """Whether each candidate passes the guards."""
-    usable: np.ndarray = alive(sums, rows.weight, rows.layer.bound) & supported(sums, rows.weight)
+    usable: np.ndarray = alive(sums, rows.weight, rows.scales(nodes)) & supported(sums, rows.weight)
     return usable
 
 
@@ -292,7 +426,7 @@ class _Choice:
             rows.sums(proposal.nodes, complete=True),
             rows.residual_squares,
         )
-        self.usable = _usable(rows, self.sums)
+        self.usable = _usable(rows, self.sums, proposal.nodes)
 
     def refuse(self, candidates: np.ndarray) -> None:
         """Exclude these candidates."""
@@ -321,3 +455,149 @@ class _Choice:
                 projections = projections - np.outer(taken, self.sums.gram[best])
                 residual_squares = residual_squares - taken**2 * self.sums.squares[best]
         return np.array(chosen, dtype=int)
+
+
+# Polishing all nodes ----------------------------------------------------------------------------------------------
+
+
+def _is_due(search: Configuration, state: GrowthState, pace: Pace, nodes: int) -> bool:
+    """Whether all nodes are polished after a step; not after one that may have been cut short by max_nodes."""
+    if state.independent is None:
+        return False
+    ends = [0, *state.history["nodes"].tolist(), nodes]
+    whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
+    return nodes in whole and search.is_due(max(whole[:-1], default=0), nodes)
+
+
+def _polish(
+    rows: Rows,
+    search: Configuration,
+    output_weights: OutputWeights,
+    step: Step,
+    pace: Pace,
+    seed: int,
+    monitor: StoppingMonitor,
+    state: GrowthState,
+) -> Step:
+    """Polish all nodes; keep the result if neither the error of all rows nor the monitor's becomes larger.
+
+    Returns the step with the errors after it.
+    """
+    started, before, nodes = perf_counter(), rows.rmse, output_weights.grown
+    factor = output_weights.final_factor(rows, step.nodes)
+    if factor is None:
+        return step
+    # The columns of layers below stay as they are, like linear ones.
+    factor = replace(factor, linear=output_weights.fixed)
+    found = search.refined(rows, nodes, factor, np.random.default_rng((seed, step.nodes, 1)))
+    if found is None:
+        return step
+    previous = BeforePolishing(
+        monitor.standing, best_nodes(output_weights, state, monitor) if monitor.chooses else None
+    )
+    restart(rows, output_weights, state, pace)
+    readmitted = readmit(rows, output_weights, found, pace)
+    if readmitted and rows.rmse <= before and not monitor.is_worse(state.fixed, found, output_weights, rows):
+        state.polished = previous
+        validation_rmse = monitor.renew(state.fixed, found, output_weights, rows)
+        _prefer_present(state, monitor)
+        step = replace(step, train_rmse=state.rmse(rows), validation_rmse=validation_rmse, polished=True)
+    else:
+        restart(rows, output_weights, state, pace)
+        restore(rows, output_weights, nodes, state.history, pace)
+    return replace(step, seconds=step.seconds + perf_counter() - started)
+
+
+def best_nodes(output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor) -> Nodes:
+    """The nodes to keep: all; those of the network that the monitor prefers, if it chooses."""
+    if state.polished is not None and state.polished.best is not None:
+        return state.polished.best
+    return output_weights.grown.take(slice(monitor.kept_nodes))
+
+
+def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: Pace) -> None:
+    """Return to the network before its first node."""
+    rows.restart()
+    output_weights.restart()
+    begin(rows, output_weights, state, pace)
+
+
+# Nodes that were accepted before ----------------------------------------------------------------------------------
+
+
+def restore(rows: Rows, output_weights: OutputWeights, nodes: Nodes, history: np.ndarray, pace: Pace) -> None:
+    """Add nodes as they were added before: those of the last polishing, and the steps since."""
+    polished = int(history["nodes"][history["polished"]].max(initial=0))
+    readmit(rows, output_weights, nodes.take(slice(polished)), pace)
+    ends = [end for end in history["nodes"].tolist() if polished < end < len(nodes)]
+    for start, stop in pairwise([polished, *ends, len(nodes)] if polished < len(nodes) else [polished]):
+        replay(rows, output_weights, nodes.take(slice(start, stop)))
+
+
+def replay(rows: Rows, output_weights: OutputWeights, nodes: Nodes) -> None:
+    """Add the nodes of one step, together if growth adds them together."""
+    starts = [0, len(nodes)] if output_weights.takes_blocks else range(len(nodes) + 1)
+    for start, stop in pairwise(starts):
+        if not output_weights.append(rows, nodes.take(slice(start, stop))).all():
+            raise ValueError(_OTHER_DATA)
+
+
+def resume(
+    rows: Rows,
+    output_weights: OutputWeights,
+    nodes: Nodes,
+    history: np.ndarray,
+    pace: Pace,
+    monitor: StoppingMonitor,
+    state: GrowthState,
+    polished: BeforePolishing | None = None,
+) -> None:
+    """Add earlier nodes again, in their order, as if they had just been found.
+
+    Final steps that were cut short, perhaps by max_nodes, are dropped: they are grown again, to their full length.
+    Of those up to the last polishing of all nodes, only the result is left; ``polished`` is what was known then.
+    """
+    history = history[history["nodes"] <= len(nodes)]
+    starts = np.concatenate([[0], history["nodes"]])[:-1]
+    while history.size and history["nodes"][-1] - starts[-1] < pace.after(int(starts[-1])):
+        history, starts = history[:-1], starts[:-1]
+    first = int(np.flatnonzero(history["polished"])[-1]) + 1 if history["polished"].any() else 0
+    if first:
+        state.records += [tuple(row) for row in history[:first].tolist()]
+        known = nodes.take(slice(history["nodes"][first - 1]))
+        if not readmit(rows, output_weights, known, pace):
+            raise ValueError(_OTHER_DATA)
+        # A network that is continued was the best one.
+        state.polished = BeforePolishing(BestSoFar(), None) if polished is None else polished
+        monitor.standing = state.polished.standing
+        monitor.renew(state.fixed, known, output_weights, rows)
+        _prefer_present(state, monitor)
+    for start, row in zip(starts[first:], history[first:], strict=True):
+        added = nodes.take(slice(start, row["nodes"]))
+        replay(rows, output_weights, added)
+        validation_rmse = observe(rows, output_weights, state, monitor, added)
+        errors = {"train_rmse": state.rmse(rows), "validation_rmse": validation_rmse}
+        state.records.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
+
+
+def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: Pace) -> bool:
+    """Add nodes that were accepted and then changed; return whether they pass the guards.
+
+    They are added at this pace, and one by one where they depend too much on each other.
+    """
+    starts = [0]
+    while starts[-1] < len(nodes):
+        starts.append(starts[-1] + pace.after(starts[-1]))
+    blocks = [nodes.take(slice(*ends)) for ends in pairwise(starts)]
+    while blocks:
+        block = output_weights.open(rows, blocks[0])
+        if not _usable(rows, block.columns.sums, blocks[0]).all():
+            return False
+        if block.admit_all().all():
+            output_weights.join(rows, block)
+            blocks = blocks[1:]
+        elif len(block) > 1:
+            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(len(block))), *blocks[1:]]
+        else:
+            return False
+    return True

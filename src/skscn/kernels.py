@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from scipy import sparse
 
-from skscn.layers import Nodes
+from skscn.nodes import Nodes
 from skscn.scaling import InputScaling
 from skscn.supervision import Slopes, Sums
 
@@ -68,7 +68,6 @@ def candidate_sums(
     residual: np.ndarray,
     roots: np.ndarray | None,
     nodes: Nodes,
-    memory: Any = None,
     *,
     complete: bool,
     precision: type,
@@ -77,7 +76,7 @@ def candidate_sums(
 
     ``residual`` carries the square roots ``roots`` of the sample weights; all sums are weighted. Hidden outputs have
     the given precision; sums of blocks are added up in double precision. Quartics and the Gram matrix are included if
-    the sums are to be ``complete``. ``memory`` is what the nodes of a layer that carries know of earlier stretches.
+    the sums are to be ``complete``.
     """
     layer, count = nodes.layer, len(nodes)
     folded: np.ndarray = layer.folded(nodes).astype(precision, copy=False)
@@ -87,7 +86,7 @@ def candidate_sums(
     p: np.ndarray = np.ones(len(residual), precision) if roots is None else (roots**2).astype(precision)
     e: np.ndarray = (residual if roots is None else residual * roots[:, np.newaxis]).T.astype(precision, copy=False)
     for rows in blocks(len(residual), max(folded.shape)):
-        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded, memory)
+        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded)
         projections += e[:, rows] @ h
         if complete:
             gram += (h.T * p[rows]) @ h
@@ -118,13 +117,12 @@ def candidate_slopes(inputs: Inputs, residual: np.ndarray, roots: np.ndarray | N
     return Slopes(projections, squares)
 
 
-def columns(inputs: Inputs, n_rows: int, roots: np.ndarray | None, nodes: Nodes, memory: Any = None) -> np.ndarray:
-    """Weighted hidden columns of a stretch, shape (k, n); without a memory, of rows that nothing precedes."""
+def columns(inputs: Inputs, n_rows: int, roots: np.ndarray | None, nodes: Nodes) -> np.ndarray:
+    """Weighted hidden columns of a stretch, shape (k, n)."""
     layer, folded = nodes.layer, nodes.layer.folded(nodes)
-    memory = layer.memory(nodes) if memory is None else memory
     out = np.empty((len(nodes), n_rows))
     for rows in blocks(n_rows, max(folded.shape)):
-        out[:, rows] = layer.columns(inputs.block(rows), folded, memory)
+        out[:, rows] = layer.columns(inputs.block(rows), folded)
     out *= layer.outer
     if roots is not None:
         out *= roots

@@ -15,8 +15,8 @@ from scipy import sparse
 from skscn import kernels
 from skscn.activations import Activation
 from skscn.factor import Factor
-from skscn.layers import Deep, Nodes
 from skscn.losses import Loss, name_of
+from skscn.nodes import Deep, Nodes
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -72,12 +72,12 @@ class WeightedNodes:
         """B of shape (k,)."""
         return self.nodes.biases
 
-    def values(self, x: np.ndarray, memory: Any, known: dict[int, np.ndarray]) -> np.ndarray:
+    def values(self, x: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
         """h/outer of shape (n, k), for rows that end with a 1; ``known`` has what other layers have computed."""
         layer = self.nodes.layer
         if isinstance(layer, Deep):
             return layer.values_above(x, self._folded, known)
-        return layer.values(x, self._folded, memory)
+        return layer.values(x, self._folded)
 
     @cached_property
     def _folded(self) -> Any:
@@ -237,16 +237,18 @@ class Network:
         """m, the number of outputs."""
         return int(self.linear.output_weights.shape[1])
 
+    @cached_property
+    def never_negative(self) -> np.ndarray:
+        """Whether the bounds keep each output, as it is predicted, from being negative; shape (m,)."""
+        if self.bounds is None:
+            return np.zeros(self.n_outputs, dtype=bool)
+        return np.asarray(self.loss.mean(self.outputs.inverse_transform(self.bounds[0][np.newaxis]))[0] >= 0.0)
+
     @property
     def has_gradients(self) -> bool:
         """Whether the gradients of its outputs are known: those of all nodes, which see the inputs in the same way."""
         first, *others = (block.nodes.layer for block in self.layers)
         return first.has_gradients and all(layer == first or isinstance(layer, Deep) for layer in others)
-
-    @property
-    def _carries(self) -> bool:
-        """Whether a prediction depends on the rows before."""
-        return any(block.nodes.layer.carries for block in self.layers)
 
     def hidden(self, X: Any) -> np.ndarray:
         """H of shape (n, L): the output of each hidden node for each row."""
@@ -269,8 +271,7 @@ class Network:
         """
         X = self._checked(X)
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float64 if double else self._type(X))
-        one_by_one = X.shape[0] <= _FEW_ROWS or n_jobs is None or self._carries
-        threads = 1 if one_by_one else effective_n_jobs(n_jobs)
+        threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
             self._predict_into(predictions, X)
         else:
@@ -350,10 +351,9 @@ class Network:
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
         inputs = kernels.Inputs(X, self.inputs)
-        memories = [block.nodes.layer.memory(block.nodes) for block in self.layers]
         for rows in kernels.blocks(X.shape[0], self._width):
             x, known = inputs.block(rows), dict[int, np.ndarray]()
-            yield rows, x, [block.values(x, memory, known) for block, memory in zip(self.layers, memories, strict=True)]
+            yield rows, x, [block.values(x, known) for block in self.layers]
 
     @cached_property
     def _width(self) -> int:

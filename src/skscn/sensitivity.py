@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from skscn.kernels import blocks
-from skscn.layers import Nodes
+from skscn.nodes import Nodes
 
 
 class SlicedRows(Protocol):

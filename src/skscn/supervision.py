@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 # Guards in addition to the paper's inequality, which ignores the size of h. A node must not be almost zero on the
-# training rows, relative to the bound of its activation (its huge output weight would dominate on other rows) ...
+# training rows, relative to the size that it has where it is active (its huge output weight would dominate on other
+# rows) ...
 SMALLEST_MEAN_SQUARE = 1e-4
 # ... nor be active on only a handful of them: at least this share of the rows is needed (participation ratio).
 SMALLEST_SUPPORT = 0.01
@@ -139,13 +140,15 @@ def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:
     return passing[np.argsort(-slacks.sum(axis=0)[passing], kind="stable")]
 
 
-def alive(sums: Sums, weight: float, bound: float) -> np.ndarray:
-    """Whether each candidate is not almost zero on the rows, relative to the bound of the activation.
+def alive(sums: Sums, weight: float, scale: float | np.ndarray) -> np.ndarray:
+    """Whether each candidate is not almost zero on the rows, relative to the size that it has where it is active.
 
-    If no bound is known, the largest of the candidates is used instead.
+    The scale is the bound of the activation or, without one, that of each candidate (``Layer.scales``).
     """
-    unit = bound**2 * weight if np.isfinite(bound) else sums.squares.max(initial=0.0)
-    return (sums.squares > 0.0) & (sums.squares >= SMALLEST_MEAN_SQUARE * unit)
+    # Where the scale overflows, the column is too small.
+    with np.errstate(over="ignore"):
+        smallest = SMALLEST_MEAN_SQUARE * (scale**2 * weight)
+    return (sums.squares > 0.0) & (sums.squares >= smallest)
 
 
 def supported(sums: Sums, weight: float) -> np.ndarray:

@@ -7,6 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import skscn
+
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -194,9 +196,14 @@ def test_a_page_is_made_of_files(load, tmp_path):
         "ranks_classification.svg",
         "time_classification.svg",
     }
-    realmlp = (docs / "accuracy_results.csv").read_text().replace("ELM", "RealMLP").replace("SCN,", "RealMLP,")
+    results = (docs / "accuracy_results.csv").read_text()
+    realmlp = results.replace("ELM", "RealMLP").replace("SCN,", "RealMLP,")
     (docs / "accuracy_realmlp.csv").write_text("# measured with this\n" + realmlp)
     assert "RealMLP was measured apart, with `measured with this`." in load("accuracy_parts.page").page_text(docs)
+    (docs / "accuracy_results.csv").write_text("# Measured with an older version.\n" + results)
+    page = load("accuracy_parts.page").page_text(docs)
+    assert "Numbers are means over 1 split. Measured with an older version." in page
+    assert f"scikit-scn {skscn.__version__}" in page
 
 
 def test_the_page_is_that_of_the_results(load):

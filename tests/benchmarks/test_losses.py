@@ -56,6 +56,7 @@ def records(out):
             ["error rate", "log loss", "| mean rank |", "| smallest probability, power of ten |"],
         ),
         ("counts", ["smooth", "claims"], ["HGB-best", "PoissonRegressor-best"], ["| claims: deviance |"]),
+        ("costs", ["diabetes", "iris"], ["squared", "huber", "log_loss"], ["| geometric mean | 1.00 |"]),
     ],
 )
 def test_each_part_writes_its_tables(tiny, tmp_path, capsys, part, sets, methods, texts):

@@ -8,7 +8,7 @@ import pytest
 
 from skscn.export import to_c
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.tables import TableEncoder
+from skscn.tables import TableEncoder, as_table
 from skscn.tables.columns import Category
 
 STRICT = ["-std=c99", "-Wall", "-Wextra", "-pedantic", "-Werror"]
@@ -82,13 +82,14 @@ class Compiled:
         return ctypes.c_void_p(self._kept.ctypes.data)
 
     def rows(self, table):
-        """The rows of an Arrow table as structures."""
+        """The rows of a table as structures."""
+        table = as_table(table)
         kinds = [
             ctypes.c_char_p if isinstance(column, Category) else ctypes.c_double for column in self.encoder.columns_
         ]
         kind = type("Row", (ctypes.Structure,), {"_fields_": [(f"m{i}", kind) for i, kind in enumerate(kinds)]})
         columns = [
-            [None if text is None else text.encode() for text in column.texts(table.column(column.name)).to_pylist()]
+            [None if text is None else text.encode() for text in column.texts(table.column(column.name)).to_list()]
             if isinstance(column, Category)
             else column.floats(table.column(column.name)).tolist()
             for column in self.encoder.columns_

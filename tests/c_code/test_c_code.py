@@ -28,8 +28,8 @@ from skscn import (
 )
 from skscn.export import to_c
 from skscn.export._code import _ACTIVATIONS
-from skscn.layers import LAYERS, Layer
 from skscn.losses import LOSSES, Loss
+from skscn.nodes import LAYERS, Layer
 from skscn.output_weights import ALGORITHMS
 from skscn.scaling import SCALINGS
 from skscn.series import Lags
@@ -281,15 +281,20 @@ def test_steps_of_recurrent_networks(compiled, tested, recurrent_models):
         assert tested(model).returncode == 0
         assert tested(model, dtype="float32").returncode == 0
         reservoir, function = model.reservoir_, functions[name]
+        # An input and a target that are far outside.
+        rows, known = (None if values is None else values.copy() for values in (rows, known))
+        for values, place in ((rows, 20), (known, 40)):
+            if values is not None:
+                values[place] = 1e6
         given = np.empty((len(known), 0)) if rows is None else rows
         scaled = None if known is None else known.reshape(len(known), -1)
-        told = None if scaled is None else (scaled - reservoir.outputs.offset) / reservoir.outputs.scale
+        told = None if scaled is None else reservoir.clip_outputs(reservoir.outputs.transform(scaled))
         for start, label in (("cold", None), ("end", "b" if name == "groups" else 0)):
             begin = None if label is None else model.states_[label]
             columns, _ = reservoir.columns(given, told, begin)
             # Rounding errors are relative to the terms of a sum, which may cancel.
             size = np.abs(columns) @ np.abs(reservoir.output_weights) * reservoir.outputs.scale
-            expected = reservoir.outputs.inverse_transform(columns @ reservoir.output_weights)
+            expected = reservoir.outputs.inverse_transform(reservoir.clip_outputs(columns @ reservoir.output_weights))
             state, before = function.state(start, *([1] if label == "b" else [])), None
             for place, row in enumerate([None] * len(given) if rows is None else rows):
                 found = function.step(state, row, before)

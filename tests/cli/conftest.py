@@ -2,7 +2,9 @@
 
 import csv
 import datetime as dt
+import importlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -23,6 +25,14 @@ def skscn():
         return done
 
     return run
+
+
+@pytest.fixture(scope="session")
+def plants():
+    """The simulators of the benchmark, and what it writes and says."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+        return importlib.import_module("plants")
 
 
 def write_houses(path, n_rows, seed):

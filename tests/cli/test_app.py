@@ -28,17 +28,31 @@ def test_version(skscn):
     assert skscn("--version").stdout == f"skscn {__version__}\n"
 
 
-def test_help_imports_nothing_heavy():
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--help"], "Usage"),
+        (["fit", "{table}", "--target", "prize", "--model", "m.scn"], "There is no column 'prize'"),
+        (["fit", "{table}", "--target", "price", "--model", "m.scn", "--drop", "sise"], "There is no column 'sise'"),
+        (["predict", "{table}", "{table}", "--keep", "sise"], "There is no column 'sise'"),
+        (["evaluate", "missing.scn", "{table}"], "There is no model file"),
+    ],
+)
+def test_help_and_misspelt_names_import_nothing_heavy(arguments, said, tmp_path):
+    table = tmp_path / "table.csv"
+    table.write_text("size,price\n1,2\n3,4\n", encoding="utf-8")
+    arguments = [argument.format(table=table) for argument in arguments]
     program = (
-        "import sys; sys.argv = ['skscn', '--help']\n"
+        f"import sys; sys.argv = ['skscn', *{arguments!r}]\n"
         "from skscn.cli import main\n"
         "try: main()\n"
         "finally: print(*{name.partition('.')[0] for name in sys.modules})"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, encoding="utf-8")
     loaded = set(done.stdout.splitlines()[-1].split())
+    assert said in done.stdout + done.stderr
     assert "typer" in loaded, done.stderr
-    assert not loaded & {"numpy", "scipy", "sklearn", "pyarrow", "joblib"}
+    assert not loaded & {"sklearn", "scipy", "pandas", "pyarrow", "matplotlib"}
 
 
 def test_ctrl_c_while_python_shuts_down_is_not_worth_a_word():
@@ -71,7 +85,10 @@ def test_ctrl_c_while_python_shuts_down_is_not_worth_a_word():
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "quantile", "--quantile", "90"], "between 0 and 1"),
     ],
 )
-def test_wrong_usage_has_code_2(skscn, arguments, sentence):
+def test_wrong_usage_has_code_2(skscn, arguments, sentence, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.csv").write_text("x,y\n1,2\n3,4\n", encoding="utf-8")
+    (tmp_path / "m.scn").touch()
     done = skscn(*arguments, code=2)
     assert sentence in re.sub(r"[\s│]+", " ", done.stderr)
 

@@ -1,12 +1,15 @@
 """What evaluate says besides numbers: about the rows, the baseline and the tests of fit."""
 
+import io
 import json
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 
 from skscn import SCNRegressor, save_model
+from skscn.cli._scores import RareClass
 from skscn.cli._verdict import compared, unconfirmed
 
 
@@ -90,7 +93,7 @@ def test_another_unit_is_said(skscn, houses_model, later, tmp_path):
     predicted = skscn("predict", houses_model, data).stderr
     assert sentence in predicted
     assert "Is the unit the same as in training?" in predicted
-    assert skscn("predict", houses_model, later).stderr == ""
+    assert skscn("predict", houses_model, later).stderr == "- Missing values filled in: size (20 rows).\n"
     done = json.loads(skscn("predict", houses_model, data, "-o", tmp_path / "out.csv", "--json").stdout)
     assert done["outside"][0]["name"] == "size"
     assert (done["rows"], done["out"]) == (len(table), str(tmp_path / "out.csv"))
@@ -172,3 +175,44 @@ def test_probabilities_that_are_worse_than_frequencies_are_said():
     assert sentence.endswith("Its probabilities are worse than the class frequencies: the log loss is larger.")
     assert "probabilities" not in compared({"accuracy": 0.7, "log_loss": 0.5}, baseline, guessing)[1]
     assert "probabilities" not in compared({"rmse": 1.0}, {"rmse": 2.0}, "predicting the mean")[1]
+
+
+# ---- classes that differ much in how frequent they are
+
+
+def test_imbalanced_classes_are_judged_by_more_than_accuracy(skscn, tmp_path):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(500, 2))
+    ill = np.where(X @ [1.2, 0.8] + rng.logistic(size=500) > 2.8, "yes", "no")
+    path, model = tmp_path / "ill.csv", tmp_path / "m.scn"
+    pd.DataFrame({"a": X[:, 0], "b": X[:, 1], "ill": ill}).to_csv(path, index=False)
+    fit = ["fit", path, "--target", "ill", "--model", model, "--estimator", "network", "--cv", "2"]
+    said = skscn(*fit).stdout
+    for text in ("balanced accuracy", "ROC AUC", "rare recall", f"{np.mean(ill == 'yes'):.1%} of the rows are yes"):
+        assert text in said
+    assert "--class-weight balanced finds more" in said
+    scores = evaluated(skscn, model, path)
+    predicted = pd.read_csv(io.StringIO(skscn("predict", model, path, "--proba").stdout))
+    assert scores["balanced_accuracy"] == pytest.approx(balanced_accuracy_score(ill, predicted["prediction"]))
+    assert scores["roc_auc"] == pytest.approx(roc_auc_score(ill == "yes", predicted["probability of yes"]))
+    assert scores["rare_recall"] == pytest.approx(recall_score(ill, predicted["prediction"], pos_label="yes"))
+    said = skscn(*fit, "--class-weight", "balanced").stdout
+    assert "finds more" not in said
+    assert "no better" not in said
+    weighted = evaluated(skscn, model, path)
+    assert weighted["rare_recall"] > scores["rare_recall"]
+    assert "fewer errors if all classes count the same" in weighted["verdict"]
+
+
+def test_balanced_classes_keep_their_scores(skscn, iris_model, iris):
+    assert "balanced_accuracy" not in evaluated(skscn, iris_model, iris)
+    assert "Imbalance" not in skscn("evaluate", iris_model, iris).stdout
+
+
+@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
+def test_rare_classes_that_are_missing_or_unknown(classes):
+    y = np.array(["a"] * 18 + ["z"])
+    rare = RareClass("b", 0.1, weighted=False)
+    scores = rare.scores(y, np.full(19, "a"), np.array(classes), np.full((19, len(classes)), 1 / len(classes)))
+    assert scores["balanced_accuracy"] == 0.5
+    assert np.isnan([scores["roc_auc"], scores["rare_recall"]]).all()

@@ -62,7 +62,7 @@ def test_quiet_leaves_the_result_alone(skscn, iris, tmp_path):
 def test_the_file_holds_what_is_needed_later(houses_model):
     description = describe_model(houses_model)
     assert description["steps"] == [("table", "TableEncoder"), ("model", "SCNEnsembleRegressor")]
-    notes = description["notes"]
+    notes = description["notes"]["skscn"]
     assert notes["target"] == {"name": "price", "kind": "number", "decimal": None}
     assert notes["data"] == "houses.csv"
     assert notes["rows"] == 392
@@ -185,7 +185,7 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
     monkeypatch.setattr("skscn.cli._fit_in_memory.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
     assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
-    assert not describe_model(tmp_path / "m.scn")["notes"]["interrupted"]
+    assert not describe_model(tmp_path / "m.scn")["notes"]["skscn"]["interrupted"]
 
 
 def test_the_choice_of_a_model_is_explained():
@@ -255,7 +255,7 @@ if sys.platform != "win32":
         assert "Traceback" not in errors
         assert (tmp_path / "m.scn").read_text() == "finished"
         assert "m.scn is unchanged" in errors
-        assert describe_model(tmp_path / "m.partial.scn")["notes"]["interrupted"]
+        assert describe_model(tmp_path / "m.partial.scn")["notes"]["skscn"]["interrupted"]
         assert "Ctrl-C" in skscn("inspect", tmp_path / "m.partial.scn").stdout
         model = load_model(tmp_path / "m.partial.scn")
         assert np.isfinite(model.predict(open_table(path).read())).all()

@@ -197,3 +197,39 @@ def test_a_model_from_python_numbers_its_rows(skscn, tmp_path):
     table = pd.read_csv(tmp_path / "out.csv")
     assert table["row"].tolist() == [1, 2, 3, 4]
     np.testing.assert_allclose(table["prediction"], model.forecast(4), rtol=1e-9)
+
+
+# ---- local times and time zones
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_forecasts_are_in_the_zone_of_training(skscn, tmp_path, ending):
+    when = pd.date_range("2024-11-05", periods=300, freq="15min", tz="Europe/Berlin")
+    path, model = tmp_path / f"wave.{ending}", tmp_path / "m.scn"
+    if ending == "csv":
+        write(path, ("t", "wave"), [stamp.isoformat() for stamp in when], WAVE[:300])
+    else:
+        pd.DataFrame({"t": when, "wave": WAVE[:300]}).to_parquet(path)
+    skscn("fit", path, "-t", "wave", "-m", model, *QUICK)
+    done = skscn("forecast", model, "--steps", 2)
+    found = [line.split(",")[0] for line in done.stdout.splitlines()[1:]]
+    assert found == [str(when[-1] + step * when.freq) for step in (1, 2)]
+    assert f"end of training ({when[-1]})" in done.stderr
+
+
+def test_rows_go_on_while_clocks_are_set_back(skscn, tmp_path):
+    when = pd.date_range("2024-10-24", periods=400, freq="15min", tz="Europe/Berlin").tz_localize(None)
+    turn = int(np.flatnonzero(np.diff(when) < pd.Timedelta(0))[0]) + 1
+    model, later = tmp_path / "m.scn", tmp_path / "later.csv"
+    for end in (turn - 10, turn):
+        write(tmp_path / "a.csv", ("t", "wave"), when[:end], WAVE[:end])
+        write(later, ("t", "wave"), when[end:], WAVE[end:400])
+        skscn("fit", tmp_path / "a.csv", "-t", "wave", "-m", model, "--time", "t", *QUICK)
+        done = skscn("predict", model, later)
+        assert len(done.stdout.splitlines()) == 401 - end
+        assert "do not follow" not in done.stderr
+
+
+def test_clocks_of_unknown_zones_are_written_in_utc():
+    clock = TrainingClock.read({"last_day": 0.0, "step_days": 1.0, "zone": "../nowhere"})
+    assert clock.written(clock.last) == "1970-01-01 00:00:00+00:00"

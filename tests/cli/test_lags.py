@@ -2,9 +2,7 @@
 
 import csv
 import datetime as dt
-import importlib.util
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -18,7 +16,6 @@ from skscn.tables import TableEncoder
 
 START = dt.datetime(2024, 3, 1)
 QUICK = ["--estimator", "network", "--set", "max_nodes=15", "--jobs", "1"]
-PLANTS = Path(__file__).parents[2] / "benchmarks" / "plants.py"
 
 
 def simulated(n_rows=1200, seed=0):
@@ -287,10 +284,7 @@ def test_lags_that_are_impossible(skscn, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["rectification", "neutralisation"])
-def test_lags_of_a_plant_are_worth_at_least_a_third_of_its_variance(skscn, tmp_path, name):
-    spec = importlib.util.spec_from_file_location("plants", PLANTS)
-    plants = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(plants)
+def test_lags_of_a_plant_are_worth_at_least_a_third_of_its_variance(skscn, plants, tmp_path, name):
     columns = plants.PLANTS[name](1800, 0)
     known, later = (
         plants.write(tmp_path / f"{part}.csv", columns, rows)

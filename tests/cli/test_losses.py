@@ -1,6 +1,7 @@
 """Losses of fit, how models with them are judged, and the rows that look like outliers."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from skscn import SCNRegressor, describe_model, load_model, save_model
 from skscn.cli._fit_command import LossName
 from skscn.cli._scores import Baseline, main_error, regression_scores
 from skscn.cli._verdict import compared, unconfirmed
-from skscn.losses import LOSSES
+from skscn.losses import LOSSES, are_counts
 
 pytestmark = pytest.mark.slow
 
@@ -86,7 +87,7 @@ def test_wrong_rows_are_counted_and_found(skscn, fits, data, loss, options):
     weights = [row["weight"] for row in facts["listed"]]
     assert weights == sorted(weights)
     assert max(weights) < 0.2
-    notes = describe_model(model)["notes"]
+    notes = describe_model(model)["notes"]["skscn"]
     assert (notes["loss"], notes["outliers"]) == (loss, facts["outliers"])
 
 
@@ -163,7 +164,7 @@ def test_a_robust_model_is_judged_by_its_typical_error(skscn, fits, data):
     assert "(baseline predicting the median: " in said.stdout
     assert "R²  " in said.stdout
     assert "far outside the range" not in said.stdout
-    tested = describe_model(model)["notes"]["tested"]
+    tested = describe_model(model)["notes"]["skscn"]["tested"]
     assert tested["median_error"]["mean"] < 0.2 < tested["rmse"]["mean"]
     assert "Better than always predicting the median: its median error is" in skscn("evaluate", model, data["y"]).stdout
     assert "median error  " in skscn("inspect", model).stdout
@@ -333,3 +334,47 @@ def test_commands_of_the_page_about_the_command_line(skscn, houses, tmp_path, mo
         name, *arguments = shlex.split(command)[1:]
         skscn(name, *arguments, *([*ENSEMBLE, "--cv", "0"] if name == "fit" else []))
     assert (tmp_path / "outliers.csv").read_text().startswith("row,price,prediction,residual,weight\n")
+
+
+# ---- counts
+
+
+def visits(path, shift=0):
+    rng = np.random.default_rng(0)
+    age, ill = rng.uniform(18, 90, 500), rng.random(500) < 0.2
+    number = rng.poisson(np.exp(0.04 * age + 1.2 * ill - 1.5)) + shift
+    return pd.DataFrame({"age": age.round(1), "ill": ill, "visits": number}).to_csv(path, index=False)
+
+
+def test_counts_are_recognised_and_held_out_rows_decide(skscn, tmp_path):
+    path = tmp_path / "visits.csv"
+    visits(path)
+    fit = ["fit", path, "--target", "visits", "--model", tmp_path / "m.scn", "--estimator", "network", "--cv"]
+    done = skscn(*fit, "3")
+    (line,) = [line for line in done.stdout.splitlines() if line.startswith("Counts")]
+    assert "whole numbers from 0 to" in line
+    deviances = re.search(r"on held-out rows is ([\d.]+), and ([\d.]+) with squared error", line)
+    own, squared = map(float, deviances.groups())
+    assert ("--loss poisson is recommended" in line) == (own < squared)
+    assert "far outside" not in done.stdout
+    assert "welsch" not in done.stdout
+    assert "--loss poisson is made for them" in json.loads(skscn(*fit, "0", "--json").stdout)["counts"]
+    assert json.loads(skscn(*fit, "0", "--json", "--loss", "squared").stdout)["counts"] is None
+
+
+@pytest.mark.parametrize(
+    ("y", "are"),
+    [
+        (np.random.default_rng(0).poisson(0.7, 300), True),
+        (np.random.default_rng(0).negative_binomial(1, 0.2, 300), True),
+        (np.random.default_rng(0).poisson(0.7, 300) - 1, False),
+        (np.random.default_rng(0).poisson(0.7, 300) + 0.5, False),
+        (100 * np.random.default_rng(0).poisson(0.7, 300), False),
+        (1950 + np.random.default_rng(0).poisson(0.7, 300), False),
+        (np.random.default_rng(0).integers(0, 20, 300), False),
+        (np.random.default_rng(0).lognormal(10, 1, 300).round(), False),
+        (np.random.default_rng(0).integers(0, 2, 300), False),
+    ],
+)
+def test_what_looks_like_counts(y, are):
+    assert are_counts(y.astype(float)) == are

@@ -22,8 +22,10 @@ from typer.testing import CliRunner
 from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
 from skscn.cli._app import app
 from skscn.datasets import make_flats
-from skscn.persistence import load_model, save_model
-from skscn.tables import open_table
+from skscn.persistence import describe_model, load_model, save_model
+from skscn.tables import as_table, open_table
+
+QUICK = ["--estimator", "network", "--set", "max_nodes=8", "--cv", "0"]
 
 
 def rows(text):
@@ -134,6 +136,40 @@ def test_a_model_saved_from_python(skscn, tmp_path):
     assert "needs 10 columns" in skscn("predict", tmp_path / "unnamed.scn", tmp_path / "all.csv", code=1).stderr
 
 
+@pytest.mark.parametrize(
+    ("notes", "shown"),
+    [
+        ({"data": "a plant"}, "data: a plant"),
+        ({"target": "y"}, "target: y"),
+        ({"tested": 7, "rows": "all"}, "rows: all"),
+        ({"skscn": "mine", "clock": 3, "group": "a"}, "clock: 3"),
+    ],
+)
+def test_notes_from_python_are_not_those_of_the_program(skscn, notes, shown, tmp_path):
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    X.assign(target=y).to_csv(tmp_path / "all.csv", index=False)
+    path, later = tmp_path / "m.scn", tmp_path / "later.scn"
+    save_model(SCNRegressor(max_nodes=5, random_state=0).fit(X, y), path, notes=notes)
+    for model in (path, later):
+        assert shown in skscn("inspect", model).stdout
+        found = json.loads(skscn("inspect", model, "--json").stdout)["notes"]
+        assert found.items() >= {**notes, "skscn": found["skscn"]}.items()
+        skscn("predict", model, tmp_path / "all.csv")
+        if model == path:
+            assert found["skscn"] == {}
+            skscn("update", path, tmp_path / "all.csv", "--target", "target", "-o", later)
+
+
+def test_files_of_version_0_2_keep_their_notes(skscn, houses_model, houses, tmp_path):
+    """They had the notes of the program among those of the file."""
+    about, old = describe_model(houses_model)["notes"], tmp_path / "old.scn"
+    save_model(load_model(houses_model), old, notes=about["skscn"])
+    assert skscn("evaluate", old, houses).stdout == skscn("evaluate", houses_model, houses).stdout
+    assert "houses.csv, 392 rows" in skscn("inspect", old).stdout
+    found = [json.loads(skscn("inspect", path, "--json").stdout)["notes"] for path in (old, houses_model)]
+    assert found[0] == found[1]
+
+
 def test_the_sizes_of_layers_are_described(skscn, tmp_path):
     X, y = load_diabetes(return_X_y=True)
     settings = {"max_nodes": 9, "nodes_per_layer": 5, "max_layers": 2, "early_stopping": False, "random_state": 0}
@@ -194,9 +230,9 @@ def test_an_exported_model_takes_columns_and_predicts_the_same(skscn, request, n
     model, table = load_model(model_path), open_table(data).read()
     inputs = {}
     for column in model[0].columns_:
-        values = table.column(column.name)
+        values = as_table(table).column(column.name)
         is_text = column.kind == "category"
-        given = [value or "" for value in values.to_pylist()] if is_text else column.floats(values)
+        given = [value or "" for value in values.to_list()] if is_text else column.floats(values)
         inputs[column.name] = np.array(given, dtype=object if is_text else float)[:, np.newaxis]
     outputs = onnxruntime.InferenceSession(tmp_path / "m.onnx").run(None, inputs)
     if name == "houses":
@@ -222,6 +258,48 @@ def test_a_table_from_standard_input(skscn, houses_model, houses):
     nothing = CliRunner().invoke(app, arguments, input=b"", catch_exceptions=False)
     assert nothing.exit_code == 1
     assert "standard input is empty" in nothing.stderr
+
+
+def test_kept_columns_are_copied_as_they_are_written(skscn, tmp_path):
+    path = tmp_path / "parts.csv"
+    rows = [f"{i:05d},{i % 7}.50,{'NA' if i % 3 else i % 5},{i % 11 + 0.5 * (i % 7)}" for i in range(60)]
+    path.write_text("\n".join(["number,size,colour,price", *rows]), encoding="utf-8")
+    skscn("fit", path, "--target", "price", "--model", tmp_path / "m.scn", *QUICK)
+    done = skscn("predict", tmp_path / "m.scn", path, *(f"--keep={name}" for name in ("number", "size", "colour")))
+    assert [line.split(",")[:3] for line in done.stdout.splitlines()[1:]] == [row.split(",")[:3] for row in rows]
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("FALSE", "TRUE"), ("false", "true")])
+def test_booleans_come_back_as_they_are_written(skscn, tmp_path, words):
+    path, model = tmp_path / "sold.csv", tmp_path / "m.scn"
+    path.write_text("\n".join(["x,sold", *(f"{i},{words[i > 40]}" for i in range(80))]), encoding="utf-8")
+    facts = json.loads(skscn("fit", path, "--target", "sold", "--model", model, "--json", *QUICK).stdout)
+    assert facts["task"] == "classification"
+    header, *rows = list(csv.reader(skscn("predict", model, path, "--proba").stdout.splitlines()))
+    assert header == ["prediction", *(f"probability of {word}" for word in words)]
+    assert {row[0] for row in rows} == set(words)
+    assert json.loads(skscn("evaluate", model, path, "--json").stdout)["accuracy"] > 0.9
+    assert load_model(model).classes_.dtype == bool
+
+
+def test_words_in_place_of_numbers_are_missing_in_every_command(skscn, tmp_path):
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(2, 120))
+    texts = ["kaputt" if i == 5 else "No Data" if i % 5 == 0 else f"{x:.3f}" for i, x in enumerate(a)]
+    lines = [f"{text},{x:.3f},{y:.3f}" for text, x, y in zip(texts, b, a + b, strict=True)]
+    lines[7] = lines[7].rpartition(",")[0] + ",Bad Input"
+    path, later, model = tmp_path / "a.csv", tmp_path / "b.csv", tmp_path / "m.scn"
+    path.write_text("\n".join(["flow,level,yield", *lines]), encoding="utf-8")
+    done = skscn("fit", path, "--target", "yield", "--model", model, *QUICK)
+    assert "yield: regression" in done.stderr
+    assert "Left out: 1 row without a value of yield" in done.stderr
+    assert "flow (24)" in done.stderr
+    others = [f"{x:.3f},{word},1.0" for x, word in zip(a, ["kaputt", "Bad Input", "inf", "", "NaN"] * 24, strict=True)]
+    later.write_text("\n".join(["flow,level,yield", *others]), encoding="utf-8")
+    for command in ("predict", "evaluate", "update"):
+        assert "Missing values filled in: level (120 rows)" in skscn(command, model, later).stderr
+    later.write_text("\n".join(["flow,level,yield", *others, "1.0,other,1.0"]), encoding="utf-8")
+    assert "column 'level', line 122: 'other' is not a number" in skscn("predict", model, later, code=1).stderr
 
 
 def test_categories_not_seen_in_training_are_said(skscn, houses_model, houses, tmp_path):

@@ -17,6 +17,7 @@ def here(houses, houses_model, tmp_path, monkeypatch):
     shutil.copy(houses_model, tmp_path / "m.scn")
     shutil.copy(houses_model, tmp_path / "m.onnx")
     shutil.copy(houses_model, tmp_path / "m.html")
+    (tmp_path / "none.scn").touch()
     for name in ("folder", "folder.csv", "folder.png"):
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from skscn import RecurrentSCNRegressor, load_model, save_model
-from skscn.cli._recurrent import unlike_tests
+from skscn.cli._recurrent import training_course, unlike_tests
 from skscn.cli._training_rows import TableRows, WholeSeries
 from skscn.cli._voice import short
 from skscn.persistence import describe_model
@@ -224,7 +224,7 @@ def test_ctrl_c_keeps_what_has_grown(skscn, fitted, tmp_path, monkeypatch):
     common = ["-t", "purity", "--time", "when", "--estimator", "recurrent", "--set", "max_candidates=20"]
     done = skscn("fit", folder / "known.csv", "-m", model, *common, code=130)
     assert "model.partial.scn contains what had been trained" in done.stderr
-    assert describe_model(tmp_path / "model.partial.scn")["notes"]["interrupted"]
+    assert describe_model(tmp_path / "model.partial.scn")["notes"]["skscn"]["interrupted"]
     skscn("predict", tmp_path / "model.partial.scn", folder / "later.csv", "-o", tmp_path / "out.csv")
 
 
@@ -237,8 +237,9 @@ def test_a_model_that_is_unlike_those_tested_is_a_caution(fitted):
     whole = WholeSeries(table, ["purity"], y[:, np.newaxis])
     rows = TableRows(table, y, None, np.arange(300) + 1, whole, np.arange(300))
     error = float(np.sqrt(np.mean((y - model[-1].predict(X))[75:] ** 2)))
-    assert unlike_tests(model[-1], X, rows, error) is None
-    assert f"(RMSE {short(error)})" in unlike_tests(model[-1], X, rows, error / 2)
+    training = training_course(model[-1], X, rows)
+    assert unlike_tests(training, error) is None
+    assert f"(RMSE {short(error)})" in unlike_tests(training, error / 2)
 
 
 # ---- what is refused, in one sentence

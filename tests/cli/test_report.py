@@ -21,7 +21,7 @@ def plant(request, tmp_path_factory):
     encoder = TableEncoder(time="when").fit(inputs)
     network = SCNRegressor(max_nodes=2, random_state=0).fit(encoder.transform(inputs), target)
     notes = {"target": Target("y", "number").to_json(), "time": "when"}
-    save_model(Pipeline([("table", encoder), ("model", network)]), folder / "m.scn", notes=notes)
+    save_model(Pipeline([("table", encoder), ("model", network)]), folder / "m.scn", notes={"skscn": notes})
     return folder, table[100:].sample(frac=1.0, random_state=0)
 
 

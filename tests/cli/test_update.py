@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from skscn import SCNRegressor, load_model, save_model
+from skscn import SCNRegressor, describe_model, load_model, save_model
 from skscn.cli._app import app
 
 FAST = ["--set", "max_nodes=8", "--cv", "0", "--jobs", "1", "--quiet"]
@@ -129,6 +129,29 @@ def follow(model, text, *options, code=0):
     return done
 
 
+def test_followed_rows_that_were_learnt_are_recognised(skscn, model, sold, tmp_path):
+    out = tmp_path / "followed.scn"
+    follow(model, sold.read_text(encoding="utf-8"), "--learn", "-o", out)
+    assert json.loads(skscn("evaluate", model, sold, "--json").stdout)["share_trained_on"] == 0.0
+    assert json.loads(skscn("evaluate", out, sold, "--json").stdout)["share_trained_on"] > 0.5
+    (update,) = describe_model(out)["notes"]["skscn"]["updated_with"]
+    assert update == {"data": "standard input", "rows": 147}
+
+
+def test_followed_rows_are_read_like_those_of_a_table(model, sold):
+    header, first, second, *_ = sold.read_text(encoding="utf-8").splitlines()
+    words = ["Bad Input", "No Data", "inf", "-Infinity", "NA", ""]
+    cells = second.split(",")
+    rows = [",".join([cells[0], word, *cells[2:]]) for word in words]
+    done = follow(model, "\n".join([header, first, *rows, '7,"x']), "--keep", "size")
+    _, _, *answers, last = list(csv.reader(done.stdout.splitlines()))
+    assert [size for size, _ in answers] == words
+    assert len({prediction for _, prediction in answers}) == 1
+    assert last == ["", ""]
+    assert "a quote is opened and never closed" in done.stderr
+    assert "Missing values filled in: size (7 rows)" in done.stderr
+
+
 def test_followed_rows_are_answered_and_learnt(skscn, model, sold, tmp_path):
     text, out = sold.read_text(encoding="utf-8"), tmp_path / "followed.scn"
     done = follow(model, text, "--keep", "number")
@@ -161,32 +184,93 @@ def test_a_row_that_is_wrong_is_named_and_the_others_are_answered(model, sold):
         assert CliRunner().invoke(app, ["predict", str(model), *options]).exit_code == 2
 
 
+def price_of(line, price):
+    """A line of the table with another price, which is the last column."""
+    return f"{line.rpartition(',')[0]},{price}"
+
+
+def predictions(done):
+    return np.array([float(line) for line in done.stdout.splitlines()[1:]])
+
+
+@pytest.mark.parametrize("price", ["1e9", "-9999999", "1e300"])
+def test_one_bad_target_is_set_aside(skscn, model, sold, tmp_path, price):
+    header, *lines = [line for line in sold.read_text(encoding="utf-8").splitlines() if not line.endswith(",")]
+    bad, out = [*lines[:20], price_of(lines[20], price), *lines[21:]], tmp_path / "followed.scn"
+    without = predictions(
+        follow(model, "\n".join([header, *lines[:20], price_of(lines[20], ""), *lines[21:]]), "--learn")
+    )
+    done = follow(model, "\n".join([header, *bad]), "--learn", "-o", out)
+    np.testing.assert_array_equal(predictions(done), without)
+    assert "Row 21 was predicted, but not learnt: The target is far outside the range of earlier ones" in done.stderr
+    assert f"learnt from {len(lines) - 1}; set aside 1." in done.stderr
+    table = tmp_path / "bad.csv"
+    table.write_text("\n".join([header, *bad]), encoding="utf-8")
+    facts = json.loads(skscn("update", model, table, "-o", tmp_path / "once.scn", "--json").stdout)
+    assert (facts["rows"], facts["set_aside"]) == (len(lines) - 1, 1)
+    assert any("Set aside: The target is far outside" in note for note in facts["notes"])
+    of_table, of_rows = (load_model(path)[-1] for path in (tmp_path / "once.scn", out))
+    assert of_table.n_rows_seen_ == of_rows.n_rows_seen_
+    np.testing.assert_allclose(of_table.network_.output_weights, of_rows.network_.output_weights, rtol=1e-4)
+
+
+def test_targets_that_go_on_are_learnt_and_a_file_remembers_them(skscn, model, sold, tmp_path):
+    header, *lines = [line for line in sold.read_text(encoding="utf-8").splitlines() if not line.endswith(",")]
+    dear = [price_of(line, 1000.0 * float(line.rpartition(",")[2])) for line in lines]
+    halves = [tmp_path / "one.scn", tmp_path / "two.scn"]
+    first = follow(model, "\n".join([header, *dear[:6]]), "--learn", "-o", halves[0])
+    assert "learnt from 0; set aside 6." in first.stderr
+    second = follow(halves[0], "\n".join([header, *dear[6:40]]), "--learn", "-o", halves[1])
+    at_once = follow(model, "\n".join([header, *dear[:40]]), "--learn")
+    learnt = int(at_once.stderr.partition("learnt from ")[2].partition(";")[0])
+    assert 20 <= learnt < 40
+    assert f"learnt from {learnt};" in second.stderr
+    skscn("update", model, write(tmp_path / "few.csv", [header, *dear[:3]]), code=1)
+
+
+def write(path, lines):
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
 PROGRAM = [sys.executable, "-m", "skscn.cli"]
 
 
-# Windows has no SIGINT for one process.
+def followed_live(model, sold, out, signal_number, *options):
+    """Let the program answer five rows and end it by a signal; its exit code, and how many rows it has learnt."""
+    lines = [line for line in sold.read_bytes().splitlines(keepends=True) if not line.rstrip().endswith(b",")]
+    command = [*PROGRAM, "predict", str(model), "--follow", "--learn", "-o", str(out), *options]
+    # An interrupt within the measurement of coverage would leave its lock closed for ever.
+    unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
+    with subprocess.Popen(
+        command, env=unmeasured, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdin.write(lines[0] + lines[1])
+        process.stdin.flush()
+        assert process.stdout.readline() == b"prediction\n"
+        for line in lines[2:6]:
+            assert float(process.stdout.readline())
+            process.stdin.write(line)
+            process.stdin.flush()
+        assert float(process.stdout.readline())
+        process.send_signal(signal_number)
+        process.communicate(timeout=60)
+    return process.returncode, load_model(out)[-1].n_rows_seen_ - load_model(model)[-1].n_rows_seen_
+
+
+# Windows has none of these signals for one process.
 if sys.platform != "win32":
 
-    def test_each_row_is_answered_before_the_next_and_control_c_keeps_what_was_learnt(model, sold, tmp_path):
-        lines, out = sold.read_bytes().splitlines(keepends=True), tmp_path / "live.scn"
-        command = [*PROGRAM, "predict", str(model), "--follow", "--learn", "-o", str(out)]
-        # An interrupt within the measurement of coverage would leave its lock closed for ever.
-        unmeasured = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-        with subprocess.Popen(
-            command, env=unmeasured, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        ) as process:
-            process.stdin.write(lines[0] + lines[1])
-            process.stdin.flush()
-            assert process.stdout.readline() == b"prediction\n"
-            for line in lines[2:5]:
-                assert float(process.stdout.readline())
-                process.stdin.write(line)
-                process.stdin.flush()
-            assert float(process.stdout.readline())
-            process.send_signal(signal.SIGINT)
-            _, said = process.communicate(timeout=60)
-        assert process.returncode == 0, said
-        assert load_model(out)[-1].n_rows_seen_ > load_model(model)[-1].n_rows_seen_
+    @pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+    def test_each_row_is_answered_before_the_next_and_signals_keep_what_was_learnt(model, sold, tmp_path, name):
+        code, learnt = followed_live(model, sold, tmp_path / "live.scn", getattr(signal, name))
+        assert code == 0
+        assert learnt >= 4
+
+    def test_killed_between_saves_there_is_the_latest_save(model, sold, tmp_path):
+        code, learnt = followed_live(model, sold, tmp_path / "live.scn", signal.SIGKILL, "--save-every", "0")
+        assert code == -signal.SIGKILL
+        assert learnt >= 4
 
 
 @pytest.mark.slow

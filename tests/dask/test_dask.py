@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from typing import ClassVar
 
 import dask
 import dask.array as da
@@ -20,16 +21,15 @@ from skscn import (
     SCNEnsembleRegressor,
     SCNRegressor,
 )
-from skscn.configuration.polished import Polished
-from skscn.estimators.recipe import MANY_ROWS
-from skscn.layers import Dense, Nodes
+from skscn.fit.plan import MANY_ROWS
+from skscn.nodes import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import dask_rows, memory_rows
-from skscn.rows._cluster import paused_workers, wait_for
-from skscn.rows._worker import Fixed, Message, StatefulPart
+from skscn.rows.dask import Fixed, Message, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
-from skscn.rows.partitions import Part, at_home, persisted, task
+from skscn.rows.partitions import Part, Partitions, at_home, paused_workers, persisted, task, wait_for
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+from skscn.search.polished import Polished
 
 # One cluster for all of them.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -280,6 +280,38 @@ def test_workers_that_die_one_after_the_other(client, algorithm):
     found = SCNRegressor(configuration=search, **parameters).fit(cut(X), cut(Y))
     assert len(search.killed) == 2
     same(SCNRegressor(configuration=Polished((1.0, 50.0)), **parameters).fit(X, Y), found)
+
+
+class Restarting(Polished):
+    """The default search, during which a cluster is restarted once."""
+
+    # Not of the instance, whose attributes are in the checkpoint.
+    clients: ClassVar[list] = []
+
+    def propose(self, rows, node, rng, count):
+        if node > 4 and self.clients:
+            self.clients.pop().restart()
+        yield from super().propose(rows, node, rng, count)
+
+
+@pytest.mark.slow
+def test_a_cluster_that_is_restarted(client, tmp_path):
+    client.wait_for_workers(2, timeout=60)
+    parameters = {"max_nodes": 9, "checkpoint": tmp_path / "fit.ckpt", "random_state": 0}
+    Restarting.clients.append(client)
+    model = SCNRegressor(configuration=Restarting((1.0, 50.0)), **parameters)
+    with pytest.raises(RuntimeError, match=r"it was restarted, for example by client.restart\(\)"):
+        model.fit(cut(X), cut(Y))
+    assert (tmp_path / "fit.ckpt").exists()
+    found = model.fit(cut(X), cut(Y))
+    same(SCNRegressor(configuration=Polished((1.0, 50.0)), **{**parameters, "checkpoint": None}).fit(X, Y), found)
+
+
+def test_tasks_that_were_cancelled_end_a_fit_with_a_sentence(client):
+    rows = Partitions([task(np.ones)(3)], [3])
+    client.cancel(client.futures_of(rows.values), force=True)
+    with pytest.raises(RuntimeError, match="dropped the rows of this fit"):
+        rows.map(len)
 
 
 def part_of_rows():

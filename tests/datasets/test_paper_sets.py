@@ -4,9 +4,10 @@ from urllib.error import URLError
 
 import numpy as np
 import pytest
+import sklearn.datasets
 from sklearn.utils import Bunch
 
-from skscn.datasets import DataFileError, _paper_sets, load_concrete, load_stock
+from skscn.datasets import DataFileError, load_concrete, load_stock
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +22,7 @@ def offline(monkeypatch):
     def refuse(**settings):
         raise URLError("no network")
 
-    monkeypatch.setattr(_paper_sets, "fetch_openml", refuse)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", refuse)
 
 
 def made_up_stock():
@@ -42,7 +43,7 @@ def test_a_download_is_kept_and_read_again(monkeypatch, offline):
         asked.append(data_id)
         return Bunch(data=data, target=target.astype(str), feature_names=[f"Company{i}" for i in range(1, 10)])
 
-    monkeypatch.setattr(_paper_sets, "fetch_openml", fetch)
+    monkeypatch.setattr(sklearn.datasets, "fetch_openml", fetch)
     first, second = load_stock(), load_stock()
     assert asked == [223]
     np.testing.assert_array_equal(first.data, data)

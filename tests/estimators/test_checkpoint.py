@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from skscn import Activation, Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.configuration.pooled import Pooled
-from skscn.estimators import _checkpoint, checkpoint_file
-from skscn.estimators.checkpoint_file import CheckpointError
+from skscn.fit import checkpoint
+from skscn.fit.checkpoint import CheckpointError
 from skscn.progress import Listener, listening
+from skscn.search.pool import Pooled
 
 RNG = np.random.default_rng(2)
 X = RNG.uniform(size=(400, 4))
@@ -23,7 +23,7 @@ SMALL = {"max_nodes": 25, "max_candidates": 40, "random_state": 3}
 @pytest.fixture(autouse=True)
 def always(monkeypatch):
     """Save after every step."""
-    monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "_EVERY", 0.0)
 
 
 class CrashError(Exception):
@@ -33,7 +33,7 @@ class CrashError(Exception):
 def crash_after(monkeypatch, steps):
     """Let a fit die after so many steps, when the last one has been saved."""
     counted = []
-    save = _checkpoint.Checkpoint.save
+    save = checkpoint.Checkpoint.save
 
     def saving(self, *arguments):
         save(self, *arguments)
@@ -41,7 +41,7 @@ def crash_after(monkeypatch, steps):
         if len(counted) == steps:
             raise CrashError
 
-    monkeypatch.setattr(_checkpoint.Checkpoint, "save", saving)
+    monkeypatch.setattr(checkpoint.Checkpoint, "save", saving)
 
 
 def same(ours, theirs):
@@ -87,9 +87,9 @@ def test_whatever_the_seed_is(tmp_path, monkeypatch):
         crash_after(patch, 5)
         with pytest.raises(CrashError):
             SCNRegressor(**parameters).fit(X, Y)
-    first = _checkpoint.Checkpoint.load
+    first = checkpoint.Checkpoint.load
     kept = []
-    monkeypatch.setattr(_checkpoint.Checkpoint, "load", lambda self, layer: kept.append(first(self, layer)) or kept[0])
+    monkeypatch.setattr(checkpoint.Checkpoint, "load", lambda self, layer: kept.append(first(self, layer)) or kept[0])
     model = SCNRegressor(**parameters).fit(X, Y)
     np.testing.assert_array_equal(model.network_.weights[:, :5], kept[0].nodes.weights[:, : model.n_nodes_][:, :5])
     assert model._seed == kept[0].seed
@@ -136,8 +136,8 @@ def test_a_checkpoint_of_another_fit_is_refused(tmp_path):
 
 def test_parameters_are_described_without_addresses():
     for value in (np.tanh, signal_like, Activation("mine", signal_like), Pooled((1.0, 5.0)), (1, 2.5), "text"):
-        assert "0x" not in checkpoint_file._description(value)
-    assert checkpoint_file._description(Pooled((1.0, 5.0))) != checkpoint_file._description(Pooled((1.0, 6.0)))
+        assert "0x" not in checkpoint._description(value)
+    assert checkpoint._description(Pooled((1.0, 5.0))) != checkpoint._description(Pooled((1.0, 6.0)))
 
 
 def signal_like(z):
@@ -263,9 +263,9 @@ def test_a_damaged_checkpoint_is_refused(tmp_path):
 PROGRAM = """
 import sys, numpy as np
 from skscn import SCNRegressor
-from skscn.estimators import checkpoint_file
+from skscn.fit import checkpoint
 from skscn.progress import Listener, listening
-checkpoint_file._EVERY = 0.02
+checkpoint._EVERY = 0.02
 rng = np.random.default_rng(5)
 X = rng.uniform(size=(3000, 6))
 y = np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2]

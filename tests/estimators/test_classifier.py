@@ -6,7 +6,7 @@ from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
 from skscn import SCNClassifier, SCNEnsembleClassifier
-from skscn.estimators.calibration import calibrate
+from skscn.estimators.classifier import calibrate
 from skscn.output_weights import ALGORITHMS
 
 FAST = {"max_nodes": 20, "max_candidates": 50, "configuration": "ladder", "random_state": 0}

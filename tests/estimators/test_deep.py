@@ -16,10 +16,9 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators._confirming import Confirmation
-from skscn.estimators._deepening import Verdict
 from skscn.estimators.networks import growth_of
-from skscn.layers import Deep
+from skscn.fit.deepen import Confirmation, Verdict
+from skscn.nodes import Deep
 from skscn.onnx import to_onnx
 from skscn.progress import Listener, listening
 
@@ -133,7 +132,7 @@ def test_columns_are_those_of_the_formula(fixed):
 
 
 def test_the_output_that_a_layer_sees_is_that_of_the_network_below():
-    model = DeepSCNRegressor(inputs="output", **FIXED).fit(X, Y)
+    model = DeepSCNRegressor(inputs="output", **FIXED).fit(X, Y - Y.mean())
     below = list(model.staged_predict(X))[5]
     x = model.network_.inputs.transform(X)
     seen = model.network_.layers[1].nodes.layer.features(x)[:, -1:]

@@ -20,8 +20,8 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators._holding_out import Split, fold_numbers, split_rows
-from skscn.estimators.data import ArrayData
+from skscn.fit.data import ArrayData
+from skscn.fit.hold_out import Split, fold_numbers, split_rows
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, size=(400, 3))

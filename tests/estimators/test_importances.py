@@ -26,9 +26,9 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.estimators import _importances, checkpoint_file
-from skscn.layers import LAYERS, Layer
+from skscn.fit import checkpoint, importances
 from skscn.losses import LOSSES
+from skscn.nodes import LAYERS, Layer
 from skscn.rows import ROWS
 from skscn.scaling import SCALINGS, Scaling
 
@@ -156,7 +156,7 @@ def test_sparse_rows_are_like_dense_ones():
     np.testing.assert_allclose(found.feature_importances_, dense.feature_importances_, rtol=1e-8)
 
 
-MANY = RNG.normal(size=(_importances.MOST_ROWS + 3000, 3))
+MANY = RNG.normal(size=(importances.MOST_ROWS + 3000, 3))
 SUMS = np.sin(MANY[:, 0]) + 0.5 * MANY[:, 1] ** 2
 
 
@@ -198,9 +198,9 @@ def test_they_do_not_depend_on_where_the_rows_are(backend, weights, tmp_path):
 def test_of_many_rows_a_sample_is_enough():
     model = SCNRegressor(max_nodes=20, random_state=0).fit(MANY, SUMS)
     np.testing.assert_allclose(model.feature_importances_, expected(model.network_, MANY), atol=0.05)
-    numbers = _importances.sampled(10**9)
+    numbers = importances.sampled(10**9)
     assert (np.diff(numbers) > 0).all()
-    assert len(numbers) == _importances.MOST_ROWS
+    assert len(numbers) == importances.MOST_ROWS
 
 
 def test_a_fit_that_continues_ends_with_the_same(tmp_path, monkeypatch):
@@ -210,7 +210,7 @@ def test_a_fit_that_continues_ends_with_the_same(tmp_path, monkeypatch):
     continued.set_params(max_nodes=20).fit(X, Y)
     np.testing.assert_array_equal(continued.feature_importances_, whole.feature_importances_)
     assert (first != whole.feature_importances_).any()
-    monkeypatch.setattr(checkpoint_file, "_EVERY", 0.0)
+    monkeypatch.setattr(checkpoint, "_EVERY", 0.0)
     saved = SCNRegressor(**SMALL, early_stopping=False, checkpoint=tmp_path / "checkpoint")
     for _ in range(2):
         np.testing.assert_array_equal(clone(saved).fit(X, Y).feature_importances_, whole.feature_importances_)

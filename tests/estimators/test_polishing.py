@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from skscn import Chunks, SCNClassifier, SCNRegressor
-from skscn.configuration import polished as module
 from skscn.progress import Listener, listening
+from skscn.rows.files import Scratch
+from skscn.search import polished as module
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(3000, 3))
-Y = np.sin(7 * X[:, 0] * X[:, 1]) + X[:, 2] ** 2 + 0.1 * RNG.normal(size=3000)
+Y = np.sin(7 * X[:, 0] * X[:, 1]) + X[:, 2] ** 2
 SETTINGS = {"max_nodes": 40, "max_candidates": 40, "random_state": 0}
 
 
@@ -104,3 +105,13 @@ def test_classes_are_polished_too():
     model = SCNClassifier(max_nodes=30, max_candidates=40, random_state=0).fit(X, classes)
     assert model.history_["polished"].any()
     assert model.score(X, classes) > 0.8
+
+
+def test_rows_in_files_are_opened_once(monkeypatch):
+    """Whether polishing is accepted or refused, the files of the basis are used again."""
+    opened, panels = [], Scratch.panels
+    monkeypatch.setattr(Scratch, "panels", lambda self, n_rows: opened.append(n_rows) or panels(self, n_rows))
+    model = SCNRegressor(**SETTINGS, early_stopping=False).fit(Chunks(X, Y, memory_limit=100_000))
+    assert model.n_nodes_ == 40
+    # One for the basis and one for the open columns.
+    assert opened == [len(X), len(X)]

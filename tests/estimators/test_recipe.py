@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from skscn import Activation, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
-from skscn.configuration import CONFIGURATIONS
-from skscn.estimators._holding_out import HoldOut
-from skscn.estimators.data import ArrayData
-from skscn.estimators.recipe import Recipe
+from skscn.fit.data import ArrayData
+from skscn.fit.hold_out import HoldOut
+from skscn.fit.plan import Recipe
 from skscn.output_weights import ALGORITHMS
+from skscn.search import CONFIGURATIONS
 
 X = np.random.default_rng(0).uniform(size=(60, 2))
 
@@ -71,14 +71,13 @@ def test_baselines_have_what_the_paper_gives_them():
 SQUARE = Activation("square", np.square)
 
 
-@pytest.mark.parametrize("alpha", [0.1, "gcv"])
 @pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
-def test_alpha_is_refused_where_it_would_be_ignored(algorithm, alpha):
-    sentence = f'{algorithm} never evaluates older ones again; use algorithm="SC-III", or alpha="auto".'
+def test_alpha_by_cross_validation_is_for_all_output_weights(algorithm):
+    sentence = f'{algorithm} never evaluates older ones again; use a number, algorithm="SC-III", or alpha="auto".'
     with pytest.raises(ValueError, match=sentence):
-        SCNRegressor(algorithm, alpha=alpha).fit(X, X[:, 0])
+        SCNRegressor(algorithm, alpha="gcv").fit(X, X[:, 0])
     with pytest.raises(ValueError, match=sentence):
-        SCNClassifier(algorithm, alpha=alpha).fit(X, X[:, 0] > 0.5)
+        SCNClassifier(algorithm, alpha="gcv").fit(X, X[:, 0] > 0.5)
 
 
 @pytest.mark.parametrize(
@@ -91,8 +90,8 @@ def test_quickprop_needs_a_derivative(model):
 
 def test_contradictions_are_found_before_the_rows_are_read(tmp_path):
     (tmp_path / "rows.csv").write_text("this,is\nnot,numbers\n")
-    with pytest.raises(ValueError, match="alpha=1 regularises"):
-        SCNRegressor("SC-I", alpha=1).fit(tmp_path / "rows.csv", "is")
+    with pytest.raises(ValueError, match='alpha="gcv" is chosen'):
+        SCNRegressor("SC-I", alpha="gcv").fit(tmp_path / "rows.csv", "is")
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from sklearn.model_selection import GridSearchCV, HalvingGridSearchCV, cross_val
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from skscn import ACTIVATIONS, SCNRegressor
-from skscn.configuration import Free
+from skscn import ACTIVATIONS, SCNEnsembleRegressor, SCNRegressor
 from skscn.output_weights import ALGORITHMS
+from skscn.search import Free
 
 X, y = make_friedman1(400, n_features=6, noise=0.1, random_state=0)
 FAST = {"max_nodes": 15, "max_candidates": 40, "configuration": "ladder", "random_state": 0}
@@ -191,3 +191,45 @@ def test_the_demo_of_the_readme_works_on_unseen_rows():
     rows_train, rows_test, train, test = train_test_split(rows, target, random_state=0)
     scores = [SCNRegressor(random_state=seed).fit(rows_train, train).score(rows_test, test) for seed in range(5)]
     assert np.mean(scores) > 0.3
+
+
+def counts(n_rows=300):
+    rows = np.random.default_rng(0).uniform(size=(n_rows, 3))
+    return rows, np.random.default_rng(1).poisson(np.exp(4.0 * rows[:, 0] - 2.0))
+
+
+@pytest.mark.parametrize("target_scale", [1.0, 1e-9, 7e8])
+@pytest.mark.parametrize("loss", ["squared", "quantile", "huber"])
+def test_where_no_target_is_negative_no_prediction_is(loss, target_scale):
+    rows, targets = counts()
+    model = SCNRegressor(loss=loss, max_nodes=30, early_stopping=False, alpha=0.0, random_state=0)
+    model.fit(rows, target_scale * targets)
+    far = 5.0 * np.random.default_rng(2).normal(size=(2000, 3))
+    assert model.predict(far).min() >= 0.0
+    assert model.predict(rows.astype(np.float32)).min() >= 0.0
+    signed = clone(model).fit(rows, target_scale * (targets - 1.0))
+    assert signed.predict(far).min() < 0.0
+
+
+def test_predictions_stay_non_negative_until_a_target_is_negative():
+    rows, targets = counts()
+    model = SCNRegressor(max_nodes=30, early_stopping=False, alpha=0.0, random_state=0).partial_fit(rows, targets)
+    far = 5.0 * np.random.default_rng(2).normal(size=(2000, 3))
+    for start in range(0, 60, 20):
+        model.partial_fit(rows[start : start + 20], 0.5 * targets[start : start + 20])
+        assert model.predict(far).min() >= 0.0
+    model.partial_fit(rows[:20], targets[:20] - 5.0)
+    assert model.predict(far).min() < 0.0
+
+
+def test_intervals_of_non_negative_targets():
+    rows, targets = counts()
+    ensemble = SCNEnsembleRegressor(SCNRegressor(max_nodes=10), n_members=5, random_state=0)
+    lower, upper = ensemble.fit(rows, targets).predict_interval(rows, 0.95)
+    assert lower.min() == 0.0
+    assert np.mean((lower <= targets) & (targets <= upper)) > 0.9
+    assert ensemble.predict_quantiles(rows, [0.01, 0.5]).min() == 0.0
+    both = np.column_stack([targets, targets - 10.0])
+    lower, _ = ensemble.fit(rows, both).predict_interval(rows, 0.95)
+    assert lower[:, 0].min() == 0.0
+    assert lower[:, 1].min() < -10.0

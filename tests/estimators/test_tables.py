@@ -66,7 +66,7 @@ def inputs_of(encoder, frame):
     """A table as the inputs of an ONNX graph."""
     table = as_table(frame)
     return {
-        column.name: np.array([[text or ""] for text in column.texts(table.column(column.name)).to_pylist()], object)
+        column.name: np.array([[text or ""] for text in column.texts(table.column(column.name)).to_list()], object)
         if isinstance(column, Category)
         else column.floats(table.column(column.name))[:, np.newaxis]
         for column in encoder.columns_

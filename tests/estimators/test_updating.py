@@ -351,3 +351,14 @@ def test_warm_start_needs_the_rows_it_was_grown_on():
     model.partial_fit(X[FIRST:], Z[FIRST:])
     with pytest.raises(ValueError, match="these rows are others"):
         model.fit(X[:FIRST], Z[:FIRST])
+
+
+@pytest.mark.parametrize(("place", "value"), [("X", np.inf), ("y", np.inf), ("y", np.nan)])
+def test_further_rows_that_are_not_finite_are_refused_and_change_nothing(place, value):
+    rows = {"X": np.random.default_rng(3).uniform(size=(60, 2)), "y": np.arange(60.0)}
+    model = SCNRegressor(max_nodes=4, random_state=0).fit(**rows)
+    before, bad = model.predict(rows["X"]), {name: array[:5].copy() for name, array in rows.items()}
+    bad[place].flat[0] = value
+    with pytest.raises(ValueError, match=f"Input {place} contains"):
+        model.partial_fit(**bad)
+    np.testing.assert_array_equal(model.predict(rows["X"]), before)

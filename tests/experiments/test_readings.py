@@ -2,7 +2,6 @@
 
 import pytest
 
-from skscn.configuration import CONFIGURATIONS
 from skscn.experiments.page import Report
 from skscn.experiments.paper import METHODS, Reported
 from skscn.experiments.readings import Closeness, Reading, closeness
@@ -10,6 +9,7 @@ from skscn.experiments.reproduce import NAMES, TARGETS, file_name, units_of
 from skscn.experiments.store import TrialStore
 from skscn.experiments.tables import Cell, table_cells
 from skscn.experiments.trials import FIRST_SEARCH, SCOPES, SEARCHES, Trial, Unit
+from skscn.search import CONFIGURATIONS
 
 
 def cell(ours, *, method="SC-I", table=1):

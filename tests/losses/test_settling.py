@@ -7,12 +7,12 @@ from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileR
 from sklearn.preprocessing import StandardScaler
 
 from skscn.activations import ACTIVATIONS
-from skscn.layers import IDENTITY, Dense, Nodes
 from skscn.losses import Huber, LogLoss, Poisson, Quantile
+from skscn.nodes import IDENTITY, Dense, Nodes
+from skscn.refit import Columns, HeldOut, Reweighting, blend, solve_path
+from skscn.refit.penalised import Candidate
 from skscn.rows import open_rows
 from skscn.scaling import ArrayStatistics, Scaling, scale_inputs
-from skscn.settling import Columns, HeldOut, Reweighting, blend, solve_path
-from skscn.settling.penalised import Candidate
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (600, 3))

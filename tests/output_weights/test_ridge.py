@@ -1,8 +1,12 @@
+from dataclasses import replace
+
+import dask
+import dask.array as da
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from skscn import SCNClassifier, SCNRegressor, load_model, save_model
+from skscn import Chunks, SCNClassifier, SCNRegressor, load_model, save_model
 from skscn.factor import Factor
 
 RNG = np.random.default_rng(7)
@@ -130,6 +134,45 @@ def test_the_default_is_cross_validation_and_the_paper_has_none():
 def test_other_rules_do_without(algorithm):
     automatic, zero = (estimator(alpha, algorithm=algorithm).fit(DATA, TARGET).network_ for alpha in ("auto", 0))
     np.testing.assert_array_equal(automatic.output_weights, zero.output_weights)
+
+
+@pytest.mark.parametrize("configuration", ["ladder", "polished"])
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
+def test_what_other_rules_evaluate_is_penalised_wherever_the_rows_are(algorithm, configuration):
+    def model(alpha=0.5, **others):
+        return estimator(alpha, algorithm=algorithm, window=4, configuration=configuration, **others)
+
+    both = np.column_stack([TARGET, DATA[:, 2] ** 2])
+    fitted = model().fit(DATA, both)
+    assert fitted.n_nodes_ == 15
+    *_, last = fitted.staged_predict(DATA)
+    np.testing.assert_allclose(last, fitted.predict(DATA), atol=1e-9)
+    unbounded = replace(fitted.network_, bounds=None).predict(DATA)
+    rmse = np.sqrt(np.mean((unbounded - both) ** 2))
+    assert fitted.history_["train_rmse"][-1] == pytest.approx(rmse, rel=1e-9)
+    with dask.config.set(scheduler="synchronous"):
+        others = [
+            model().fit(Chunks(DATA, both, memory_limit=1000)),
+            model().fit(da.from_array(DATA, chunks=(50, 3)), da.from_array(both, chunks=(50, 2))),
+            model(warm_start=True).set_params(max_nodes=7).fit(DATA, both).set_params(max_nodes=15).fit(DATA, both),
+        ]
+    for other in others:
+        np.testing.assert_array_equal(other.predict(DATA), fitted.predict(DATA))
+    sizes = [np.linalg.norm(model(alpha).fit(DATA, both).network_.output_weights) for alpha in (0, 0.5, 50.0)]
+    assert sizes[0] > sizes[1] > sizes[2]
+
+
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])
+def test_rows_that_join_a_network_of_other_rules_are_penalised(algorithm, tmp_path):
+    """All output weights then solve the ridge of all rows, also after the model was saved."""
+    fitted = estimator(0.5, algorithm=algorithm, configuration="ladder").fit(DATA[:80], TARGET[:80])
+    save_model(fitted, tmp_path / "model.scn")
+    for model in (fitted, load_model(tmp_path / "model.scn")):
+        model.partial_fit(DATA[80:], TARGET[80:])
+        hidden, scaled = model.transform(DATA), model.network_.outputs.transform(TARGET[:, np.newaxis])
+        expected = Ridge(alpha=0.5, fit_intercept=False).fit(hidden, scaled).predict(hidden)
+        expected = model.network_.outputs.inverse_transform(expected.reshape(-1, 1))[:, 0]
+        np.testing.assert_allclose(model.predict(DATA), expected, rtol=1e-6)
 
 
 def test_left_out_rows_of_a_regularised_network():

@@ -6,7 +6,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
-from skscn.layers import IDENTITY, Dense, Nodes
+from skscn.nodes import IDENTITY, Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import ROWS, memory_rows
 from skscn.scaling import scale_inputs
@@ -22,14 +22,15 @@ def residual_of(rows):
     return rows.sample(np.arange(rows.n_rows)).residual
 
 
-def literal(algorithm, window):
-    """β after each node: steps 18-19 of SC-I, 5-11 of SC-II, 5 of SC-III."""
+def literal(algorithm, window, alpha=0.0):
+    """β after each node: steps 18-19 of SC-I, 5-11 of SC-II, 5 of SC-III; with a ridge on what is evaluated."""
     beta = np.zeros((0, 2))
     for L in range(1, H.shape[1] + 1):
         first = {"SC-I": L - 1, "SC-II": max(0, L - window), "SC-III": 0}[algorithm]
         beta = np.vstack([beta, np.zeros((1, 2))])
         rest = T - H[:, :first] @ beta[:first]
-        beta[first:] = lstsq(H[:, first:L], rest)[0]
+        ridge = np.sqrt(alpha) * np.eye(L - first)
+        beta[first:] = lstsq(np.vstack([H[:, first:L], ridge]), np.vstack([rest, np.zeros((L - first, 2))]))[0]
         yield beta.copy()
 
 
@@ -44,6 +45,31 @@ def test_rule_equals_the_pseudo_code_after_every_node(algorithm, window, backend
         np.testing.assert_allclose(H[:, : j + 1] @ rule.output_weights(), H[:, : j + 1] @ beta, atol=1e-8)
         np.testing.assert_allclose(residual_of(rows), T - H[:, : j + 1] @ beta, atol=1e-8)
     for nodes, beta in enumerate(literal(algorithm, window), start=1):
+        prefix = rule.directions(nodes) @ rule.coefficients(nodes)
+        np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ beta, atol=1e-8)
+
+
+@pytest.mark.parametrize("backend", ROWS)
+@pytest.mark.parametrize("alpha", [1e-9, 0.01, 30.0, 1e6])
+@pytest.mark.parametrize(("algorithm", "window"), [("SC-I", 1), ("SC-II", 1), ("SC-II", WINDOW), ("SC-II", 100)])
+def test_a_ridge_on_what_is_evaluated(algorithm, window, alpha, backend, rows_in):
+    """On all training rows and one more for each column, which no backend stores."""
+    rows = rows_in(backend, X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rule = ALGORITHMS[algorithm](2, window, alpha)
+    for j, beta in enumerate(literal(algorithm, window, alpha)):
+        block = rule.open(rows, rows.nodes(W[:, [j]], B[[j]]))
+        before = block.residual_squares
+        block.admit(0)
+        rule.join(rows, block)
+        np.testing.assert_allclose(rule.output_weights(), beta, atol=1e-7 * np.abs(beta).max())
+        np.testing.assert_allclose(residual_of(rows), T - H[:, : j + 1] @ beta, atol=1e-8)
+        # What is minimised falls by what the inequality is about, or by more; SC-I no longer penalises the weight then.
+        penalised = beta[max(0, j + 1 - window) :] if algorithm == "SC-II" else beta[:0]
+        left = ((T - H[:, : j + 1] @ beta) ** 2).sum(axis=0) + alpha * (penalised**2).sum(axis=0)
+        np.testing.assert_allclose(block.residual_squares, left, rtol=1e-9)
+        inner, squares = block.columns.sums.projections[:, 0], block.columns.sums.squares[0]
+        assert (left <= (before - inner**2 / (squares + alpha)) * (1 + 1e-9)).all()
+    for nodes, beta in enumerate(literal(algorithm, window, alpha), start=1):
         prefix = rule.directions(nodes) @ rule.coefficients(nodes)
         np.testing.assert_allclose(H[:, :nodes] @ prefix, H[:, :nodes] @ beta, atol=1e-8)
 

@@ -1,6 +1,7 @@
 """Files that are damaged, or that somebody has made to do harm, with checksums that are right."""
 
 import importlib.util
+import io
 import json
 import os
 import struct
@@ -62,6 +63,11 @@ def refusal(path, content):
     return str(caught.value)
 
 
+def outer(header):
+    """A file that consists of the header of safetensors."""
+    return struct.pack("<Q", len(header)) + header
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
@@ -70,6 +76,14 @@ def refusal(path, content):
         (b"\xff" * 64, "not a scikit-scn model file, or is damaged"),
         (struct.pack("<Q", 2**24), "not a scikit-scn model file, or is damaged"),
         (struct.pack("<Q", 2) + b"{}", "not a scikit-scn model file"),
+        (outer(b'{"__metadata__":null}'), "not a scikit-scn model file"),
+        (outer(b'{"__metadata__":[1]}'), "not a scikit-scn model file"),
+        (outer(b'{"__metadata__":{"skscn":5}}'), "not a scikit-scn model file"),
+        (outer(b"[]"), "an unexpected structure"),
+        (outer(b"7"), "an unexpected structure"),
+        (outer(b"{"), "its header cannot be read"),
+        (outer(b"\xff\xfe{}"), "its header cannot be read"),
+        (outer(b"[" * 2**20), "its header cannot be read"),
         (save({"x": np.zeros(3)}), "not a scikit-scn model file"),
         (save({"x": np.zeros(3)}, {"skscn": "[]"}), "an unexpected structure"),
         (save({"x": np.zeros(3)}, {"skscn": "{}"}), "not a scikit-scn model file"),
@@ -308,9 +322,9 @@ def test_feature_importances_that_are_no_shares(importances, reason, path):
 def encoded(path):
     """The header and the arrays of a model that encodes a table with many categories and missing numbers."""
     rng = np.random.default_rng(0)
-    size = np.where(rng.random(100) < 0.2, np.nan, rng.normal(size=100))
-    table = pa.table({"size": pa.array(size, from_pandas=True), "zip": [f"z{k}" for k in rng.integers(0, 30, 100)]})
-    save_model(SCNRegressor(max_nodes=3, random_state=0).fit(table, rng.normal(size=100)), path)
+    size = np.where(rng.random(200) < 0.2, np.nan, rng.normal(size=200))
+    table = pa.table({"size": pa.array(size, from_pandas=True), "zip": [f"z{k}" for k in rng.integers(0, 30, 200)]})
+    save_model(SCNRegressor(max_nodes=3, random_state=0).fit(table, rng.normal(size=200)), path)
     return mutations.taken_apart(path.read_bytes())
 
 
@@ -399,6 +413,66 @@ def test_memory_is_bounded_by_the_size_of_the_file(bomb, path):
     finally:
         tracemalloc.stop()
     assert peak < 60 * len(content) + 2**20
+
+
+class HugeFile(io.BytesIO):
+    """The beginning of a file of 40 GB, of which only some bytes may be read."""
+
+    size, most = 40 * 2**30, 2**20
+
+    def seek(self, place, whence=os.SEEK_SET):
+        return self.size if whence == os.SEEK_END else super().seek(place)
+
+    def read(self, size=-1):
+        if not 0 <= size <= self.most:
+            raise MemoryError
+        return super().read(size)
+
+
+def huge(path, content):
+    """The path of a file of 40 GB that begins with this."""
+    path.touch()
+
+    class HugePath(type(path)):
+        def open(self, mode="r", **options):
+            return HugeFile(content)
+
+    return HugePath(path)
+
+
+@pytest.mark.parametrize("read", [archive.read_archive, archive.read_header])
+def test_a_huge_file_is_refused_by_its_header(read, path):
+    kind = archive.Kind("model", 2, ModelFileError, "do something")
+    content = (FILES / "SCNRegressor.scn").read_bytes()
+    for beginning, reason in ((content, "its arrays have"), (outer(b"{}"), "not a scikit-scn model file")):
+        with pytest.raises(ModelFileError, match=reason):
+            read(huge(path, beginning), kind)
+
+
+def test_a_model_that_does_not_fit_in_memory(path):
+    """The header declares an array of the size of the file."""
+    kind = archive.Kind("model", 2, ModelFileError, "do something")
+    header, _ = mutations.outer_header((FILES / "SCNRegressor.scn").read_bytes())
+    header["large"] = {"dtype": "U8", "shape": [HugeFile.size], "data_offsets": [0, HugeFile.size]}
+    length = len(json.dumps(header))
+    header["large"]["data_offsets"][1] -= length + 8
+    content = outer(json.dumps(header).encode().ljust(length))
+    with pytest.raises(ModelFileError, match="does not fit in memory"):
+        archive.read_archive(huge(path, content), kind)
+
+
+def test_an_online_model_without_output_weights(path):
+    about, arrays = taken_apart("OnlineSCNRegressor")
+    models = at(about, "model", "fitted", "learner_")["models"]
+    models[0]["sets"] = []
+    assert "sets has fewer than 1 elements" in refusal(path, mutations.put_together(about, arrays))
+
+
+def test_errors_that_become_infinite_in_units_of_the_target(path):
+    about, arrays = mutations.taken_apart((FILES.parent / "0.1.0" / "SCNRegressor.scn").read_bytes())
+    arrays = {name: np.full_like(array, 1e308) if "rmse" in name else array for name, array in arrays.items()}
+    arrays["network_.outputs.scale"][:] = 1e10
+    assert "too large for a number" in refusal(path, mutations.put_together(about, arrays))
 
 
 def test_a_header_that_could_not_be_read_again_is_not_written(path):

@@ -31,9 +31,9 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.configuration import CONFIGURATIONS, Pooled
 from skscn.persistence import _models
 from skscn.scaling import SCALINGS
+from skscn.search import CONFIGURATIONS, Pooled
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(size=(120, 4))

@@ -64,7 +64,9 @@ def test_recurrent_models_leave_out_what_rows_join(tmp_path):
 
 
 def test_what_updates_need_takes_about_four_bytes_for_each_pair_of_columns(tmp_path):
-    model = SCNRegressor(max_nodes=60, max_candidates=20, early_stopping=False, random_state=0).fit(X, Y)
+    noisy = Y + 0.1 * np.random.default_rng(2).normal(size=len(Y))
+    model = SCNRegressor(max_nodes=60, max_candidates=20, early_stopping=False, random_state=0).fit(X, noisy)
+    assert model.n_nodes_ == 60
     sizes = []
     for updatable in (True, False):
         save_model(model, tmp_path / "model.scn", updatable=updatable)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from skscn.online import StreamRecord
-from skscn.online._log import EventLog
+from skscn.online._learner import EventLog
 from skscn.plot import StreamDisplay
 
 RNG = np.random.default_rng(0)

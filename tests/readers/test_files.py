@@ -242,6 +242,40 @@ def test_a_quote_that_is_never_closed_is_named_with_its_line(tmp_path, line):
             read(open_table(path))
 
 
+@pytest.mark.parametrize("more", ["", '102,"y\n103,"y103"\n'])
+def test_a_quote_that_only_another_row_closes_is_an_error(tmp_path, more):
+    path = write(tmp_path / "a.csv", f'a,b\n99,"x\ny"\n100,"x\n101,"x101"\n{more}')
+    for read in (lambda file: file.read(), lambda file: list(file.batches({"a": pa.string()}))):
+        with pytest.raises(DataFileError, match="a quote that is opened in line 4 is never closed"):
+            read(open_table(path))
+
+
+def test_values_of_several_lines_are_read(tmp_path):
+    path = write(tmp_path / "a.csv", 'a,b\n1,"x\n""y"" z"\n2,"u"\n')
+    assert open_table(path).read().column("b").to_pylist() == ['x\n"y" z', "u"]
+
+
+@pytest.mark.parametrize("decimal", [".", ","])
+def test_words_in_place_of_numbers_are_missing_values(tmp_path, decimal):
+    delimiter = ";" if decimal == "," else ","
+    values = ["1.5", "Bad Input", "no data", " I/O Timeout", "-inf", "kaputt", "", "2.5"]
+    rows = [delimiter.join([value.replace(".", decimal), "Error"]) for value in values]
+    path = write(tmp_path / "a.csv", "\n".join([f"a{delimiter}b", *rows]))
+    types = {"a": pa.float64(), "b": pa.string()}
+    (table,) = open_table(path).batches(types, missing=["kaputt"])
+    assert table.column("a").to_pylist() == [1.5, None, None, None, None, None, None, 2.5]
+    assert set(table.column("b").to_pylist()) == {"Error"}
+    with pytest.raises(DataFileError, match="column 'a', line 7: 'kaputt' is not a number"):
+        list(open_table(path).batches(types))
+
+
+def test_columns_are_copied_as_they_are_written(tmp_path):
+    values = ["01007", "21.50", " x", "NA", "", "1e3", "True"]
+    path = write(tmp_path / "a.csv", "\n".join(["a,b", *(f"{value},1" for value in values)]))
+    tables = list(open_table(path).verbatim(["a"]))
+    assert [value for table in tables for value in table.column("a").to_pylist()] == values
+
+
 LONG = f"1,{'x' * 18}\n"
 
 
@@ -295,6 +329,25 @@ def test_whole_numbers_that_floats_would_round_stay_text_where_asked(tmp_path):
         assert table.to_pydict() == {"a": [str(10**19 + 1), str(10**19 + 2)], "b": [1, 2]}
     write(tmp_path / "b.csv", "a,b\n5,1\n")
     assert open_table(tmp_path).read(exact=["a"])["a"].to_pylist() == [str(10**19 + 1), str(10**19 + 2), "5"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("cell", [b"7" * 2**20, b"7" * 1023 + b"\n" * (2**20 - 1023)], ids=["one line", "many lines"])
+def test_a_cell_that_is_no_cell(cell, tmp_path):
+    """A row of 200 MB is refused, rather than read with as much memory as it takes."""
+    path = tmp_path / "a.csv.gz"
+    with gzip.open(path, "wb", compresslevel=1) as file:
+        file.write(b'a,b,y\n1,2,3\n4,"')
+        for _ in range(200):
+            file.write(cell)
+        file.write(b'",5\n6,7,8\n')
+    file = open_table(path)
+    for read in (file.read, lambda: list(file.batches(dict.fromkeys(file.names, pa.string())))):
+        too_long = (
+            r"a row has more than 64 MB, which is too long for a table|a quote that is opened in line 3 is never closed"
+        )
+        with pytest.raises(DataFileError, match=too_long):
+            read()
 
 
 def test_long_names_are_shortened_in_messages(tmp_path):

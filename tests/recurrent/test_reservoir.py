@@ -7,15 +7,21 @@ import pytest
 from sklearn.linear_model import Ridge
 
 from skscn.recurrent.choosing import Effort, grow
-from skscn.recurrent.drawing import Style, draw
 from skscn.recurrent.fitting import _squares
 from skscn.recurrent.growing import Growing
 from skscn.recurrent.later import later_errors, solutions
-from skscn.recurrent.line import delay_line
-from skscn.recurrent.nodes import LARGEST_FEEDBACK, RecurrentNodes
+from skscn.recurrent.nodes import (
+    LARGEST_FEEDBACK,
+    RecurrentNodes,
+    Style,
+    all_states,
+    block_states,
+    candidate_states,
+    delay_line,
+    draw,
+)
 from skscn.recurrent.sequences import Sequences
 from skscn.recurrent.spreads import widening
-from skscn.recurrent.states import all_states, block_states, candidate_states
 
 RNG = np.random.default_rng(0)
 CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)
@@ -65,7 +71,7 @@ def test_states_do_not_depend_on_later_nodes_bit_for_bit():
 
 
 def test_candidates_have_the_states_of_nodes_across_parts_of_memory(monkeypatch):
-    monkeypatch.setattr("skscn.recurrent.states._PART", 7)
+    monkeypatch.setattr("skscn.recurrent.nodes._PART", 7)
     rng, segments = np.random.default_rng(1), [slice(0, 25), slice(25, 60)]
     z, lagged = rng.normal(size=(60, 6)), rng.normal(size=(60, 8))
     nodes, rows = draw(rng, 20, 6, 8, STYLE), np.arange(3, 60, 2)

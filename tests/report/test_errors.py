@@ -1,9 +1,17 @@
 import numpy as np
 import pytest
-from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, r2_score, root_mean_squared_error
+from sklearn.metrics import (
+    accuracy_score,
+    brier_score_loss,
+    log_loss,
+    mean_absolute_error,
+    r2_score,
+    root_mean_squared_error,
+)
 
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.report._errors import class_qualities, classification_measures, interval_coverages, regression_measures
+from skscn.report._pictures import reliability_picture
 from skscn.report._subject import open_subject
 
 
@@ -55,6 +63,17 @@ def test_measures_of_classes(blobs):
     assert brier.value == pytest.approx(((model.predict_proba(X) - np.eye(3)[y]) ** 2).sum(axis=1).mean())
     assert (accuracy.baseline, loss.baseline, brier.baseline) == pytest.approx((1 / 3, np.log(3), 2 / 3))
     assert sum(quality.rows for quality in class_qualities(subject)) == len(y)
+
+
+def test_two_classes_have_the_brier_score_of_scikit_learn_and_their_names(blobs):
+    X, y = blobs
+    names = np.array(["calm", "windy"])[(y == 1).astype(int)]
+    model = SCNClassifier(max_nodes=2, random_state=0).fit(X, names)
+    subject = open_subject(model, X, names, None, None)
+    brier = classification_measures(subject)[-1]
+    assert brier.value == pytest.approx(brier_score_loss(names, model.predict_proba(X)[:, 1], pos_label="windy"))
+    assert brier.baseline == pytest.approx(brier_score_loss(y == 1, np.full(len(y), 1 / 3)))
+    assert reliability_picture(subject).title == "Reliability: probability of windy"
 
 
 def test_a_class_that_is_never_given_has_no_precision(blobs):

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from skscn import ACTIVATIONS, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.layers import Dense
+from skscn.nodes import Dense
 from skscn.rows import ROWS, Chunks, ScratchInputs, chunk_rows, memory_rows, opened
 from skscn.scaling import SCALINGS, scale_inputs
 

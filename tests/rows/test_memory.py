@@ -5,7 +5,7 @@ from scipy.linalg import lstsq
 from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
-from skscn.layers import Dense, Nodes
+from skscn.nodes import Dense, Nodes
 from skscn.rows import LocalBackend, Rows, memory_storage
 from skscn.scaling import scale_inputs
 

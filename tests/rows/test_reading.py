@@ -14,7 +14,7 @@ from skscn import SCNRegressor
 from skscn.readers.arrow_files import ParquetFile
 from skscn.readers.text_files import TextFile, _QuoteCounter
 from skscn.rows import Chunks, ScratchInputs, opened
-from skscn.rows._scratch import ScratchArray
+from skscn.rows.files import ScratchArray
 
 N = 3000
 X = np.random.default_rng(5).normal(size=(N, 4))

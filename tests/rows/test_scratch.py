@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from skscn.rows._scratch import ScratchArray, ScratchPanels, scratch_folder
+from skscn.rows.files import ScratchArray, ScratchPanels, scratch_folder
 
 RNG = np.random.default_rng(0)
 

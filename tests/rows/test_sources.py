@@ -17,7 +17,7 @@ from scipy import sparse
 
 from skscn.readers import open_table
 from skscn.rows import Chunks
-from skscn.rows.memory_limit import default_memory_limit
+from skscn.rows.reading import default_memory_limit
 
 RNG = np.random.default_rng(0)
 N = 50

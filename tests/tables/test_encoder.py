@@ -196,9 +196,9 @@ def test_order_and_more_columns_do_not_matter_and_missing_ones_are_named(table):
         ("size", DAYS, "'size' holds dates, where it held numbers in training"),
         ("sold", list(range(8)), "'sold' holds numbers, where it held dates"),
         ("sold", ["soon"] * 8, "'sold' holds 'soon', where it held dates"),
-        ("garden", ["maybe"] * 8, "'garden' holds text, where it held true and false"),
-        ("at", ["noon"] * 8, "'at' holds text, where it held times"),
-        ("town", [[1]] * 8, "'town' holds values of type list"),
+        ("garden", ["maybe"] * 8, "'garden' holds 'maybe', where it held true and false"),
+        ("at", ["noon"] * 8, "'at' holds 'noon', where it held times"),
+        ("town", [[1]] * 8, "'town' holds values of type List"),
     ],
 )
 def test_another_type_is_a_sentence(table, name, values, sentence):
@@ -495,3 +495,18 @@ def test_rows_of_one_moment():
 
 def test_a_constant_near_the_largest_float_is_left_out():
     assert TableEncoder().fit(pa.table({"a": [1.7e308] * 4, "b": [1.0, 2.0, 3.0, 4.0]})).left_out_ == ["a"]
+
+
+def test_words_among_numbers_are_missing_in_all_columns():
+    rng = np.random.default_rng(0)
+    texts = ["No Data" if i % 2 else "kaputt" if i == 4 else f"{x:.2f}" for i, x in enumerate(rng.normal(size=50))]
+    encoder = TableEncoder().fit(pa.table({"flow": texts, "level": rng.normal(size=50), "state": ["bad", "good"] * 25}))
+    assert encoder.placeholders_ == ("No Data", "kaputt")
+    assert "flow" in encoder.groups_
+    assert list(encoder.groups_["state"]) == [3, 4]
+    words = ["Bad Input", "kaputt", "-inf", "#DIV/0!", "i/o timeout", "2.5"]
+    later = pa.table({"flow": words, "level": words, "state": ["bad"] * 6})
+    filled = [column.fill for column in encoder.columns_[:2]]
+    np.testing.assert_array_equal(encoder.transform(later)[:, [0, 2]], [filled] * 5 + [[2.5, 2.5]])
+    with pytest.raises(ValueError, match="Column 'level' holds 'other'"):
+        encoder.transform(pa.table({"flow": ["1"], "level": ["other"], "state": ["bad"]}))

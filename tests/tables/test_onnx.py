@@ -6,7 +6,7 @@ import onnxruntime
 import pyarrow as pa
 import pytest
 
-from skscn.tables import TableEncoder, prepend_table
+from skscn.tables import TableEncoder, as_table, prepend_table
 
 
 def identity(width, output="encoded"):
@@ -48,9 +48,9 @@ def test_the_graph_encodes_as_the_encoder_does(table, max_categories, time):
     other = table.set_column(3, "kind", pa.array(["new", *table["kind"].to_pylist()[1:]]))
     inputs = {}
     for column in encoder.columns_:
-        values = other.column(column.name)
+        values = as_table(other).column(column.name)
         texts = column.kind == "category"
-        given = [text or "" for text in values.to_pylist()] if texts else column.floats(values)
+        given = [text or "" for text in values.to_list()] if texts else column.floats(values)
         inputs[column.name] = np.array(given, dtype=object if texts else float)[:, np.newaxis]
     (encoded,) = session.run(["encoded"], inputs)
     np.testing.assert_allclose(encoded, encoder.transform(other), rtol=0, atol=1e-9)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from skscn.tables import TableEncoder, outside_sentences
+from skscn.tables.row_encoder import with_targets
 
 N = 3000
 
@@ -71,6 +72,18 @@ def test_a_few_rows_slightly_outside_share_a_line(encoder, training):
     found = encoder.outside(later)
     assert not any(column.notable for column in found)
     assert outside_sentences(found) == ["Slightly outside the training range: PI_301 bar (2 rows), TI_1 (1 row)."]
+
+
+def test_rows_without_a_value_do_not_hide_one_far_outside():
+    frame = pd.DataFrame({"built": np.arange(1900.0, 2000.0), "area": np.arange(100.0)})
+    target = np.arange(100.0)[:, np.newaxis]
+    encoder, _ = with_targets(TableEncoder().fit(frame), frame, target, np.ones(100))
+    new = pd.DataFrame({"built": [3000.0, *[np.nan] * 99], "area": np.arange(100.0)})
+    (column,) = encoder.outside(new)
+    assert column.notable
+    assert (column.smallest, column.largest) == (3000.0, 3000.0)
+    encoder.widen(encoder.transform(new))
+    assert encoder.outside(new) == []
 
 
 def test_many_columns_are_not_a_flood():

@@ -9,8 +9,9 @@ import typer
 from typer.core import TyperGroup
 
 from skscn import __version__
-from skscn.cli._arguments import DataArgument, Interval, Json, ModelArgument, OutTable, Quiet, TargetName
+from skscn.cli._arguments import DataArgument, Interval, Json, ModelArgument, OutTable, Quiet, TargetName, open_data
 from skscn.cli._fit_command import fit
+from skscn.cli._outputs import TABLE_ENDINGS, check_output
 from skscn.words import printable
 
 
@@ -81,7 +82,7 @@ def predict(
             "--out",
             "-o",
             help="The .csv, .tsv or .parquet file to write. By default CSV is written to standard output. With "
-            "--follow --learn: the model file to write in the end.",
+            "--follow --learn: the model file to write, every few minutes and in the end.",
         ),
     ] = None,
     follow: Annotated[
@@ -98,6 +99,10 @@ def predict(
             "--learn", help="With --follow: learn from each row that has a value of the target, after predicting it."
         ),
     ] = False,
+    save_every: Annotated[
+        float,
+        typer.Option(min=0.0, metavar="MINUTES", help="With --follow --learn -o: how often the model is written."),
+    ] = 5.0,
     interval: Interval = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     keep: Annotated[
@@ -125,16 +130,21 @@ def predict(
     _check_interval(interval)
     _check_json(as_json, out)
     _check_following(data, out, follow, learn)
+    if out is not None and data is not None and not follow:
+        check_output(out, [model, data], TABLE_ENDINGS)
+    file = None if data is None or follow else open_data(data)
+    kept = tuple(keep or () if file is None else map(file.find, keep or ()))
+    # Columns are checked before what takes a second to import.
     from skscn.cli._predict import Wanted, run_predict
     from skscn.cli._voice import Voice
 
-    wanted, voice = Wanted(out, interval, proba, tuple(keep or ()), spreadsheet), Voice(quiet, as_json)
-    if data is not None and not follow:
-        run_predict(model, data, wanted, voice)
+    wanted, voice = Wanted(out, interval, proba, kept, spreadsheet), Voice(quiet, as_json)
+    if file is not None:
+        run_predict(model, file, wanted, voice)
         return
     from skscn.cli._following_rows import run_follow
 
-    run_follow(model, wanted, learn, voice)
+    run_follow(model, wanted, learn, save_every, voice)
 
 
 def _check_following(data: Path | None, out: Path | None, follow: bool, learn: bool) -> None:

@@ -1,11 +1,38 @@
 """What several commands take: a model, a table, a target, and how results are given."""
 
+from __future__ import annotations
+
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-ModelArgument = Annotated[Path, typer.Argument(metavar="MODEL", help="A model file written by fit.")]
+if TYPE_CHECKING:
+    from skscn.readers import TableFile
+
+STANDARD_INPUT = "standard input"
+
+
+def open_data(path: Path) -> TableFile:
+    """Open a table; "-" is standard input."""
+    from skscn.readers import open_stream, open_table
+
+    return open_stream(sys.stdin.buffer, STANDARD_INPUT) if str(path) == "-" else open_table(path)
+
+
+def _existing_model(path: Path) -> Path:
+    """The path of a model file; ValueError if there is none, before anything is imported that reads model files."""
+    if not path.exists():
+        from skscn.readers import near_file
+
+        raise ValueError(f"There is no model file {path}{near_file(path)}")
+    return path
+
+
+ModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="A model file written by fit.", callback=_existing_model)
+]
 DataArgument = Annotated[
     Path,
     typer.Argument(

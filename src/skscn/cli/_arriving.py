@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skscn.cli._clock import GAP, TrainingClock, written
+from skscn.cli._clock import GAP, TrainingClock
 from skscn.cli._groups import check_has_group, check_known, labels_of
 from skscn.readers.arrow import arrow
 from skscn.tables import TableEncoder, TableFile, Target
@@ -78,14 +78,16 @@ class ArrivingRows:
             self._noted = True
             self._remarks.append(
                 f"{self._whose}Rows are missing before row {self._n_rows + int(gaps[0]) + 1:,} "
-                f"({written(times[gaps[0]])}): {self._what} counts rows, and the predictions after a gap are worse."
+                f"({self._clock.written(times[gaps[0]])}): {self._what} counts rows, and the predictions after a gap "
+                "are worse."
             )
 
     def _check_order(self, times: np.ndarray) -> None:
         """Raise ValueError if the time is missing in a row, falls, or repeats."""
         assert self._timed is not None, "rows without a time have no order"
-        steps = np.diff(np.concatenate([[self._latest], times]))
-        wrong = np.isnat(times) | (steps <= np.timedelta64(0))
+        known = np.concatenate([[self._latest], times])
+        steps = np.diff(known)
+        wrong = np.isnat(times) | ((steps <= np.timedelta64(0)) & ~self._clock.is_set_back(known))
         if not wrong.any():
             return
         place = int(wrong.argmax())
@@ -97,9 +99,10 @@ class ArrivingRows:
 
     def _about(self, first: np.datetime64) -> str:
         if self._clock.is_before(first):
+            last, first_time = map(self._clock.written, (self._clock.last, first))
             return (
-                f"Rows are missing between the end of training ({written(self._clock.last)}) and the first row "
-                f"({written(first)}), so {self._lost}; put the rows before them into the file."
+                f"Rows are missing between the end of training ({last}) and the first row ({first_time}), so "
+                f"{self._lost}; put the rows before them into the file."
             )
         return f"The rows do not follow the end of training, so {self._lost}."
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 
 from skscn.cli._fit_options import FitOptions
-from skscn.cli._series import Series
+from skscn.cli._series import Series, set_back
 from skscn.cli._training_rows import TableRows
+from skscn.readers import TableFile
 from skscn.words import count, quoted
 
 # The fewest rows with a target, and how many times as many as the longest lag.
@@ -24,10 +28,7 @@ _DAY = 86400e6
 
 
 def check_series(options: FitOptions, series: Series) -> None:
-    """Raise ValueError if predictions are to depend on earlier rows and the order of the rows is not known.
-
-    Or if they are not, and rows both belong together in groups and are in order of time.
-    """
+    """Raise ValueError if the order of the rows is needed but not known, or known while groups are to be held out."""
     if options.past is None:
         if options.group is not None and series.time is not None:
             raise ValueError(
@@ -46,7 +47,8 @@ def check_series(options: FitOptions, series: Series) -> None:
             f"{quoted(series.time)} is missing in {count(int(np.isnan(moments).sum()), 'row')}, so it is not known "
             f"which row came before which; {options.past} needs a time in every row."
         )
-    repeated = np.concatenate([course[1:][np.diff(course) == 0.0] for course in series.courses().values()])
+    courses = series.courses().values()
+    repeated = np.concatenate([course[1:][(np.diff(course) == 0.0) & ~set_back(course)] for course in courses])
     if len(repeated):
         first = written(np.datetime64(round(repeated.min() * 86400), "s"))
         several = " If the rows are those of several machines, name the column that tells them apart: --group COLUMN."
@@ -102,6 +104,7 @@ def clock_of(options: FitOptions, series: Series) -> dict[str, Any] | None:
         "months": months.pop() if len(months) == 1 else None,
         "irregular": int(np.count_nonzero(np.abs(steps - usual) > _REGULAR * usual)),
         **({} if series.groups is None else {"last_days": last}),
+        **({} if series.zone is None else {"zone": series.zone}),
     }
 
 
@@ -133,6 +136,7 @@ class TrainingClock:
     step: np.timedelta64
     months: int | None = None
     irregular: int = 0
+    zone: str | None = None
 
     @classmethod
     def read(cls, notes: Any, label: str | None = None) -> TrainingClock:
@@ -151,15 +155,29 @@ class TrainingClock:
             np.timedelta64(step, "us"),
             months if isinstance(months, int) and months > 0 else None,
             irregular if isinstance(irregular, int) else 0,
+            zone if isinstance(zone := notes.get("zone"), str) else None,
         )
 
     def is_followed_by(self, first: np.datetime64) -> bool:
         """Whether a row at this time follows the last training row."""
-        return bool(self.last < first <= self.last + GAP * self.step)
+        follows = self.last < first <= self.last + GAP * self.step
+        return bool(follows or self.is_set_back(np.array([self.last, first]))[0])
+
+    def is_set_back(self, times: np.ndarray) -> np.ndarray:
+        """Which steps between times are those of clocks that are set back by an hour."""
+        days = times.astype("datetime64[us]").astype(np.float64) / _DAY
+        return set_back(np.where(np.isnat(times), np.nan, days), float(self.step / np.timedelta64(1, "D")))
 
     def is_before(self, first: np.datetime64) -> bool:
         """Whether rows are missing between the last training row and this time."""
         return bool(first > self.last + GAP * self.step)
+
+    def written(self, moment: np.datetime64) -> str:
+        """A time as it is written in files and messages: in the time zone of training, if it had one."""
+        text = written(moment)
+        if self.zone is None or np.isnat(moment):
+            return text
+        return datetime.fromisoformat(f"{text}+00:00").astimezone(_time_zone(self.zone)).isoformat(" ")
 
     def ahead(self, steps: int) -> np.ndarray:
         """The times of the rows that follow."""
@@ -179,6 +197,30 @@ class TrainingClock:
         if not self.irregular:
             return f"{step}, as in training"
         return f"{step}, the median in training, where {count(self.irregular, 'step')} differed from it"
+
+
+def zone_of(file: TableFile, time: str) -> str | None:
+    """The time zone of a column of times: that of its type, or the offset from UTC of the last row in a text file."""
+    last = None
+    for table in file.verbatim([time]):
+        last = table.column(time)[-1] if len(table) else last
+    if last is None:
+        return None
+    if hasattr(last.type, "tz"):
+        return str(last.type.tz) if last.type.tz else None
+    # After a time of the day, or the year of a date would be an offset.
+    found = re.search(r":\d\d(?:[.,]\d+)?(Z|[-+]\d\d:?\d\d)$", str(last).strip())
+    return found.group(1) if found else None
+
+
+def _time_zone(name: str) -> tzinfo:
+    """A time zone by its name or its offset from UTC; UTC where it is not known."""
+    if re.fullmatch(r"[-+]\d\d:?\d\d", name):
+        return datetime.strptime(name, "%z").tzinfo or UTC
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError):
+        return UTC
 
 
 def written(moment: np.datetime64) -> str:

@@ -1,131 +1,182 @@
-"""Whether what tests on later rows find changes with time, and how large the error will be if it goes on like that."""
+"""Whether something changes with time that the inputs do not show, and how far R² of later rows may be off.
+
+Rows in order of time are divided into stretches. Residuals that are close in time are alike, so what counts as
+significant follows from how much the stretches differ, not from the number of rows.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import kendalltau
+from scipy.stats import linregress, norm, t
 
-from skscn.cli._voice import short
-
-# Stretches of time whose errors, and answers to what is predicted, are compared.
-_STRETCHES = 12
+# Stretches of time, and the rows that each of them needs.
+STRETCHES = 16
 _FEWEST_IN_STRETCH = 10
-# Something changes with time if that of the stretches does, by rank, more than it would by chance in this share of
-# cases, and if, going on like that, the RMSE of as many later rows would be larger by this factor.
-_BY_CHANCE = 0.01
-_WORSE = 1.2
-_PLACES = np.arange(_STRETCHES)
-# How many stretches a drift of the training rows is followed into the future.
-_AHEAD = _STRETCHES // 2
+# Neighbouring stretches whose residuals may be alike.
+_NEIGHBOURS = 1
+# A level or a gain changes if this many standard errors say so, in tests and training rows together, which share some
+# of their rows, and if the RMSE of as many later rows as there are training rows would be larger by this factor.
+_SIGNIFICANT, _SHARED = 2.8, 0.3
+_WORSE = 1.1
+# An error rises if this is less likely by chance, and by this factor from the first to the last of the stretches.
+_BY_CHANCE, _RISE = 0.005, 1.2
+# A level that wanders slowly: the correlation of means of neighbouring stretches, and the share of the squared
+# residuals that they have.
+_ALIKE, _SHARE = 0.6, 0.15
+# R² is expected within this many standard errors, in 9 of 10 cases; its stretches may be alike over some time.
+_NINE_OF_TEN, _LONG = 1.645, 3
+
+
+class PredictedRows(NamedTuple):
+    """Rows in order of time: their targets, and what one model predicts for them."""
+
+    y: np.ndarray
+    predicted: np.ndarray
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """Targets minus predictions."""
+        residuals: np.ndarray = self.y - self.predicted
+        return residuals
+
+    @property
+    def is_long(self) -> bool:
+        """Whether there are enough rows to see a change."""
+        return len(self.y) >= _FEWEST_IN_STRETCH * STRETCHES
 
 
 class Change(NamedTuple):
-    """What changes: its value at the beginning and at the end of the tests, and the RMSE of as many later rows."""
+    """What changes: its values at the beginning and at the end of a course, which is one of several."""
 
     first: float
     last: float
-    later: float
+    course: int = 0
 
 
-def rising_error(y: np.ndarray, predicted: np.ndarray) -> Change | None:
-    """The RMSE becomes larger and larger; None if it does not."""
-    if len(y) < _FEWEST_IN_STRETCH * _STRETCHES:
+class _LinearChange(NamedTuple):
+    """A level or a gain: its ends, how many standard errors it changes by, and the factor by which the RMSE grows."""
+
+    first: float
+    last: float
+    errors: float
+    worse: float
+
+
+def changing_level(courses: Sequence[PredictedRows]) -> Change | None:
+    """What targets exceed predictions by becomes larger and larger, or smaller and smaller."""
+    return _change([_slopes(course, courses[-1])[0] for course in courses if course.is_long])
+
+
+def changing_gain(courses: Sequence[PredictedRows]) -> Change | None:
+    """What targets differ by where predictions differ by 1 becomes larger and larger, or smaller and smaller."""
+    return _change([_slopes(course, courses[-1])[1] for course in courses if course.is_long])
+
+
+def _change(slopes: list[_LinearChange]) -> Change | None:
+    """The change that courses agree on, as the one shows it that shows it best; None if it is by chance or harmless."""
+    if not slopes:
         return None
-    errors = np.array([_rmse(part) for part in np.array_split(y - predicted, _STRETCHES)])
-    first, last = _ends(errors)
-    if last < first or not _is_trend(errors):
+    together = abs(sum(slope.errors for slope in slopes))
+    together /= np.sqrt(len(slopes) * (1.0 + _SHARED * (len(slopes) - 1)))
+    if together < _SIGNIFICANT or max(slope.worse for slope in slopes) < _WORSE:
         return None
-    return _worse(errors, _rmse(_later(errors)), _rmse(y - predicted))
+    best = max(range(len(slopes)), key=lambda place: abs(slopes[place].errors))
+    return Change(slopes[best].first, slopes[best].last, best)
 
 
-def changing_gain(y: np.ndarray, predicted: np.ndarray) -> Change | None:
-    """By how much the target moves where the prediction moves by 1 becomes larger and larger, or smaller and smaller.
-
-    None if it does not, or if predictions do not move.
-    """
-    moves = _moves(y, predicted)
-    if moves is None or not _is_trend(moves.gains):
-        return None
-    later = np.sqrt(moves.own + np.mean((1.0 - _later(moves.gains)) ** 2) * moves.spread)
-    return _worse(moves.gains, float(later), _rmse(y - predicted))
-
-
-def drift_in_training(y: np.ndarray, fitted: np.ndarray, tested: float) -> str | None:
-    """What to say if the training rows themselves drift: the model is right on average, but not from first to last.
-
-    ``fitted`` are the predictions of the training rows in order of time, ``tested`` the RMSE that tests on later rows,
-    which do not look as far ahead, have found. A model adapts to its training rows, and drifts by less there than on
-    later ones.
-    """
-    moves = _moves(y, fitted)
-    if moves is None:
-        return None
-    gains, levels = (values if _is_trend(values) else None for values in moves[:2])
-    off = 0.0 if gains is None else np.mean((1.0 - _later(gains)[:_AHEAD]) ** 2) * moves.spread
-    off += 0.0 if levels is None else np.mean(_later(levels)[:_AHEAD] ** 2)
-    later = float(np.sqrt(moves.own + off))
-    if not later > tested:
-        return None
-    first, last = _ends(moves.levels if gains is None else gains)
-    what = f"targets exceed fitted values by {short(first)} in the first of them and by {short(last)} in the last"
-    if gains is not None:
-        what = (
-            f"where fitted values differ by 1, targets differ by {first:.2f} in the first and by {last:.2f} in the last"
+def _slopes(course: PredictedRows, training: PredictedRows) -> tuple[_LinearChange, _LinearChange]:
+    """How level and gain change in a course, by least squares; later rows are as many as those of training."""
+    rows, spread = len(course.y), float(np.std(course.predicted)) or 1.0
+    time, moves = np.linspace(-0.5, 0.5, rows), (course.predicted - course.predicted.mean()) / spread
+    columns = np.column_stack([np.ones(rows), moves, time, time * moves])
+    inverse = np.linalg.pinv(columns.T @ columns)
+    found = inverse @ (columns.T @ course.residuals)
+    left = course.residuals - columns @ found
+    sums = np.stack([part.sum(axis=0) for part in np.array_split(columns * left[:, np.newaxis], STRETCHES)])
+    freedom = STRETCHES - columns.shape[1]
+    variances = np.diag(inverse @ _variance_of_sums(sums, _NEIGHBOURS) @ inverse) * STRETCHES / freedom
+    with np.errstate(divide="ignore", invalid="ignore"):
+        errors = np.nan_to_num(found / np.sqrt(variances))
+    errors = np.sign(errors) * norm.isf(np.maximum(t.sf(np.abs(errors), freedom), 1e-15))
+    # The mean square of the time in the later rows.
+    end = 0.5 + len(training.y) / rows
+    later = (end**3 - 0.125) / (3.0 * (end - 0.5))
+    own = max(float(np.mean(left**2)), np.finfo(float).tiny)
+    level, gain = (
+        _LinearChange(
+            *((start - 0.5 * slope) / unit + one, (start + 0.5 * slope) / unit + one),
+            *(float(error), float(np.sqrt(1.0 + slope**2 * later / own))),
         )
-    return (
-        f"The training rows drift: {what}, so something changes that the inputs do not show. If it goes on like this, "
-        f"the RMSE of half as many later rows will be at least {short(later)}, above that of the tests. Retrain often, "
-        "on recent rows, or add inputs that show the change."
+        for start, slope, error, unit, one in zip(
+            found[:2], found[2:], errors[2:], (1.0, spread), (0.0, 1.0), strict=True
+        )
     )
+    return level, gain
 
 
-class _Moves(NamedTuple):
-    """Of each stretch: the gain, and the mean residual; the mean square of what remains, and that of predictions."""
+def _variance_of_sums(sums: np.ndarray, neighbours: int) -> np.ndarray:
+    """The variance (k, k) of the total of sums (stretches, k) with mean 0 that may be alike with their neighbours."""
+    variance = sums.T @ sums
+    more = variance.copy()
+    for distance in range(1, neighbours + 1):
+        shared = sums[distance:].T @ sums[:-distance]
+        more += (1.0 - distance / (neighbours + 1.0)) * (shared + shared.T)
+    # Stretches that differ more than by chance would make the total look more certain.
+    larger = np.sqrt(np.maximum(np.diag(more) / np.maximum(np.diag(variance), np.finfo(float).tiny), 1.0))
+    return np.asarray(np.outer(larger, larger) * variance)
 
-    gains: np.ndarray
-    levels: np.ndarray
-    own: float
-    spread: float
+
+def rising_error(course: PredictedRows) -> bool:
+    """Whether the RMSE becomes larger and larger."""
+    if not course.is_long:
+        return False
+    squares = np.array([np.mean(part**2) for part in np.array_split(course.residuals, STRETCHES)])
+    if not squares.min() > 0.0:
+        return False
+    places, errors = np.arange(STRETCHES), 0.5 * np.log(squares)
+    line = linregress(places, errors)
+    left = errors - line.intercept - line.slope * places
+    alike = _correlation(left) + 2.0 / STRETCHES
+    inflation = (1.0 + alike) / (1.0 - alike) if 0.0 < alike < 0.9 else 1.0 if alike <= 0.0 else 19.0
+    chance = t.sf(line.slope / (line.stderr * np.sqrt(inflation)), max(STRETCHES / inflation - 2.0, 1.0))
+    return bool(2.0 * chance < _BY_CHANCE and line.slope * STRETCHES > np.log(_RISE))
 
 
-def _moves(y: np.ndarray, predicted: np.ndarray) -> _Moves | None:
-    """None if there are too few rows, or if predictions do not move."""
-    if len(y) < _FEWEST_IN_STRETCH * _STRETCHES:
+def wandering_level(course: PredictedRows) -> Change | None:
+    """The lowest and the highest mean residual, if the mean wanders slowly from stretch to stretch."""
+    if not course.is_long:
         return None
-    stretches = list(zip(np.array_split(y, _STRETCHES), np.array_split(predicted, _STRETCHES), strict=True))
-    moves = [(part - part.mean(), found - found.mean()) for part, found in stretches]
-    spreads = np.array([found @ found / len(found) for _, found in moves])
-    if not spreads.min() > 0.0:
+    means = np.array([part.mean() for part in np.array_split(course.residuals, STRETCHES)])
+    share = np.var(means) / max(float(np.mean(course.residuals**2)), np.finfo(float).tiny)
+    if _correlation(means) < _ALIKE or share < _SHARE:
         return None
-    gains = np.array([part @ found / len(found) for part, found in moves]) / spreads
-    levels = np.array([np.mean(part - found) for part, found in stretches])
-    own = np.mean([np.mean((part - gain * found) ** 2) for (part, found), gain in zip(moves, gains, strict=True)])
-    return _Moves(gains, levels, float(own), float(spreads.mean()))
+    return Change(float(means.min()), float(means.max()))
 
 
-def _is_trend(values: np.ndarray) -> bool:
-    """Whether values become larger and larger, or smaller and smaller; not where they are all the same."""
-    return bool(kendalltau(_PLACES, values).pvalue <= _BY_CHANCE)
+def _correlation(values: np.ndarray) -> float:
+    """The correlation of neighbouring values."""
+    centred = values - values.mean()
+    squares = float(centred @ centred)
+    return float(centred[1:] @ centred[:-1]) / squares if squares > 0.0 else 0.0
 
 
-def _worse(values: np.ndarray, later: float, present: float) -> Change | None:
-    """The change of these values, if the error will be larger by far."""
-    return Change(*_ends(values), later) if later > _WORSE * present else None
+def later_r2(tests: PredictedRows) -> tuple[float, float] | None:
+    """What R² of as many later rows is expected to lie between, in 9 of 10 cases, if nothing changes.
 
-
-def _ends(values: np.ndarray) -> tuple[float, float]:
-    """The first and the last value of the straight line through all of them."""
-    slope, first = np.polyfit(_PLACES, values, 1)
-    return float(first), float(first + slope * _PLACES[-1])
-
-
-def _later(values: np.ndarray) -> np.ndarray:
-    """The values of as many later stretches, if they go on as they did."""
-    slope, first = np.polyfit(_PLACES, values, 1)
-    return np.asarray(first + slope * (_PLACES + _STRETCHES))
-
-
-def _rmse(errors: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(errors**2)))
+    How much squared errors, and squares of the target, differ between stretches says how much their totals may.
+    """
+    if not tests.is_long:
+        return None
+    pairs = np.stack([tests.residuals, tests.y - tests.y.mean()], axis=1) ** 2
+    sums = np.stack([part.mean(axis=0) for part in np.array_split(pairs, STRETCHES)])
+    error, spread = sums.mean(axis=0)
+    if not min(error, spread) > 0.0:
+        return None
+    # The logarithm of their ratio, to first order.
+    off = (sums / [error, spread]) @ [[1.0], [-1.0]]
+    deviation = np.sqrt(2.0 * float(_variance_of_sums(off, _LONG)[0, 0]) / (STRETCHES * (STRETCHES - 1.0)))
+    low, high = (float(1.0 - error / spread * np.exp(sign * _NINE_OF_TEN * deviation)) for sign in (1.0, -1.0))
+    return low, high

@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._models import Model, encoded_batches, open_data, open_model
+from skscn.cli._arguments import open_data
+from skscn.cli._models import Model, encoded_batches, open_model
 from skscn.cli._networks import estimates
 from skscn.cli._scores import (
     TITLES,
     Baseline,
+    RareClass,
     baseline_score,
     classification_scores,
     regression_scores,
@@ -33,7 +35,7 @@ class Compared:
         encoder = model.columns(file, without=(target.name,))
         self.sketch, self.missing = RowSketch(), 0
         self.uses_past = model.lags is not None or is_recurrent(model.estimator)
-        truths, predictions, shares = [], [], []
+        truths, predictions, probabilities = [], [], []
         outside, self.loss = encoder.looking_outside(), loss_of(model.estimator)
         for batch in encoded_batches(model, file, encoder, {target.name: target.read_type}):
             y, present = target.values(batch.table.column(target.name))
@@ -46,16 +48,19 @@ class Compared:
             truths.append(y)
             predictions.append(batch.predict(present))
             if model.is_classifier:
-                shares.append(true_class_shares(y, model.estimator.classes_, batch.predict_proba(present)))
+                probabilities.append(batch.predict_proba(present))
         if not truths:
             raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
         self.outside: list[OutsideColumn] = outside.found()
+        self.filled_in = outside.missing_sentences()
         self.y, predicted = np.concatenate(truths), np.concatenate(predictions)
-        self.scores = (
-            classification_scores(self.y, predicted, np.concatenate(shares))
-            if model.is_classifier
-            else regression_scores(self.y, predicted, self.loss)
-        )
+        self.rare = RareClass.of(self.y, model.estimator) if model.is_classifier else None
+        if model.is_classifier:
+            shares, classes = np.concatenate(probabilities), model.estimator.classes_
+            self.scores = classification_scores(self.y, predicted, true_class_shares(self.y, classes, shares))
+            self.scores |= {} if self.rare is None else self.rare.scores(self.y, predicted, classes, shares)
+        else:
+            self.scores = regression_scores(self.y, predicted, self.loss)
         self.persistence = _persistence(model, self.y)
 
 
@@ -74,8 +79,8 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
     target = model.find_target(target_name, file)
     found = Compared(model, file, target)
     baseline = Baseline.of(found.y, "classification" if model.is_classifier else "regression", loss=found.loss)
-    known = baseline.scores(found.y)
-    better, verdict = compared(found.scores, known, baseline.words)
+    known = baseline.scores(found.y, found.rare)
+    better, verdict = compared(found.scores, known, baseline.words, found.rare)
     share = found.sketch.share_in(model.notes.get("sketch"))
     notes = [*model.remarks, *_notes(found, share, target, file.label)]
     tested = unconfirmed(found.scores, model.notes.get("tested"))
@@ -99,6 +104,8 @@ def run_evaluate(model_path: Path, data: Path, target_name: str | None, voice: V
         for name, value in found.scores.items()
         if not np.isnan(value)
     ]
+    if found.rare is not None:
+        lines.append(found.rare.line(found.scores["rare_recall"]))
     if found.persistence is not None:
         lines.append(("Persistence", f"RMSE {short(found.persistence['rmse'])} of predicting the last known value"))
     voice.result(facts, [*lines, ("Verdict", verdict), *([("Tests", doubt)] if doubt else [])])
@@ -109,4 +116,5 @@ def _notes(found: Compared, share: float | None, target: Target, label: str) -> 
     seen: list[Any] = [seen_sentence(share, label)]
     without = f"{count(found.missing, 'row')} without a value of {shortened(target.name)}"
     left_out = f"Used as earlier rows only: {without}." if found.uses_past else f"Left out: {without}."
-    return [*([left_out] if found.missing else []), *filter(None, seen), *outside_sentences(found.outside)]
+    left_out_rows = [left_out] if found.missing else []
+    return [*left_out_rows, *found.filled_in, *filter(None, seen), *outside_sentences(found.outside)]

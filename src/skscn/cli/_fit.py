@@ -8,27 +8,24 @@ import typer
 
 from skscn.cli._fit_from_disk import fit_from_disk
 from skscn.cli._fit_in_memory import fit_in_memory
-from skscn.cli._fit_options import FitOptions, FitSettings, input_names, read_settings
+from skscn.cli._fit_options import FitOptions, FitSettings, read_settings
 from skscn.cli._fit_summary import summarise
 from skscn.cli._fitted import Fitted, save_fitted
-from skscn.cli._models import open_data
 from skscn.cli._networks import limit_reached
-from skscn.cli._outputs import check_output
 from skscn.cli._voice import Voice
 from skscn.estimators.networks import grown_networks
-from skscn.rows.memory_limit import default_memory_limit
+from skscn.readers import TableFile
+from skscn.rows.reading import default_memory_limit
 
 # How much of the memory that fits may take the table itself may be, with its encoded copy and the basis to come.
 _SHARE_OF_TABLE = 0.25
 
 
-def run_fit(options: FitOptions, voice: Voice) -> None:
-    """Fit, save, test and tell."""
+def run_fit(file: TableFile, inputs: list[str], options: FitOptions, voice: Voice) -> None:
+    """Fit a model to these columns of a file, save it, test it, and report."""
     started = time.perf_counter()
-    settings = read_settings(options)
-    check_output(options.model, [options.data])
     try:
-        fitted = _fit(settings, options, voice)
+        fitted = _fit(file, inputs, read_settings(options), options, voice)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("nothing had finished, so no model was written") from None
     try:
@@ -44,9 +41,7 @@ def run_fit(options: FitOptions, voice: Voice) -> None:
         raise typer.Exit(130)
 
 
-def _fit(settings: FitSettings, options: FitOptions, voice: Voice) -> Fitted:
-    file = open_data(options.data)
-    inputs = input_names(file, options)
+def _fit(file: TableFile, inputs: list[str], settings: FitSettings, options: FitOptions, voice: Voice) -> Fitted:
     voice.notes(file.notes)
     limit = default_memory_limit() if options.memory_limit is None else options.memory_limit
     if file.size <= _SHARE_OF_TABLE * limit:

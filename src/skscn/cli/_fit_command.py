@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from skscn.cli._arguments import DataArgument, Json, Quiet
+from skscn.cli._arguments import DataArgument, Json, Quiet, open_data
 from skscn.cli._interrupts import later
+from skscn.cli._outputs import check_output
 
 # As in skscn.series, which is not imported for the sake of a quick start.
 _LONGEST_LAG = 100_000
@@ -36,6 +37,12 @@ class EstimatorKind(StrEnum):
     NETWORK = "network"
     ENSEMBLE = "ensemble"
     RECURRENT = "recurrent"
+
+
+class ClassWeight(StrEnum):
+    """How classes are weighted."""
+
+    BALANCED = "balanced"
 
 
 class LossName(StrEnum):
@@ -82,6 +89,13 @@ def fit(
     quantile: Annotated[
         float | None,
         typer.Option(metavar="Q", help="The quantile that --loss quantile estimates, for example 0.9; 0.5 by default."),
+    ] = None,
+    class_weight: Annotated[
+        ClassWeight | None,
+        typer.Option(
+            help="balanced: all classes have the same total weight, so that more rows of rare classes are found; other "
+            "classes are then mistaken for them more often."
+        ),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -187,10 +201,7 @@ def fit(
     _check_order(shuffle, time, lags, estimator)
     _check_recurrent(estimator is EstimatorKind.RECURRENT, lags, feedback, loss, weight)
     _check_quantile(quantile, loss)
-    with later():
-        from skscn.cli._fit import run_fit
-        from skscn.cli._fit_options import FitOptions
-        from skscn.cli._voice import Voice
+    from skscn.cli._fit_options import FitOptions, input_names
 
     options = FitOptions(
         data=data,
@@ -210,12 +221,21 @@ def fit(
         memory_limit=None if memory_limit is None else memory_limit * 2**20,
         dates=dates.value,
         loss=None if loss is None else loss.value,
+        class_weight=None if class_weight is None else class_weight.value,
         quantile=quantile,
         lags=_read_lags(lags),
         delay=delay,
         feedback=feedback,
     )
-    run_fit(options, Voice(quiet, as_json))
+    check_output(model, [data])
+    file = open_data(data)
+    inputs = input_names(file, options)
+    # Columns are checked before what takes a second to import.
+    with later():
+        from skscn.cli._fit import run_fit
+        from skscn.cli._voice import Voice
+
+    run_fit(file, inputs, options, Voice(quiet, as_json))
 
 
 def _check_order(shuffle: bool, time: str | None, lags: str | None, estimator: EstimatorKind) -> None:

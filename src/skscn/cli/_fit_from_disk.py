@@ -17,7 +17,7 @@ from skscn.cli._seen import RowSketch
 from skscn.cli._series import Series, find_series
 from skscn.cli._training_rows import row_weights
 from skscn.cli._voice import Voice, size
-from skscn.losses import OUTLIER
+from skscn.losses import OUTLIER, are_counts
 from skscn.rows import Chunks
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables.columns import Number
@@ -50,11 +50,12 @@ def fit_from_disk(
             f"{file.label} is too large ({size(file.size)}) for an ensemble, which is grown in memory; "
             "use --estimator network, or raise --memory-limit."
         )
-    head = file.head([*inputs, *options.target_and_weight], exact=[options.target])
+    head = file.head([*inputs, *options.target_and_weight], exact=options.exact)
     voice.note(
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
-    target, reason = learn_target(options.target, head.column(options.target), options.task)
+    column = head.column(options.target)
+    target, reason = learn_target(options.target, column, options.task)
     check_loss(settings, target)
     series = find_series(head, inputs, options.time, options.shuffle, dates=settings.dates, tested=False)
     _check_in_order(series, file)
@@ -62,6 +63,8 @@ def fit_from_disk(
     voice.notes(series.notes)
     voice.note(f"{shortened(target.name)}: {target.task} ({reason}), {describe_columns(encoder)}.")
     voice.notes(encoder.notes_)
+    if target.task == "regression" and "loss" not in settings.network and are_counts(target.values(column)[0]):
+        voice.note(f"{shortened(target.name)} looks like counts; --loss poisson is made for them.")
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, options.weight, passes), memory_limit=limit)
     estimator = build_estimator(target.task, "network", settings, series, options)
@@ -91,7 +94,7 @@ def _chunks(
     latest: np.datetime64 = np.datetime64("NaT")
     if weight is not None:
         types[weight] = Number(weight, 0.0, False).read_type
-    for table in file.batches(types):
+    for table in file.batches(types, missing=encoder.placeholders_):
         latest = _check_later(encoder, table, latest)
         y, present = target.values(table.column(target.name))
         if len(y):

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import mean_poisson_deviance
 
 from skscn.cli._choosing import build_estimator, check_loss, check_task, choose
-from skscn.cli._clock import check_length, check_series, clock_of, gap_sentence
-from skscn.cli._drift import drift_in_training
+from skscn.cli._clock import check_length, check_series, clock_of, gap_sentence, zone_of
+from skscn.cli._faults import find_faults
 from skscn.cli._fit_options import FitOptions, FitSettings
 from skscn.cli._fit_summary import describe_columns
 from skscn.cli._fitted import Fitted, path_to_write, save_fitted
@@ -20,22 +23,36 @@ from skscn.cli._growth import Growth, growing
 from skscn.cli._lags import build_lags, lag_lines
 from skscn.cli._networks import are_whole
 from skscn.cli._preparation import Preparation, PreparedRows
-from skscn.cli._recurrent import MOST_ROWS_TESTED, check_inputs, default_encoding, fit_rows, fitted_values, unlike_tests
+from skscn.cli._recurrent import (
+    MOST_ROWS_TESTED,
+    check_inputs,
+    default_encoding,
+    fit_rows,
+    training_course,
+    unlike_tests,
+)
 from skscn.cli._seen import RowSketch
-from skscn.cli._series import SORTED, Series, find_series, with_groups
+from skscn.cli._series import Series, find_series, with_groups
 from skscn.cli._testing import Folds, cross_validate, split, split_groups, split_series
 from skscn.cli._training_rows import FEWEST_ROWS, TableRows, complete_rows
-from skscn.cli._validated import describe_outliers
-from skscn.cli._voice import Voice
+from skscn.cli._validated import HeldOutPart, describe_outliers
+from skscn.cli._voice import Voice, short
 from skscn.fitted_loss import row_weights
-from skscn.losses import OUTLIER
+from skscn.losses import OUTLIER, are_counts
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
+from skscn.tables.values import read_values
 from skscn.words import count, shortened
 
 # Tables of up to this many numbers are tested on all parts of a cross-validation unless the user says otherwise: a few
 # minutes on one processor.
 _CROSS_VALIDATED_NUMBERS = 200_000
 _FOLDS = 5
+# Parts of the tests on which the Poisson loss is tried for a target that looks like counts, and the smallest mean of
+# which the deviance is computed, relative to the mean of all rows.
+_PARTS_TRIED = 3
+_SMALLEST_RATE = 1e-3
+# Faults of columns that are described.
+_FAULTS_NAMED = 8
 
 
 @dataclass(frozen=True)
@@ -71,14 +88,19 @@ def fit_in_memory(
             if options.recurrent and folds.parts:
                 voice.note(_about_time(seconds, folds))
             _test(table, fitted, folds, growth)
+            if "loss" not in settings.network and not options.recurrent:
+                likely = replace(settings, network={**settings.network, "loss": "poisson"})
+                poisson = partial(build_estimator, table.target.task, kind, likely, table.series, options)
+                fitted.counts = _about_counts(table, fitted, folds, poisson, growth)
+    faults = _faults(table)
     fitted.warnings = [
         *table.series.warnings,
         *table.gaps,
-        *_warnings(fitted, table.prepared.rows),
-        *_drift(table, fitted),
+        *faults,
+        *_warnings(fitted, table.prepared.rows, faulty=bool(faults)),
     ]
-    if options.recurrent and fitted.validated is not None:
-        unlike = unlike_tests(estimator, table.prepared.X, table.prepared.rows, fitted.validated.value("rmse"))
+    if options.recurrent and fitted.validated is not None and fitted.validated.training is not None:
+        unlike = unlike_tests(fitted.validated.training, fitted.validated.value("rmse"))
         fitted.warnings += [unlike] if unlike else []
     return fitted
 
@@ -88,7 +110,7 @@ def _read_table(
 ) -> _TrainingTable:
     """Read the table, find out what its columns and the order of its rows mean, and turn it into numbers."""
     apart = [*options.target_and_weight, *([] if options.group is None else [options.group])]
-    table = file.read([*inputs, *apart], exact=[options.target])
+    table = file.read([*inputs, *apart], exact=options.exact)
     if len(table) < FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(options.target, table.column(options.target), options.task)
@@ -96,6 +118,8 @@ def _read_table(
     check_task(options, target)
     encoding = {**default_encoding(options), **settings.encoder}
     series, groups = _series(table, inputs, settings, options, cycles=bool(encoding.get("cycles", True)))
+    if options.past is not None and series.time is not None:
+        series = replace(series, zone=zone_of(file, series.time))
     whole = options.past is not None
     rows = complete_rows(table, inputs, target, options.weight, series, voice, whole=whole, groups=groups)
     check_length(options, rows)
@@ -118,14 +142,12 @@ def _series(
 ) -> tuple[Series, np.ndarray | None]:
     """The order of the rows, and the groups that they belong to, if any."""
     about = {"tested": options.cv is None or options.cv > 1, "past": options.past is not None, "cycles": cycles}
-    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, **about)
     groups = None if options.group is None else labels_of(options.group, table, several=options.past is None)
+    series = find_series(table, inputs, options.time, options.shuffle, dates=settings.dates, groups=groups, **about)
     series = with_groups(series, groups)
     if groups is not None:
-        # Rows of several series need not be in order of time.
-        notes = [note for note in series.notes if not note.startswith(SORTED)]
         apart = f"{options.group} tells {'series' if options.past else 'groups'} apart and is not an input."
-        series = replace(series, notes=[*notes, apart])
+        series = replace(series, notes=[*series.notes, apart])
     check_series(options, series)
     return series, groups
 
@@ -159,6 +181,38 @@ def _folds(options: FitOptions, table: _TrainingTable) -> Folds:
     return split(*about) if table.series.time is None else split_series(*about)
 
 
+def _about_counts(
+    table: _TrainingTable, fitted: Fitted, folds: Folds, poisson: Callable[[], Any], growth: Growth
+) -> str | None:
+    """What to say about targets that look like counts, and whether held-out rows prefer the Poisson loss.
+
+    The squared error of counts is mostly that of the few largest ones, whose variance is largest; the deviance weighs
+    errors by the variance that a count of that mean has.
+    """
+    rows = table.prepared.rows
+    if table.target.task != "regression" or not are_counts(rows.y):
+        return None
+    ends = f"from {rows.y.min():g} to {rows.y.max():,.0f}"
+    found = f"{shortened(table.target.name)} has whole numbers {ends} with a skewed distribution, like counts"
+    tried, folds = None, replace(folds, parts=folds.parts[:_PARTS_TRIED])
+    if fitted.validated is not None and not growth.interrupted:
+        with suppress(KeyboardInterrupt):
+            tried = cross_validate(table.unprepared, poisson(), rows, folds, growth)
+    if tried is None or fitted.validated is None or growth.interrupted:
+        return f"{found}; --loss poisson is made for them"
+    own, squared = (_deviance(tested.parts[: len(folds.parts)]) for tested in (tried, fitted.validated))
+    compared = f"the mean Poisson deviance on held-out rows is {short(own)}, and {short(squared)} with squared error"
+    if own < squared:
+        return f"{found}; --loss poisson is recommended: {compared}"
+    return f"{found}, but --loss poisson is no better: {compared}"
+
+
+def _deviance(parts: list[HeldOutPart]) -> float:
+    """The mean Poisson deviance; means of almost 0, for which it could be infinite, are raised."""
+    y, predicted = (np.concatenate([getattr(part, name) for part in parts]) for name in ("y", "predicted"))
+    return float(mean_poisson_deviance(y, np.maximum(predicted, _SMALLEST_RATE * y.mean())))
+
+
 def _about_time(seconds: float, folds: Folds) -> str:
     """How long training took, and how long the tests are going to take."""
     share = sum(len(train) for train, _ in folds.parts) / max(len(train) + len(test) for train, test in folds.parts)
@@ -178,11 +232,17 @@ def _count_outliers(estimator: Any, X: np.ndarray, rows: TableRows) -> int | Non
     return int(np.count_nonzero((weights < OUTLIER) & counted))
 
 
-def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
+def _warnings(fitted: Fitted, rows: TableRows, *, faulty: bool) -> list[str]:
     """What there is to say about the tests; without any, about the rows out of bag."""
     if fitted.validated is not None:
-        return fitted.validated.warnings()
-    if fitted.loss not in ("squared", "absolute", "quantile") or not hasattr(fitted.estimator, "oob_prediction_"):
+        return fitted.validated.warnings(faulty)
+    if (
+        faulty
+        or fitted.loss not in ("squared", "absolute", "quantile")
+        or not hasattr(fitted.estimator, "oob_prediction_")
+    ):
+        return []
+    if are_counts(rows.y):
         return []
     known = np.isfinite(fitted.estimator.oob_prediction_)
     if not known.any():
@@ -191,18 +251,18 @@ def _warnings(fitted: Fitted, rows: TableRows) -> list[str]:
     return [outliers] if outliers else []
 
 
-def _drift(table: _TrainingTable, fitted: Fitted) -> list[str]:
-    """What to say if rows in order of time drift in training, which tests on the next rows may not show."""
-    if (
-        table.series.time is None
-        or fitted.validated is None
-        or fitted.loss != "squared"
-        or not fitted.validated.is_regression
-    ):
-        return []
-    _, rows, X = table.prepared
-    found = drift_in_training(rows.y, fitted_values(fitted.estimator, X, rows), fitted.validated.value("rmse"))
-    return [found] if found else []
+def _faults(table: _TrainingTable) -> list[str]:
+    """What to say about values of the inputs and of the target that were recorded wrongly."""
+    rows = table.prepared.rows
+    values = {name: read_values(rows.table.column(name), name) for name in rows.table.column_names}
+    columns = {name: column.floats() for name, column in values.items() if column.kind == "number"}
+    if table.target.task == "regression":
+        columns[table.target.name] = rows.y
+    # Rows of several series are not those before each other.
+    ordered = table.series.time is not None and table.series.groups is None
+    sentences = [fault.sentence for fault in find_faults(columns, rows.numbers, ordered)]
+    more = len(sentences) - _FAULTS_NAMED
+    return [*sentences[:_FAULTS_NAMED], *([f"{count(more, 'more column')} like these."] if more > 0 else [])]
 
 
 def _say_past(preparation: Preparation, options: FitOptions, series: Series, voice: Voice) -> list[str]:
@@ -222,3 +282,6 @@ def _test(table: _TrainingTable, fitted: Fitted, folds: Folds, growth: Growth) -
     with suppress(KeyboardInterrupt):
         fitted.validated = cross_validate(table.unprepared, fitted.estimator, table.prepared.rows, folds, growth)
     fitted.tests_interrupted = growth.interrupted
+    if fitted.validated is not None and fitted.validated.ordered and fitted.validated.is_regression:
+        training = training_course(fitted.estimator, table.prepared.X, table.prepared.rows)
+        fitted.validated = replace(fitted.validated, training=training)

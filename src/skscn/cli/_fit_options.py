@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from skscn.cli._settings import parse_settings
-from skscn.estimators import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.recurrent import RecurrentSCNRegressor
-from skscn.tables import TableEncoder, TableFile
 from skscn.words import listed, quoted
+
+if TYPE_CHECKING:
+    from skscn.readers import TableFile
 
 # Parameters of Lags that --set may set; the others have options of their own.
 _OF_LAGS = {"max_lag", "max_terms"}
@@ -40,6 +40,7 @@ class FitOptions:
     dates: str = "auto"
     loss: str | None = None
     quantile: float | None = None
+    class_weight: str | None = None
     lags: str | tuple[int, ...] | None = None
     delay: int | None = None
     feedback: bool = False
@@ -53,6 +54,11 @@ class FitOptions:
     def past(self) -> str | None:
         """The option by which predictions depend on earlier rows; None if each row is predicted on its own."""
         return "--estimator recurrent" if self.recurrent else None if self.lags is None else "--lags"
+
+    @property
+    def exact(self) -> list[str]:
+        """The columns that are needed as they are written: the target, unless it is a number."""
+        return [] if self.task == "regression" else [self.target]
 
     @property
     def target_and_weight(self) -> list[str]:
@@ -78,6 +84,10 @@ class FitSettings:
 
 def read_settings(options: FitOptions) -> FitSettings:
     """The parameters that the user set, by what they belong to."""
+    from skscn.estimators import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+    from skscn.recurrent import RecurrentSCNRegressor
+    from skscn.tables import TableEncoder
+
     # The time has an option of its own.
     own = [
         _names(TableEncoder()) - {"time"},
@@ -87,6 +97,8 @@ def read_settings(options: FitOptions) -> FitSettings:
         _names(RecurrentSCNRegressor()),
     ]
     values = parse_settings(options.settings, set[str]().union(*own))
+    if options.class_weight is not None:
+        values["class_weight"] = options.class_weight
     _check_kind(options, values, encoder=own[0], recurrent=own[-1], others=own[1] | own[2])
     if options.lags is None and (names := _OF_LAGS & {*values}):
         raise ValueError(f"{min(names)} is about lags; add --lags auto.")

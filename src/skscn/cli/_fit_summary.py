@@ -27,6 +27,7 @@ def summarise(fitted: Fitted, seconds: float, data: Path) -> tuple[dict[str, Any
         "columns": [column.name for column in fitted.encoder.columns_],
         "estimator": type(fitted.estimator).__name__,
         "loss": fitted.loss,
+        "counts": fitted.counts,
         "outliers": fitted.n_outliers,
         "nodes": [network.n_nodes_ for network in grown_networks(fitted.estimator)],
         "interrupted": fitted.interrupted,
@@ -44,6 +45,7 @@ def summarise(fitted: Fitted, seconds: float, data: Path) -> tuple[dict[str, Any
         *lag_lines(fitted.lags, fitted.encoder),
         *estimates(fitted.estimator),
         *(validated.lines() if validated else []),
+        *([("Counts", fitted.counts)] if fitted.counts else []),
         *_outliers(fitted, data),
         *(("Caution", text) for text in fitted.warnings),
     ]

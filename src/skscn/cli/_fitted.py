@@ -10,7 +10,7 @@ from typing import Any
 from sklearn.pipeline import Pipeline
 
 from skscn.cli._fit_options import FitOptions
-from skscn.cli._models import data_name
+from skscn.cli._models import data_name, notes_to_save
 from skscn.cli._seen import RowSketch
 from skscn.cli._validated import Validated
 from skscn.fitted_loss import loss_of
@@ -24,7 +24,8 @@ from skscn.tables import TableEncoder, Target
 class Fitted:
     """What came of it; the number of outliers is None if the loss does not weigh rows.
 
-    The clock of a model of earlier rows is the time of the last row and the usual time between rows.
+    The clock of a model of earlier rows is the time of the last row and the usual time between rows. ``counts`` is what
+    there is to say about a target that looks like counts.
     """
 
     encoder: TableEncoder
@@ -40,6 +41,7 @@ class Fitted:
     n_outliers: int | None = None
     lags: Lags | None = None
     clock: dict[str, Any] | None = None
+    counts: str | None = None
 
     @property
     def loss(self) -> str:
@@ -71,4 +73,4 @@ def save_fitted(fitted: Fitted, options: FitOptions) -> None:
         "clock": fitted.clock,
         "group": options.group if options.past is not None else None,
     }
-    save_model(pipeline, fitted.path, notes=notes)
+    save_model(pipeline, fitted.path, notes=notes_to_save(notes))

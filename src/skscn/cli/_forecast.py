@@ -8,13 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from skscn.cli._arguments import open_data
 from skscn.cli._arriving import ArrivingRows
 from skscn.cli._batches import check_one_sequence
-from skscn.cli._clock import TrainingClock, written
+from skscn.cli._clock import TrainingClock
 from skscn.cli._groups import check_has_group, check_known, labels_of
-from skscn.cli._models import Model, open_data, open_model
-from skscn.cli._outputs import check_output
-from skscn.cli._table_output import ENDINGS, table_writer
+from skscn.cli._models import Model, open_model
+from skscn.cli._outputs import TABLE_ENDINGS, check_output
+from skscn.cli._table_output import table_writer
 from skscn.cli._voice import Voice
 from skscn.following import is_recurrent
 from skscn.readers.arrow import arrow
@@ -30,7 +31,7 @@ def run_forecast(
 ) -> None:
     """Forecast the rows that follow the end of training, and write them."""
     if out is not None:
-        check_output(out, [model_path, *([] if inputs is None else [inputs])], ENDINGS)
+        check_output(out, [model_path, *([] if inputs is None else [inputs])], TABLE_ENDINGS)
     model = open_model(model_path)
     _check_feedback(model)
     ahead = _rows_ahead(model, steps) if inputs is None else _rows_of_file(model, open_data(inputs), steps)
@@ -98,14 +99,15 @@ class RowsAhead:
 
     X: np.ndarray
     moments: np.ndarray | None
-    label: str | None = None
+    label: str | None
+    clock: TrainingClock
 
     def times(self, name: str | None) -> dict[str, Any]:
         """The column of the times, or of the numbers of the rows."""
         if self.moments is None or name is None:
             return {"row": np.arange(1, len(self.X) + 1)}
         name = f"{name} (time)" if name in _OUTPUTS else name
-        return {name: arrow().array([written(moment) for moment in self.moments])}
+        return {name: arrow().array([self.clock.written(moment) for moment in self.moments])}
 
 
 def _rows_ahead(model: Model, steps: int | None) -> list[RowsAhead]:
@@ -132,9 +134,9 @@ def _going_on(model: Model, steps: int, label: str | None) -> RowsAhead:
     clock, time = TrainingClock.read(model.notes.get("clock"), label), _time_of(model)
     moments = None if time is None or np.isnat(clock.last) else clock.ahead(steps)
     if not isinstance(model.encoder, TableEncoder) or moments is None:
-        return RowsAhead(np.empty((steps, 0)), moments, label)
-    model.remarks.append(f"{time} goes on from the end of training ({written(clock.last)}) {clock.pace}.")
-    return RowsAhead(model.encoder.transform(arrow().table({str(time): moments})), moments, label)
+        return RowsAhead(np.empty((steps, 0)), moments, label, clock)
+    model.remarks.append(f"{time} goes on from the end of training ({clock.written(clock.last)}) {clock.pace}.")
+    return RowsAhead(model.encoder.transform(arrow().table({str(time): moments})), moments, label, clock)
 
 
 def _rows_of_file(model: Model, file: TableFile, steps: int | None) -> list[RowsAhead]:
@@ -143,7 +145,7 @@ def _rows_of_file(model: Model, file: TableFile, steps: int | None) -> list[Rows
     check_has_group(group, file)
     times = encoder.time_types if isinstance(encoder, TableEncoder) and encoder.time_ is not None else {}
     types = {**encoder.read_types, **times, **({} if group is None else {group: arrow().string()})}
-    tables = list(file.batches(types))
+    tables = list(file.batches(types, missing=encoder.placeholders_))
     table = arrow().concat_tables(tables) if tables else None
     if table is None or group is None:
         return [_given_rows(model, encoder, file, table, steps)]
@@ -159,12 +161,12 @@ def _given_rows(
     model: Model, encoder: Any, file: TableFile, table: Any, steps: int | None, label: str | None = None
 ) -> RowsAhead:
     """The first rows of a table, of one series; ValueError if they do not follow the training rows or are too few."""
-    clock = model.notes.get("clock")
-    arriving = ArrivingRows(encoder, clock, file, [], "a forecast", "-", label)
+    clock = TrainingClock.read(model.notes.get("clock"), label)
+    arriving = ArrivingRows(encoder, model.notes.get("clock"), file, [], "a forecast", "-", label)
     if table is not None and arriving.begin_anew(table):
-        last = written(TrainingClock.read(clock, label).last)
         raise ValueError(
-            f"The first row of {file.label} does not follow the end of training ({last}), as a forecast needs it."
+            f"The first row of {file.label} does not follow the end of training ({clock.written(clock.last)}), as a "
+            "forecast needs it."
         )
     n_rows = 0 if table is None else len(table)
     if not n_rows or (steps is not None and n_rows < steps):
@@ -175,9 +177,9 @@ def _given_rows(
     X = encoder.transform(table)
     outside = encoder.looking_outside()
     outside.add(X, table)
-    model.remarks.extend(outside_sentences(outside.found()))
+    model.remarks.extend([*outside.missing_sentences(), *outside_sentences(outside.found())])
     timed = isinstance(encoder, TableEncoder) and encoder.time_
-    return RowsAhead(X, encoder.row_times(table) if timed else None, label)
+    return RowsAhead(X, encoder.row_times(table) if timed else None, label, clock)
 
 
 def _time_of(model: Model) -> str | None:

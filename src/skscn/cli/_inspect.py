@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from skscn.cli._groups import named
 from skscn.cli._lags import added_columns, lag_lines
-from skscn.cli._models import Model, open_model
+from skscn.cli._models import Model, notes_to_save, open_model
 from skscn.cli._networks import describe_networks, estimates
 from skscn.cli._scores import TITLES
 from skscn.cli._voice import Voice, short, size
@@ -31,7 +31,9 @@ def run_inspect(path: Path, voice: Voice) -> None:
     facts = {
         **description,
         # The sketch of the training rows is for evaluate, not for people.
-        "notes": {name: note for name, note in description["notes"].items() if name != "sketch"},
+        "notes": notes_to_save(
+            {name: note for name, note in model.notes.items() if name != "sketch"}, model.user_notes
+        ),
         "target": model.target.name if model.target else None,
         "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
         if len(scopes)
@@ -87,6 +89,8 @@ def _lines(model: Model, description: dict[str, Any], scopes: np.ndarray) -> lis
         lines.append(("Trained on", f"{notes['data']}, {count(notes['rows'], 'row')}, {notes['fitted']}"))
     for update in notes.get("updated_with", []):
         lines.append(("Updated with", f"{update['data']}, {count(update['rows'], 'row')}"))
+    if model.user_notes:
+        lines.append(("Notes", listed(f"{name}: {value}" for name, value in model.user_notes.items())))
     if model.group is not None:
         lines.append(("Series", f"told apart by {quoted(model.group)}: {named(model.labels)}"))
     lines += [(TITLES[name], f"{short(value['mean'])} when tested") for name, value in _tested(notes)]

@@ -1,22 +1,26 @@
-"""Ctrl-C: who hears of it, and when."""
+"""Ctrl-C, and other signals that ask a program to end: who hears of them, and when."""
 
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+# What systemd, a shutdown or a closed terminal send; Windows has no SIGHUP.
+_ENDING = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @contextmanager
-def on_interrupt(handler: Callable[..., None]) -> Iterator[None]:
-    """Call this at Ctrl-C; only the main thread can say so."""
+def on_interrupt(handler: Callable[..., Any], number: int = signal.SIGINT) -> Iterator[None]:
+    """Call this at Ctrl-C or another signal; only the main thread can say so."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, handler)
+    before = signal.signal(number, handler)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.signal(number, before)
 
 
 @contextmanager
@@ -27,3 +31,27 @@ def later() -> Iterator[None]:
         yield
     if pressed:
         raise KeyboardInterrupt
+
+
+@contextmanager
+def _on_all(handler: Callable[..., Any]) -> Iterator[None]:
+    """Call this at any signal that asks the program to end; those that nohup has made ignored stay so."""
+    with ExitStack() as stack:
+        for number in _ENDING:
+            if signal.getsignal(number) is not signal.SIG_IGN:
+                stack.enter_context(on_interrupt(handler, number))
+        yield
+
+
+@contextmanager
+def ignore_signals() -> Iterator[None]:
+    """Ignore all signals that ask the program to end, which it is about to do."""
+    with _on_all(lambda *_: None):
+        yield
+
+
+@contextmanager
+def end_at_signals() -> Iterator[None]:
+    """End what is inside at Ctrl-C, SIGTERM or SIGHUP, and go on after it."""
+    with suppress(KeyboardInterrupt), _on_all(signal.default_int_handler):
+        yield

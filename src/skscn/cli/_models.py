@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +11,15 @@ import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._arguments import STANDARD_INPUT
 from skscn.cli._batches import Batch, Following
 from skscn.cli._continuing import Continuing
 from skscn.estimators.networks import without_table
 from skscn.following import is_recurrent
-from skscn.persistence import ModelFileError, describe_model, load_model
+from skscn.persistence import describe_model, load_model
 from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
-from skscn.tables import TableEncoder, TableFile, Target, near_file, open_stream, open_table
+from skscn.tables import TableEncoder, TableFile, Target, as_table
 from skscn.tables.columns import Number
 from skscn.tables.outside import Outside
 from skscn.words import listed, nearest, quoted
@@ -27,7 +27,8 @@ from skscn.words import listed, nearest, quoted
 if TYPE_CHECKING:
     import pyarrow as pa
 
-STANDARD_INPUT = "standard input"
+# The key of the program's notes among those of a file; older files have no such key, and all of these.
+_PROGRAM, _WRITTEN_BEFORE = "skscn", {"target", "data", "rows", "fitted"}
 # Numbers that are encoded at a time.
 _ENCODED_AT_A_TIME = 2**22
 
@@ -37,6 +38,7 @@ class NumericColumns:
 
     def __init__(self, names: list[str]):
         self.names = names
+        self.placeholders_: tuple[str, ...] = ()
         self._columns = [Number(name, np.nan, False) for name in names]
         self.groups_ = {name: [place] for place, name in enumerate(names)}
 
@@ -55,7 +57,8 @@ class NumericColumns:
 
     def transform(self, table: pa.Table) -> np.ndarray:
         """The columns side by side; models fill in missing values themselves, or say that they cannot."""
-        return np.column_stack([column.floats(table.column(column.name)) for column in self._columns])
+        columns = as_table(table)
+        return np.column_stack([column.floats(columns.column(column.name)) for column in self._columns])
 
 
 @dataclass(frozen=True)
@@ -72,11 +75,13 @@ class Model:
     target : Target or None
         None where the file says nothing about it.
     notes : dict
-        What ``fit`` wrote down.
+        What ``fit`` wrote down; empty for a model that was saved from Python.
     lags : Lags or None
         What adds earlier values to the encoded rows.
     remarks : list of str
         What there is to say about the rows that have been read.
+    user_notes : dict
+        Notes that were saved from Python.
     """
 
     path: Path
@@ -86,6 +91,7 @@ class Model:
     notes: dict[str, Any]
     lags: Lags | None = None
     remarks: list[str] = field(default_factory=list)
+    user_notes: dict[str, Any] = field(default_factory=dict)
 
     @property
     def labels(self) -> Collection[Any]:
@@ -158,12 +164,10 @@ class Model:
 
 def open_model(path: Path) -> Model:
     """Open a model file."""
-    if not path.exists():
-        raise ModelFileError(f"There is no model file {path}{near_file(path)}")
-    notes, model = describe_model(path)["notes"], load_model(path)
+    (notes, user_notes), model = _split_notes(describe_model(path)["notes"]), load_model(path)
     target = Target.from_json(notes["target"]) if "target" in notes else None
     if isinstance(model, Pipeline) and isinstance(model[0], ColumnTransformer):
-        return Model(path, None, model, target, notes)
+        return Model(path, None, model, target, notes, user_notes=user_notes)
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     encoder = steps.pop(0) if isinstance(steps[0], TableEncoder) else None
     lags = steps.pop(0) if isinstance(steps[0], Lags) else None
@@ -178,7 +182,21 @@ def open_model(path: Path) -> Model:
         names = getattr(first, "feature_names_in_", None)
         vars(first).pop("feature_names_in_", None)
         encoder = None if names is None else NumericColumns(list(names))
-    return Model(path, encoder, estimator, target, notes, lags)
+    return Model(path, encoder, estimator, target, notes, lags, user_notes=user_notes)
+
+
+def notes_to_save(program: dict[str, Any], user: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Notes for a model file: those of the program, and those of a user."""
+    return {**(user or {}), _PROGRAM: program}
+
+
+def _split_notes(notes: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The notes of a file: those of the program, and those that a user wrote from Python."""
+    user = dict(notes)
+    program = user.pop(_PROGRAM, None)
+    if isinstance(program, dict):
+        return program, user
+    return (notes, {}) if notes.keys() >= _WRITTEN_BEFORE else ({}, notes)
 
 
 def _check_steps(path: Path, steps: list[Any]) -> None:
@@ -191,11 +209,6 @@ def _check_steps(path: Path, steps: list[Any]) -> None:
         raise ValueError(
             f"{path.name} was saved from Python with Lags after another step; use it in Python with skscn.load_model."
         )
-
-
-def open_data(path: Path) -> TableFile:
-    """Open a table; "-" is standard input."""
-    return open_stream(sys.stdin.buffer, STANDARD_INPUT) if str(path) == "-" else open_table(path)
 
 
 def data_name(path: Path) -> str:
@@ -212,7 +225,7 @@ def encoded_batches(
     following = Following(model.estimator, *about) if is_recurrent(model.estimator) else None
     extra = {**extra, **(continuing.types if continuing else {}), **(following.types if following else {})}
     rows = max(1, _ENCODED_AT_A_TIME // max(1, _width(model.estimator)))
-    for table in file.batches({**extra, **encoder.read_types}):
+    for table in file.batches({**extra, **encoder.read_types}, missing=encoder.placeholders_):
         for start in range(0, len(table), rows):
             part = table.slice(start, rows)
             X = encoder.transform(part)

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.cli._models import Model, encoded_batches, open_data, open_model
-from skscn.cli._outputs import check_output
-from skscn.cli._table_output import ENDINGS, table_writer
+from skscn.cli._arguments import open_data
+from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._outputs import TABLE_ENDINGS, check_output
+from skscn.cli._table_output import table_writer
 from skscn.cli._voice import Voice, short
 from skscn.fitted_loss import loss_of, row_weights
 from skscn.losses import OUTLIER, name_of
@@ -75,7 +76,7 @@ def run_outliers(
 ) -> None:
     """List the outliers, those of the smallest weight first."""
     if out is not None:
-        check_output(out, [model_path, data], ENDINGS)
+        check_output(out, [model_path, data], TABLE_ENDINGS)
     model = open_model(model_path)
     loss = _loss(model)
     file = open_data(data)

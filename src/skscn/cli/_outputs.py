@@ -7,6 +7,9 @@ from pathlib import Path
 
 from skscn.files import check_writable
 
+# How the names of tables that commands write may end.
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
+
 
 def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ()) -> None:
     """Raise ValueError or OSError if a file cannot be written here, or if writing would destroy one of the inputs.

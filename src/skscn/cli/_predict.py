@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.cli._batches import Batch
-from skscn.cli._models import Model, encoded_batches, open_data, open_model
-from skscn.cli._outputs import check_output
-from skscn.cli._table_output import ENDINGS, table_writer
+from skscn.cli._models import Model, encoded_batches, open_model
+from skscn.cli._table_output import table_writer
 from skscn.cli._voice import Voice
 from skscn.readers.arrow import arrow
 from skscn.tables import TableFile, outside_sentences
@@ -46,35 +45,50 @@ class Wanted:
     for_spreadsheet: bool = False
 
 
-def run_predict(model_path: Path, data: Path, wanted: Wanted, voice: Voice) -> None:
+def run_predict(model_path: Path, file: TableFile, wanted: Wanted, voice: Voice) -> None:
     """Predict the target of every row."""
     out = wanted.out
-    if out is not None:
-        check_output(out, [model_path, data], ENDINGS)
     model = open_model(model_path)
     check_options(model, wanted)
-    file = open_data(data)
     _check_free_run(model, file, wanted)
     encoder = model.columns(file, without=wanted.keep)
-    kept = {file.find(name): arrow().string() for name in wanted.keep}
     names = _kept_names(model, wanted)
+    copies = _Copies(file, names)
     outside, n_rows = encoder.looking_outside(), 0
     with table_writer(out, wanted.for_spreadsheet) as write:
-        for batch in encoded_batches(model, file, encoder, kept):
-            copied = batch.table.select(list(names)).rename_columns(list(names.values()))
-            write(predicted(model, batch, copied, wanted))
+        for batch in encoded_batches(model, file, encoder, {}):
+            write(predicted(model, batch, copies.next(len(batch.X)), wanted))
             outside.add(batch.X, batch.table)
             n_rows += len(batch.X)
         if not n_rows:
             raise ValueError(f"{file.label} has no rows to predict.")
     found = outside.found()
-    notes = [*_renamed(names), *model.remarks, *outside_sentences(found)]
+    notes = [*_renamed(names), *model.remarks, *outside_sentences(found), *outside.missing_sentences()]
     voice.notes(notes)
     if out is not None:
         voice.note(f"Wrote {count(n_rows, 'prediction')} to {out}.")
     if voice.as_json:
-        about = {"model": str(model_path), "data": str(data), "out": str(out), "rows": n_rows}
+        about = {"model": str(model_path), "data": file.place, "out": str(out), "rows": n_rows}
         voice.result({**about, "outside": [column.to_json() for column in found], "notes": notes}, [])
+
+
+class _Copies:
+    """Columns of a file as they are written, some rows at a time; ``names`` says what they are called in the output."""
+
+    def __init__(self, file: TableFile, names: dict[str, str]):
+        self._names, self._tables = names, file.verbatim(list(names))
+        self._rest: list[pa.Table] = []
+
+    def next(self, n_rows: int) -> pa.Table:
+        """The rows that come next."""
+        pa = arrow()
+        if not self._names:
+            return pa.table({})
+        while sum(len(table) for table in self._rest) < n_rows:
+            self._rest.append(next(self._tables))
+        rows = pa.concat_tables(self._rest)
+        self._rest = [rows.slice(n_rows)]
+        return rows.slice(0, n_rows).rename_columns(list(self._names.values()))
 
 
 def _kept_names(model: Model, wanted: Wanted) -> dict[str, str]:
@@ -133,15 +147,16 @@ def predicted(model: Model, batch: Batch, kept: pa.Table, wanted: Wanted) -> pa.
         columns += batch.predict_interval(wanted.coverage)
     if wanted.proba:
         columns += list(batch.predict_proba().T)
+    columns[0] = columns[0] if model.target is None else model.target.written(columns[0])
+    table = dict(zip(kept.column_names, kept.columns, strict=True))
     for name, values in zip(output_names(model, wanted), columns, strict=True):
-        kept = kept.append_column(name, arrow().array(_plain(values)))
-    return kept
+        table[name] = arrow().array(_plain(values))
+    return arrow().table(table)
 
 
 def _labels(model: Model) -> list[str]:
-    return [
-        str(label).lower() if isinstance(label, bool | np.bool_) else str(label) for label in model.estimator.classes_
-    ]
+    labels = model.estimator.classes_ if model.target is None else model.target.written(model.estimator.classes_)
+    return [str(label).lower() if isinstance(label, bool | np.bool_) else str(label) for label in labels]
 
 
 def _plain(values: np.ndarray) -> np.ndarray | list[Any]:

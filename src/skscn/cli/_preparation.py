@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skscn.cli._training_rows import TableRows
-from skscn.estimators.data import targets_to_learn
+from skscn.fit.data import targets_to_learn
 from skscn.readers.arrow import arrow
 from skscn.series import Lags
 from skscn.tables import TableEncoder

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from skscn.cli._drift import PredictedRows
 from skscn.cli._fit_options import FitOptions
 from skscn.cli._scores import regression_scores
 from skscn.cli._training_rows import TableRows
@@ -67,13 +68,18 @@ def _groups(rows: TableRows) -> np.ndarray | None:
     return rows.whole.groups
 
 
-def unlike_tests(estimator: Any, X: np.ndarray, rows: TableRows, tested: float) -> str | None:
+def training_course(estimator: Any, X: np.ndarray, rows: TableRows) -> PredictedRows:
+    """The training rows as a model fits them; those of a recurrent network after the first quarter, when it settles."""
+    settled = slice(None)
+    if isinstance(estimator, RecurrentSCNRegressor):
+        assert rows.places is not None, "recurrent networks are trained on whole series"
+        settled = slice(int(np.searchsorted(rows.places, len(X) // 4)), None)
+    return PredictedRows(rows.y[settled], fitted_values(estimator, X, rows)[settled])
+
+
+def unlike_tests(training: PredictedRows, tested: float) -> str | None:
     """What to say where a network fits its own training rows worse than those of the tests predicted later rows."""
-    places = rows.places
-    assert places is not None, "recurrent networks are trained on whole series"
-    settled = places >= len(X) // 4
-    residuals = rows.y - fitted_values(estimator, X, rows)
-    own = float(np.sqrt(np.mean(residuals[settled] ** 2)))
+    own = float(np.sqrt(np.mean(training.residuals**2)))
     if not own > _UNLIKE * tested:
         return None
     return (
@@ -93,11 +99,17 @@ class FollowingRows:
         """Predictions of the rows with a target, one step ahead."""
         return predict_stretches(self._estimator, self._X, self._y, self._parts)[self._rows.places]
 
-    def within(self, coverage: float) -> float:
-        """The share of the targets that prediction intervals contain."""
+    @property
+    def targets(self) -> np.ndarray:
+        """The targets of the rows that have one."""
+        return self._rows.y
+
+    def inside(self, coverage: float) -> np.ndarray:
+        """Whether prediction intervals contain the targets."""
         limits = limits_of_stretches(self._estimator, self._X, self._y, self._parts, coverage)
         lower, upper = (ends[self._rows.places] for ends in limits)
-        return float(np.mean((lower <= self._rows.y) & (self._rows.y <= upper)))
+        inside: np.ndarray = (lower <= self._rows.y) & (self._rows.y <= upper)
+        return inside
 
     def runs(self, coverage: float) -> FreeRuns | None:
         """Forecasts from several of these rows, for a model with feedback."""

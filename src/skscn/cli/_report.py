@@ -6,10 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
+from skscn.cli._arguments import open_data
 from skscn.cli._arriving import targets_of
 from skscn.cli._batches import Batch, FollowingBatch
 from skscn.cli._groups import labels_of, named
-from skscn.cli._models import Model, NumericColumns, encoded_batches, open_data, open_model
+from skscn.cli._models import Model, NumericColumns, encoded_batches, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._seen import RowSketch, seen_sentence
 from skscn.cli._voice import Voice, write_text

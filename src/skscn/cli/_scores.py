@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, median_absolute_error, r2_score
+from sklearn.metrics import mean_absolute_error, mean_poisson_deviance, median_absolute_error, r2_score, roc_auc_score
 
 from skscn.cli._voice import short
 from skscn.fitted_loss import estimated
 from skscn.losses import Loss, Poisson, Quantile
+from skscn.words import shortened
 
 # Errors that certain losses are judged by; models with other losses are judged by the RMSE.
 OWN_ERRORS = {"pinball": "pinball loss", "deviance": "Poisson deviance", "median_error": "median error"}
@@ -21,7 +23,58 @@ TITLES = {
     "r2": "R²",
     "accuracy": "accuracy",
     "log_loss": "log loss",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "ROC AUC",
+    "rare_recall": "rare recall",
 }
+# A class is rare if it has less than this share of the rows that it would have if all classes had as many.
+_RARE = 0.5
+# The recall of a rare class from which on there is nothing to advise.
+_HIGH_RECALL = 0.75
+
+
+class RareClass(NamedTuple):
+    """The rarest of classes that differ much in frequency, its share of the rows, and whether classes are weighted."""
+
+    label: Any
+    share: float
+    weighted: bool
+
+    @classmethod
+    def of(cls, y: np.ndarray, model: Any) -> RareClass | None:
+        """The rarest class, for a model that predicts it; None if the classes are about as frequent as each other."""
+        classes, counts = np.unique(y, return_counts=True)
+        share = float(counts.min() / len(y))
+        if share >= _RARE / len(classes):
+            return None
+        weights = [value for name, value in model.get_params().items() if name.endswith("class_weight")]
+        return cls(classes[counts.argmin()], share, any(weight is not None for weight in weights))
+
+    def scores(
+        self, y: np.ndarray, predictions: np.ndarray, classes: np.ndarray, shares: np.ndarray
+    ) -> dict[str, float]:
+        """Scores in which all classes count the same, and the recall of this one.
+
+        ``shares`` are the probabilities of the classes, shape (n, n_classes).
+        """
+        recalls = {label: float(np.mean(predictions[y == label] == label)) for label in np.unique(y)}
+        area = np.nan
+        if len(classes) == 2 and classes[1] in recalls and len(recalls) > 1:
+            area = roc_auc_score(y == classes[1], shares[:, 1])
+        elif np.array_equal(list(recalls), classes):
+            area = roc_auc_score(y, shares, multi_class="ovr", labels=classes)
+        return {
+            "balanced_accuracy": float(np.mean(list(recalls.values()))),
+            "roc_auc": float(area),
+            "rare_recall": recalls.get(self.label, np.nan),
+        }
+
+    def line(self, recall: float) -> tuple[str, str]:
+        """How many rows of the class are found, and what would find more."""
+        few = recall < _HIGH_RECALL and not self.weighted
+        advice = "; fit --class-weight balanced finds more, with more false alarms" if few else ""
+        name = shortened(str(self.label))
+        return "Imbalance", f"{self.share:.1%} of the rows are {name}, of which {recall:.0%} are found (recall){advice}"
 
 
 @dataclass(frozen=True)
@@ -49,14 +102,15 @@ class Baseline:
         """What it does."""
         return f"predicting {_predicted(self.loss)}" if self.classes is None else "predicting the most frequent class"
 
-    def scores(self, y: np.ndarray) -> dict[str, float]:
-        """How good it is on these targets."""
+    def scores(self, y: np.ndarray, rare: RareClass | None = None) -> dict[str, float]:
+        """How good it is on these targets, with the scores of a rare class if there is one."""
         if self.classes is None or self.frequencies is None:
             return regression_scores(y, np.full(len(y), self.constant), self.loss)
         most_frequent = self.classes[self.frequencies.argmax()]
         predictions = np.full(len(y), most_frequent, dtype=self.classes.dtype)
-        shares = true_class_shares(y, self.classes, np.tile(self.frequencies, (len(y), 1)))
-        return classification_scores(y, predictions, shares)
+        frequencies = np.tile(self.frequencies, (len(y), 1))
+        scores = classification_scores(y, predictions, true_class_shares(y, self.classes, frequencies))
+        return scores if rare is None else {**scores, **rare.scores(y, predictions, self.classes, frequencies)}
 
 
 def _predicted(loss: Loss | None) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from skscn.estimators.data import finalised
+from skscn.fit.data import finalised
 
 _KEPT = 256
 # Numbers that are hashed at a time.

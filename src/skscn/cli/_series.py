@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skscn.tables.columns import Moment, is_number
+from skscn.tables.columns import Moment
 from skscn.tables.learning import learn, rises
-from skscn.words import count
+from skscn.tables.values import read_values
+from skscn.words import count, listed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -17,7 +18,9 @@ if TYPE_CHECKING:
 # A column of dates is the time of the rows if it has values in most rows, and several of them.
 _SHARE_OF_ROWS = 0.5
 _FEWEST_MOMENTS = 10
-SORTED = "Sorted by"
+# Clocks are set back in these months, on the northern or the southern half of the earth, before this time of the day.
+_MONTHS_OF_CHANGE = (4, 9, 10, 11)
+_HOUR, _EARLY = 1.0 / 24.0, 4.0 / 24.0
 _SHUFFLED = "if rows that are close in time are similar, the error looks too small."
 
 
@@ -26,7 +29,7 @@ class Series:
     """The column with the time of the rows, if there is one, their order by it, what to say of it, and a warning.
 
     ``moments`` are the times of the rows, in days since 1970 and in this order; NaN where they are missing. Of several
-    series, ``groups`` says which one each row belongs to, in this order.
+    series, ``groups`` says which one each row belongs to, in this order. ``zone`` is the time zone that the file gives.
     """
 
     time: str | None = None
@@ -35,6 +38,7 @@ class Series:
     warnings: list[str] = field(default_factory=list)
     moments: np.ndarray | None = None
     groups: np.ndarray | None = None
+    zone: str | None = None
 
     def courses(self) -> dict[str | None, np.ndarray]:
         """The times of each of the series, by their labels; None is the label of the only one."""
@@ -60,15 +64,17 @@ def find_series(
     tested: bool = True,
     past: bool = False,
     cycles: bool = True,
+    groups: np.ndarray | None = None,
 ) -> Series:
     """Find out whether rows are in order of time; of a column that was named, put them in order.
 
     ``dates`` is how those are read that can be read day first or month first, as in TableEncoder; ``tested`` whether
     there will be tests to speak of; ``past`` whether predictions depend on earlier rows, whose order then cannot be
-    ignored; ``cycles`` whether the hour of the day and the like may be inputs.
+    ignored; ``cycles`` whether the hour of the day and the like may be inputs; ``groups`` which of several series
+    each row belongs to, whose rows need not be in order together.
     """
     if time is not None:
-        return _ordered(time, _moments(time, table.column(time), dates), _notes_on(time, tested, past, cycles))
+        return _ordered(time, _moments(time, table.column(time), dates), _notes_on(time, tested, past, cycles), groups)
     rising = {name: moments for name in inputs if (moments := _dates(name, table.column(name), dates)) is not None}
     rising = {name: moments for name, moments in rising.items() if _is_clock(moments)}
     if not rising:
@@ -76,14 +82,15 @@ def find_series(
     name = max(rising, key=lambda name: len(np.unique(rising[name])))
     if shuffle:
         return Series(warnings=[f"Rows are shuffled for the tests although {name} increases with them: {_SHUFFLED}"])
-    return _ordered(name, rising[name], _notes_on(name, tested, past, cycles))
+    return _ordered(name, rising[name], _notes_on(name, tested, past, cycles), groups)
 
 
 def _dates(name: str, values: pa.ChunkedArray, order: str) -> np.ndarray | None:
     """The days since 1970 of a column of dates, NaN where they are missing; None for other columns."""
+    read = read_values(values, name)
     # A table may have very many columns of numbers.
-    column = None if is_number(values.type) else learn(name, values, 1, order).column
-    return column.floats(values) if isinstance(column, Moment) else None
+    column = None if read.kind == "number" else learn(name, read, 1, order).column
+    return column.floats(read) if isinstance(column, Moment) else None
 
 
 def _moments(name: str, values: pa.ChunkedArray, order: str) -> np.ndarray:
@@ -99,7 +106,7 @@ def _is_clock(moments: np.ndarray) -> bool:
     """Whether moments rise with the rows, or fall, but for a few."""
     known = moments[~np.isnan(moments)]
     enough = len(known) > _SHARE_OF_ROWS * len(moments) and len(np.unique(known)) >= _FEWEST_MOMENTS
-    return enough and (rises(known) or rises(known[::-1]))
+    return enough and any(rises(_unfolded(some, None)[0]) for some in (known, known[::-1]))
 
 
 def _notes_on(name: str, tested: bool, past: bool, cycles: bool) -> list[str]:
@@ -113,19 +120,59 @@ def _notes_on(name: str, tested: bool, past: bool, cycles: bool) -> list[str]:
     ]
 
 
-def _ordered(name: str, moments: np.ndarray, notes: list[str]) -> Series:
+def _ordered(name: str, moments: np.ndarray, notes: list[str], groups: np.ndarray | None) -> Series:
     """The series by these moments; a row without one stays where it is, behind the row before it."""
     backwards = not rises(moments) and rises(moments[::-1])
     places = np.arange(len(moments))[:: -1 if backwards else 1]
-    order = places[np.argsort(_filled(moments[places]), kind="stable")]
+    keys, set_back_at = _unfolded(moments[places], None if groups is None else groups[places])
+    order = places[np.argsort(_filled(keys), kind="stable")]
+    if set_back_at:
+        notes.append(
+            f"{name} is local time: clocks are set back by an hour on {listed(set_back_at)}, and the rows of the hour "
+            "that comes twice stay in their order."
+        )
     missing = int(np.count_nonzero(np.isnan(moments)))
     moved = int(np.count_nonzero(order != np.arange(len(order))))
-    if moved:
+    if moved and groups is None:
         how = "the newest rows came first" if backwards else f"{count(moved, 'row')} moved"
-        notes.append(f"{SORTED} {name}: {how}.")
+        notes.append(f"Sorted by {name}: {how}.")
     if missing:
         notes.append(f"{name} is missing in {count(missing, 'row')}, which stay after the row before them.")
     return Series(name, order if moved else None, notes, moments=moments[order])
+
+
+def set_back(moments: np.ndarray, usual: float | None = None) -> np.ndarray:
+    """Which steps between rows are those of clocks that are set back by an hour, early on a Sunday in autumn.
+
+    Times are in days since 1970, in the order of the rows; ``usual`` is the usual step, by default the median.
+    """
+    steps, later = np.diff(moments), np.nan_to_num(moments[1:])
+    if usual is None:
+        usual = float(np.median(steps[steps > 0.0])) if np.any(steps > 0.0) else np.nan
+    month = (later * 86400.0).astype("datetime64[s]").astype("datetime64[M]").astype(int) % 12 + 1
+    # 1970-01-01 was a Thursday.
+    early_on_sunday = (np.floor(later) % 7 == 3) & (later % 1.0 < _EARLY) & np.isin(month, _MONTHS_OF_CHANGE)
+    passed = steps + _HOUR
+    plausible = (steps <= 0.0) & (passed > 0.0) & (passed < 2.0 * usual) & (usual < 2.0 * _HOUR)
+    return np.asarray(early_on_sunday & plausible)
+
+
+def _unfolded(moments: np.ndarray, groups: np.ndarray | None) -> tuple[np.ndarray, list[str]]:
+    """Times by which rows can be sorted, and the dates on which clocks are set back.
+
+    The first rows of an hour that comes twice are in its first half, the second ones in its second half.
+    """
+    keys, dates = moments.copy(), dict[str, None]()
+    labels = np.zeros(len(moments), dtype=int) if groups is None else groups
+    for label in np.unique(labels).tolist():
+        places = np.flatnonzero((labels == label) & ~np.isnan(moments))
+        course = moments[places]
+        for step in np.flatnonzero(set_back(course)).tolist():
+            hour = np.floor(course[step + 1] / _HOUR + 1e-6) * _HOUR
+            within = np.flatnonzero((course > hour - 1e-9) & (course < hour + _HOUR - 1e-9))
+            keys[places[within]] = hour + (course[within] - hour + _HOUR * (within > step)) / 2.0
+            dates[str(np.datetime64(int(hour + 1e-6), "D"))] = None
+    return keys, list(dates)
 
 
 def _filled(moments: np.ndarray) -> np.ndarray:

@@ -11,15 +11,13 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
 
 from skscn.cli._voice import write_bytes
 from skscn.files import replacing
-from skscn.readers.arrow import arrow
-from skscn.tables.columns import is_text
+from skscn.readers.arrow import arrow, is_text
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
-ENDINGS = (*_DELIMITERS, ".parquet")
 # Cells that a spreadsheet takes for a formula; numbers with a sign are none.
 _FORMULA = r"^[=+\-@\t\r]"
 _SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"

@@ -12,9 +12,9 @@ from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, Str
 from skscn.cli._growth import Growth
 from skscn.cli._preparation import Preparation
 from skscn.cli._recurrent import FollowingRows, fit_rows
-from skscn.cli._scores import Baseline, classification_scores, regression_scores, true_class_shares
+from skscn.cli._scores import Baseline, RareClass, classification_scores, regression_scores, true_class_shares
 from skscn.cli._training_rows import TableRows
-from skscn.cli._validated import COVERAGE, HeldOutPart, Validated
+from skscn.cli._validated import COVERAGE, Ahead, HeldOutPart, Validated
 from skscn.fitted_loss import loss_of
 
 
@@ -79,11 +79,14 @@ def cross_validate(
 
     An interrupt leaves the parts that are done.
     """
-    parts = []
+    parts, rare = [], RareClass.of(rows.y, estimator) if folds.task == "classification" else None
     for number, (train, test) in enumerate(folds.parts, start=1):
         growth.begin(f"Testing {number}/{len(folds.parts)}", estimator)
         known, unseen = rows.split(train, test)
-        part = _part(preparation.refitted(known), clone(estimator), known, unseen, folds.task)
+        # A model is also tried on all rows after its own part, which are further away from its training rows.
+        further = folds.ordered and folds.task == "regression"
+        later = rows.split(train, np.arange(test[0], len(rows.y)))[1] if further else unseen
+        part = _part(preparation.refitted(known), clone(estimator), known, unseen, later, folds.task, rare)
         if growth.interrupted:
             break
         parts.append(part)
@@ -92,46 +95,62 @@ def cross_validate(
     spread = float(np.var(rows.y[: len(rows.y) // 2])) if folds.task == "regression" else np.nan
     words = Baseline.of(rows.y, folds.task, loss=loss_of(estimator)).words
     has_losses = not preparation.recurrent
-    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses, folds.group)
+    return Validated(parts, folds.count, words, folds.ordered, spread, has_losses, folds.group, rare)
 
 
-def _part(preparation: Preparation, estimator: Any, known: TableRows, unseen: TableRows, task: str) -> HeldOutPart:
-    """Fit on the known rows, predict the unseen ones."""
+def _part(
+    preparation: Preparation,
+    estimator: Any,
+    known: TableRows,
+    unseen: TableRows,
+    later: TableRows,
+    task: str,
+    rare: RareClass | None = None,
+) -> HeldOutPart:
+    """Fit on the known rows, predict the unseen ones; these are the first of the later rows, which may be more."""
     preparation, known, X = preparation.learn(known, task)
     fit_rows(estimator, X, known)
-    X, y = preparation.follow(unseen), unseen.y
+    X, y = preparation.follow(later), unseen.y
     if preparation.recurrent:
-        return _following_part(FollowingRows(estimator, X, unseen), known, unseen)
-    predicted = estimator.predict(X)
+        rows = FollowingRows(estimator, preparation.follow(unseen), unseen)
+        return _following_part(rows, FollowingRows(estimator, X, later), known, unseen)
+    ahead = None if task != "regression" else Ahead(later.y, estimator.predict(X), _inside(estimator, X, later.y))
+    X = X[: len(y)]
+    predicted = estimator.predict(X) if ahead is None else ahead.predicted[: len(y)]
     loss = loss_of(estimator)
-    baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y)
+    baseline = Baseline.of(known.y, task, known.sample_weight, loss).scores(y, rare)
     if task == "regression":
         scores = regression_scores(y, predicted, loss)
     else:
-        shares = true_class_shares(y, estimator.classes_, estimator.predict_proba(X))
-        scores = classification_scores(y, predicted, shares)
+        classes, probabilities = estimator.classes_, estimator.predict_proba(X)
+        scores = classification_scores(y, predicted, true_class_shares(y, classes, probabilities))
+        scores |= {} if rare is None else rare.scores(y, predicted, classes, probabilities)
     n_new = 0 if task == "regression" else int(np.count_nonzero(~np.isin(y, known.y)))
-    about = y, predicted, unseen.numbers, scores, baseline, _within(estimator, X, y), n_new
-    return HeldOutPart(*about, labels=unseen.series)
+    within = None if ahead is None else ahead.within(len(y))
+    about = y, predicted, unseen.numbers, scores, baseline, within, n_new
+    return HeldOutPart(*about, labels=unseen.series, ahead=ahead)
 
 
-def _following_part(rows: FollowingRows, known: TableRows, unseen: TableRows) -> HeldOutPart:
+def _following_part(rows: FollowingRows, later: FollowingRows, known: TableRows, unseen: TableRows) -> HeldOutPart:
     """What a recurrent network says about the rows that follow those that it was fitted on."""
-    predicted = rows.predict()
+    ahead = Ahead(later.targets, later.predict(), later.inside(COVERAGE))
+    predicted = ahead.predicted[: len(unseen.y)]
     scores = regression_scores(unseen.y, predicted)
     baseline = Baseline.of(known.y, "regression").scores(unseen.y)
     runs = rows.runs(COVERAGE)
     return HeldOutPart(
-        *(unseen.y, predicted, unseen.numbers, scores, baseline, rows.within(COVERAGE)),
+        *(unseen.y, predicted, unseen.numbers, scores, baseline, ahead.within(len(unseen.y))),
         runs=runs,
         persistence=rows.persistence(known),
         labels=unseen.series,
+        ahead=ahead,
     )
 
 
-def _within(estimator: Any, X: np.ndarray, y: np.ndarray) -> float | None:
-    """The share of the targets that the 90 % intervals hold; None for a model without intervals."""
+def _inside(estimator: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
+    """Whether the 90 % intervals hold the targets; None for a model without intervals."""
     if not hasattr(estimator, "predict_interval") or not np.isfinite(estimator.oob_prediction_).any():
         return None
     lower, upper = estimator.predict_interval(X, COVERAGE)
-    return float(np.mean((lower <= y) & (y <= upper)))
+    inside: np.ndarray = (lower <= y) & (y <= upper)
+    return inside

@@ -10,7 +10,8 @@ import numpy as np
 from skscn.cli._series import Series
 from skscn.cli._voice import Voice
 from skscn.tables import Target
-from skscn.tables.columns import Number, describe_type, is_number
+from skscn.tables.columns import Number
+from skscn.tables.values import read_values
 from skscn.words import count, quoted, shortened
 
 FEWEST_ROWS = 10
@@ -140,9 +141,9 @@ def _check_varies(y: np.ndarray, target: Target) -> None:
 
 def row_weights(name: str, table: Any) -> np.ndarray:
     """The weights in a column, which must be numbers of at least 0."""
-    column = table.column(name)
-    if not is_number(column.type):
-        raise ValueError(f"The weights {quoted(name)} are {describe_type(column.type)}; they must be numbers.")
+    column = read_values(table.column(name), name)
+    if column.kind != "number":
+        raise ValueError(f"The weights {quoted(name)} are {column.holds}; they must be numbers.")
     weights: np.ndarray = Number(name, 0.0, False).floats(column)
     if np.isnan(weights).any() or (weights < 0).any():
         raise ValueError(f"The weights {quoted(name)} must be numbers that are not negative, in every row.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -13,16 +13,19 @@ from typing import Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
+from skscn.cli._arguments import open_data
 from skscn.cli._clock import clock_after
 from skscn.cli._groups import labels_of
-from skscn.cli._models import Model, data_name, encoded_batches, open_data, open_model
+from skscn.cli._models import Model, data_name, encoded_batches, notes_to_save, open_model
 from skscn.cli._outputs import check_output
 from skscn.cli._scores import TITLES, classification_scores, regression_scores, true_class_shares
 from skscn.cli._seen import RowSketch
 from skscn.cli._training_rows import row_weights
 from skscn.cli._voice import Voice, short
+from skscn.fit.updating import target_gate
 from skscn.following import is_recurrent
 from skscn.persistence import save_model
+from skscn.plausibility import TargetGate
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
 from skscn.tables.columns import Number
 from skscn.words import count, quoted, shortened
@@ -33,6 +36,7 @@ _PARTS, _FEWEST = 10, 20
 _WORSE, _SURE = 0.01, 2.0
 
 
+FAR_OUTSIDE = "The target is far outside the range of earlier ones, and its error far larger than recent ones"
 # From this share of the rows on it is worth saying that they were learnt before.
 _REPEATED = 0.05
 
@@ -78,16 +82,24 @@ def run_update(options: UpdateOptions, voice: Voice) -> None:
     target = model.find_target(options.target, file)
     notes: list[str] = []
     rows, clock = _read(model, file, target, options.weight, notes)
+    n_rows, gate = len(rows.y), target_gate_of(model)
+    rows = _plausible(model, rows, gate, notes)
     before, after, learning, estimator = _learnt(model, rows)
     worse = learning["worse"]
     notes = [*model.remarks, *notes, *_about_unlike(before), *_about_learning(learning), *_about_repeats(model, rows)]
     written = not worse or options.force or out != options.model
     if written:
-        _save(model, estimator, target, out, options.data, rows, clock)
+        sketch = RowSketch.continued(model.notes.get("sketch"))
+        sketch = None if sketch is None else sketch.add(rows.X, rows.y)
+        about = {**notes_after(model, data_name(options.data), len(rows.y), sketch), "target": target.to_json()}
+        about |= {} if clock is None else {"clock": clock}
+        about |= {} if gate is None else {"gate": gate.to_json()}
+        save_updated(model, estimator, out, about)
     voice.notes(notes)
     voice.result(
         {
             **{"model": str(options.model), "data": str(options.data), "target": target.name, "rows": len(rows.y)},
+            "set_aside": n_rows - len(rows.y),
             **{"before": before, "after": after, "while_learning": learning},
             **{"rows_seen": estimator.n_rows_seen_, "out": str(out) if written else None, "notes": notes},
         },
@@ -135,9 +147,37 @@ def _read(model: Model, file: TableFile, target: Target, weight: str | None, not
         raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to learn from.")
     if missing:
         notes.append(f"Left out: {count(missing, 'row')} without a value of {shortened(target.name)}.")
-    notes += outside_sentences(outside.found())
+    notes += [*outside.missing_sentences(), *outside_sentences(outside.found())]
     X, y, given = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     return NewRows(X, y, None if weight is None else given), clock
+
+
+def target_gate_of(model: Model) -> TargetGate | None:
+    """What decides which targets are plausible, as it was when the file was written; None for classes."""
+    if "gate" in model.notes:
+        return TargetGate.from_json(model.notes["gate"])
+    network = getattr(getattr(model.estimator, "members_", [model.estimator])[0], "network_", None)
+    return None if network is None or model.is_classifier else target_gate(network)
+
+
+def _plausible(model: Model, rows: NewRows, gate: TargetGate | None, notes: list[str]) -> NewRows:
+    """The rows to learn from; those that are set aside are noted."""
+    if gate is None:
+        return rows
+    predictions = model.estimator.predict(rows.X)
+    pairs = zip(rows.y.reshape(len(rows.y), -1), predictions.reshape(len(rows.y), -1), strict=True)
+    kept = np.array([gate.admits(target, prediction) for target, prediction in pairs])
+    if kept.all():
+        return rows
+    aside = rows.y[~kept]
+    sentence = f"{FAR_OUTSIDE} in {count(len(aside), 'row')}, such as {short(aside[0])}"
+    if not kept.any():
+        raise ValueError(
+            f"{sentence}, and there are no others; check that the target means the same, in the same unit."
+        )
+    notes.append(f"Set aside: {sentence}. Such rows are learnt if they go on.")
+    weights = None if rows.sample_weight is None else rows.sample_weight[kept]
+    return NewRows(rows.X[kept], rows.y[kept], weights)
 
 
 def _learnt(model: Model, rows: NewRows) -> tuple[dict[str, float], dict[str, float], dict[str, Any], Any]:
@@ -232,29 +272,25 @@ def _lines(before: dict[str, float], after: dict[str, float]) -> list[tuple[str,
     ]
 
 
-def _save(model: Model, estimator: Any, target: Target, out: Path, data: Path, rows: NewRows, clock: Any) -> None:
-    notes = {
+def notes_after(model: Model, data: str, n_rows: int, sketch: RowSketch | None) -> dict[str, Any]:
+    """The notes of a model that has learnt from further rows of a table; a sketch of all its rows recognises them."""
+    return {
         **model.notes,
-        "target": target.to_json(),
         "updated": datetime.now(UTC).isoformat(timespec="seconds"),
-        "updated_with": [*model.notes.get("updated_with", []), {"data": data_name(data), "rows": len(rows.y)}],
+        "updated_with": [*model.notes.get("updated_with", []), {"data": data, "rows": n_rows}],
+        **({} if sketch is None else {"sketch": sketch.to_json()}),
     }
-    sketch = RowSketch.continued(model.notes.get("sketch"))
-    if sketch is not None:
-        notes["sketch"] = sketch.add(rows.X, rows.y).to_json()
-    if clock is not None:
-        notes["clock"] = clock
-    save_updated(model, estimator, out, notes)
 
 
 def save_updated(model: Model, estimator: Any, out: Path, notes: dict[str, Any]) -> None:
     """Write a model with another estimator; the file is replaced at once, or stays what it was."""
-    lags = [] if model.lags is None else [("lags", model.lags)]
-    if isinstance(model.encoder, TableEncoder):
-        save_model(Pipeline([("table", model.encoder), *lags, ("model", estimator)]), out, notes=notes)
-        return
-    if model.encoder is not None:
+    notes = notes_to_save(notes, model.user_notes)
+    lags = model.lags
+    if model.encoder is not None and not isinstance(model.encoder, TableEncoder):
         # Columns are found by name here; the model itself gets arrays, and its names are put back.
-        first = model.lags or estimator
-        first.feature_names_in_ = model.encoder.get_feature_names_out()
-    save_model(Pipeline([*lags, ("model", estimator)]) if lags else estimator, out, notes=notes)
+        named = copy(lags or estimator)
+        named.feature_names_in_ = model.encoder.get_feature_names_out()
+        lags, estimator = (None, named) if lags is None else (named, estimator)
+    table = model.encoder if isinstance(model.encoder, TableEncoder) else None
+    steps = [(name, step) for name, step in (("table", table), ("lags", lags)) if step is not None]
+    save_model(Pipeline([*steps, ("model", estimator)]) if steps else estimator, out, notes=notes)

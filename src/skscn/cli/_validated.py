@@ -7,26 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from skscn.cli._drift import changing_gain, rising_error
-from skscn.cli._scores import TITLES, baseline_score, main_error
+from skscn.cli._drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
+from skscn.cli._scores import TITLES, RareClass, baseline_score, main_error
 from skscn.cli._voice import finite, short
-from skscn.estimators.ensemble.out_of_bag import positive
 from skscn.following import FreeRuns
+from skscn.losses import are_counts
 from skscn.words import count, listed, shortened
 
 # The coverage of the intervals that are tested, and what they have to hold not to be remarked on.
 COVERAGE = 0.9
-_TOO_LOW_COVERAGE = 0.85
+_TOO_LOW_COVERAGE, _TOO_HIGH_COVERAGE = 0.85, 0.97
+# The same for rows further away from the training rows than those of the next part.
+_TOO_LOW_FURTHER_ON = 0.8
 # Of few rows, they may hold less by chance: this many standard errors.
 _STANDARD_ERRORS = 2.0
 # A model whose error is no further than this below the baseline's is no better than that.
 _NO_BETTER = 0.995
-# How much R² may depend on when it is measured before that is said.
-_UNCERTAIN = 0.15
+# How much R² may gain where predictions are too high or too low for long, and how far R² of later rows may be below the
+# one of the tests, before that is said.
+_UNCERTAIN, _FAR_BELOW = 0.15, 0.3
+# A smaller R² promises so little that its uncertainty needs no caution.
+_WEAK = 0.2
 # The share of the squared errors that differences between series may have before that is said.
 _BETWEEN = 0.3
-# Stretches of time that are left out in turn to see how much R² depends on them.
-_STRETCHES = 12
 # Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
 # targets in training disturb predictions of other rows too; then those further out are looked for.
 _FAR = (6.0, 20.0)
@@ -38,12 +41,28 @@ _SPREAD = " (± standard deviation over the {part})"
 
 
 @dataclass(frozen=True)
+class Ahead:
+    """All rows after those that a model was trained on: targets, predictions, and whether intervals hold the targets.
+
+    ``inside`` is None for a model without intervals.
+    """
+
+    y: np.ndarray
+    predicted: np.ndarray
+    inside: np.ndarray | None = None
+
+    def within(self, rows: int) -> float | None:
+        """The share of the first rows that intervals hold."""
+        return None if self.inside is None else float(self.inside[:rows].mean())
+
+
+@dataclass(frozen=True)
 class HeldOutPart:
     """Rows that were held out: targets, predictions, where they are in the file, scores, and what intervals held.
 
     n_new is how many of them have a class that training did not have. For models that forecast, there are free runs
     that start within the rows, and the scores of predicting the last known target. Of several series, ``labels`` say
-    which one each row belongs to.
+    which one each row belongs to. ``ahead`` has the rows after the part as well, predicted by the same model.
     """
 
     y: np.ndarray
@@ -56,6 +75,7 @@ class HeldOutPart:
     runs: FreeRuns | None = None
     persistence: dict[str, float] | None = None
     labels: np.ndarray | None = None
+    ahead: Ahead | None = None
 
     @property
     def residuals(self) -> np.ndarray:
@@ -84,6 +104,10 @@ class Validated:
         Whether the kind of model can be fitted with a loss that gives outliers little weight.
     group : str or None
         The column with groups that were held out as a whole, if they were.
+    rare : RareClass or None
+        The rarest class, if the classes differ much in how frequent they are.
+    training : PredictedRows or None
+        The training rows in order of time, as the model of all of them fits them.
     """
 
     parts: list[HeldOutPart]
@@ -93,6 +117,8 @@ class Validated:
     early_variance: float = np.nan
     has_losses: bool = True
     group: str | None = None
+    rare: RareClass | None = None
+    training: PredictedRows | None = None
 
     @property
     def is_regression(self) -> bool:
@@ -143,6 +169,7 @@ class Validated:
                 **{name: {"mean": self.value(name), "std": self._spread(name)} for name in self.parts[0].scores},
                 "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
                 "interval_90": self.within,
+                **({} if (later := self.later_r2) is None else {"later_r2": list(later)}),
                 **self._forecast_facts(),
             }
         )
@@ -160,7 +187,11 @@ class Validated:
             baseline = baseline_score(name, self.value(name, baseline=True), self.words)
             if name == "rmse" and self.persistence is not None:
                 baseline = f"{baseline[:-1]}, the last known value: {short(self.persistence)})"
+            if name == "r2" and (later := self.later_r2):
+                more = f"  (on as many later rows, if nothing changes: {later[0]:.2f} to {later[1]:.2f})"
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
+        if self.rare is not None and np.isfinite(self.value("rare_recall")):
+            lines.append(self.rare.line(self.value("rare_recall")))
         if self.within is not None:
             lines.append(
                 ("Intervals", f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values")
@@ -217,10 +248,14 @@ class Validated:
         cut = f", interrupted after {count(parts, 'fold')}" if parts < self.folds else ""
         return f"{self.folds}-fold cross-validation{whole}{cut}{_SPREAD.format(part='folds')}"
 
-    def warnings(self) -> list[str]:
-        """What there is to say about these tests before they are relied on."""
-        found = [self._no_better(), self._no_better_forecasts(), self._doubts(), self._between(), self._narrow()]
-        found.append(self._outliers())
+    def warnings(self, faulty: bool = False) -> list[str]:
+        """What there is to say about these tests before they are relied on.
+
+        ``faulty`` says that training rows were recorded wrongly, which then explains what looks like drift.
+        """
+        no_better = self._no_better()
+        found = [no_better, self._no_better_forecasts(), self._doubts(faulty, useless=no_better is not None)]
+        found += [self._between(), self._misjudged_intervals(), None if faulty else self._outliers()]
         return [text for text in found if text]
 
     def _no_better(self) -> str | None:
@@ -230,7 +265,10 @@ class Validated:
             poor = self.value(error) >= _NO_BETTER * self.value(error, baseline=True)
             poor = poor or (error == "rmse" and self.ordered and self.value("r2") <= 1.0 - _NO_BETTER**2)
             return f"The model is no better than {self.words} on rows that it was not trained on." if poor else None
-        accuracy, guessed = self.value("accuracy"), self.value("accuracy", baseline=True)
+        # Weighted classes count the same, whatever their frequencies.
+        weighted = self.rare is not None and self.rare.weighted
+        score = "balanced_accuracy" if weighted else "accuracy"
+        accuracy, guessed = self.value(score), self.value(score, baseline=True)
         told = self.value("log_loss") < _NO_BETTER * self.value("log_loss", baseline=True)
         # Within a standard error of the baseline, the probabilities decide.
         by_chance = np.sqrt(guessed * (1.0 - guessed) / len(self._targets))
@@ -251,8 +289,11 @@ class Validated:
             return None
         return f"{count(worse[0], 'row')} ahead, forecasts are no better than predicting the last known value."
 
-    def _doubts(self) -> str | None:
-        """Why the error may be another one on later rows than on those tested."""
+    def _doubts(self, faulty: bool, useless: bool) -> str | None:
+        """Why the error may be another one on later rows than on those tested.
+
+        What looks like drift is explained by rows that were recorded wrongly, and from a small R² nobody expects much.
+        """
         if not self.ordered:
             return None
         if not self.is_regression:
@@ -261,11 +302,9 @@ class Validated:
             return None
         if np.isnan(self._variance):
             return "R² is not defined: the target is the same in all test rows. Look at the RMSE instead."
-        reasons = [
-            reason
-            for reason in (self._offset(), self._changing() or self._uneven(), self._changed_variance())
-            if reason
-        ]
+        found = [] if faulty else [self._changing() or (None if useless else self._offset())]
+        found += [] if self.value("r2") < _WEAK else [self._uneven(), self._changed_variance()]
+        reasons = [reason for reason in found if reason]
         what = "R²" if self.within is None else "R² and intervals"
         return f"{what} cannot be trusted for later rows. {' '.join(reasons)}" if reasons else None
 
@@ -280,6 +319,61 @@ class Validated:
             "which no model can predict."
         )
 
+    @property
+    def _tests(self) -> PredictedRows:
+        """All test rows, each predicted from the rows before its part."""
+        return PredictedRows(self._targets, np.concatenate([part.predicted for part in self.parts]))
+
+    @property
+    def _courses(self) -> list[PredictedRows]:
+        """Rows that one model predicts: the test rows by the model of the first part, and the training rows."""
+        ahead = self.parts[0].ahead
+        tests = self._tests if ahead is None else PredictedRows(ahead.y, ahead.predicted)
+        return [tests] if self.training is None else [tests, self.training]
+
+    def _drift(self) -> list[str]:
+        """Something changes with time that the inputs do not show."""
+        courses, where = self._courses, ("in the first rows of the tests", "in the first training rows")
+        level, gain = changing_level(courses), changing_gain(courses)
+        found = []
+        if level:
+            first, last = short(level.first), short(level.last)
+            found.append(f"targets exceed predictions by {first} {where[level.course]} and by {last} in the last")
+        if gain:
+            found.append(
+                f"where predictions differ by 1, targets differ by {gain.first:.2f} {where[gain.course]} and by "
+                f"{gain.last:.2f} in the last"
+            )
+        if not level and (wander := next(filter(None, map(wandering_level, courses)), None)):
+            low, high = short(wander.first), short(wander.last)
+            found.append(
+                f"for long stretches of time, targets exceed predictions by up to {high}, and for others by {low}"
+            )
+        return found + self._rising_error()
+
+    def _rising_error(self) -> list[str]:
+        """The error of one model rises with the time since its training."""
+        if not rising_error(self._courses[0]):
+            return []
+        first = self.parts[0]
+        if first.ahead is None or len(self.parts) == 1:
+            rmse = listed(short(part.scores["rmse"]) for part in self.parts)
+            return [f"the error rises with time (RMSE from the first part to the last: {rmse})"]
+        far = self._courses[0].residuals[-len(self.parts[-1].y) :]
+        return [
+            f"the error rises with time (RMSE of the same model: {short(first.scores['rmse'])} in the first part, "
+            f"{short(float(np.sqrt(np.mean(far**2))))} in the last)"
+        ]
+
+    def _changing(self) -> str | None:
+        """What changes, and what follows from it."""
+        if not (found := self._drift()):
+            return None
+        return (
+            f"Something changes with time that the inputs do not show: {'; '.join(found)}. If it goes on, errors will "
+            "be larger than in the tests, and grow with time. Retrain often, or add inputs that show the change."
+        )
+
     def _offset(self) -> str | None:
         """Predictions are off in one direction for long: drift that the inputs do not show."""
         squares = sum(len(part.y) * part.residuals.mean() ** 2 for part in self.parts)
@@ -289,25 +383,6 @@ class Validated:
         return (
             f"Predictions are too high or too low for long stretches of time (R² would be {without:.2f} without this): "
             "something drifts that the inputs do not show. Retrain often, or add inputs that show the drift."
-        )
-
-    def _changing(self) -> str | None:
-        """The error, or what the target does where the prediction moves, changes in one direction."""
-        predicted = np.concatenate([part.predicted for part in self.parts])
-        parts = listed(short(part.scores["rmse"]) for part in self.parts)
-        if found := rising_error(self._targets, predicted):
-            what = f"The error rises with time (RMSE from the first part to the last: {parts})"
-        elif found := changing_gain(self._targets, predicted):
-            how = "weaker" if found.last < found.first else "stronger"
-            what = (
-                f"What the model predicts shows {how} and {how} in the target with time (where predictions differ by "
-                f"1, targets differed by {found.first:.2f} at first and by {found.last:.2f} at the end of the tests)"
-            )
-        else:
-            return None
-        return (
-            f"{what}: something changes that the inputs do not show. If it goes on like this, the RMSE of as many "
-            f"later rows will be about {short(found.later)}. Retrain often, or add inputs that show the change."
         )
 
     def _between(self) -> str | None:
@@ -327,41 +402,36 @@ class Validated:
             "model does not know which series a row belongs to; a copy of that column, under another name, tells it."
         )
 
+    @property
+    def later_r2(self) -> tuple[float, float] | None:
+        """What R² of as many later rows is expected to lie between, if nothing changes."""
+        known = self.ordered and self.is_regression and "r2" in self.parts[0].scores
+        return later_r2(self._tests) if known else None
+
     def _uneven(self) -> str | None:
-        """R² differs much over time: between the parts or, perhaps by a few rows far off, between shorter stretches."""
+        """R² differs much over time, perhaps by a few rows far off, and so may R² of later rows."""
+        later = self.later_r2
         values = [1.0 - part.scores["rmse"] ** 2 / self._variance for part in self.parts]
-        error = self._prediction_error()
-        later = f"the uncertainty of R² on as many later rows is ±{error:.2f}"
-        if max(values) - min(values) > 2 * _UNCERTAIN:
-            parts = listed(f"{value:.2f}" for value in values)
-            return (
-                "The error differs strongly from one stretch of time to another "
-                f"(R² from the first part to the last: {parts}; {later})."
-            )
-        return f"R² depends on the stretch of time in which it is measured ({later})." if error > _UNCERTAIN else None
+        if later is None or not self.value("r2") - later[0] > _FAR_BELOW:
+            return None
+        parts = f" (from the first part to the last: {listed(f'{value:.2f}' for value in values)})"
+        return (
+            f"R² depends on the stretch of time in which it is measured{parts if len(values) > 1 else ''}; on as many "
+            f"later rows, expect any value from {later[0]:.2f} to {later[1]:.2f}."
+        )
 
     def _changed_variance(self) -> str | None:
-        """The target varies more in some stretches than in others, which changes R² at the same error."""
+        """The target varies more in the tests than before, without which R² would be smaller at the same error."""
         if not self.early_variance > 0.0:
             return None
         error = self.value("rmse") ** 2
         early, late = 1.0 - error / self.early_variance, 1.0 - error / self._variance
-        if not abs(early - late) > _UNCERTAIN:
+        if not late - early > _FAR_BELOW:
             return None
         return (
-            f"The target varies {'less' if late < early else 'more'} in the second half of the rows than in the first "
-            f"(with the same error, R² would be {late:.2f} and {early:.2f}, respectively): rely on the RMSE instead."
+            f"The target varies more in the second half of the rows than in the first (with the same error, R² would "
+            f"be {late:.2f} and {early:.2f}, respectively): rely on the RMSE instead."
         )
-
-    def _prediction_error(self) -> float:
-        """How far R² of as many later rows may lie off, in 9 of 10 cases, by the jackknife over stretches of time."""
-        residuals = np.concatenate([part.residuals for part in self.parts])
-        squares = np.stack([residuals, self._targets - self._targets.mean()]) ** 2
-        sums = np.stack([block.sum(axis=1) for block in np.array_split(squares, _STRETCHES, axis=1)])
-        without = sums.sum(axis=0) - sums
-        values = 1.0 - without[:, 0] / positive(without[:, 1])
-        deviation = np.sqrt((_STRETCHES - 1) * np.var(values))
-        return float(1.645 * np.sqrt(2.0) * deviation)
 
     @property
     def _lowest_coverage(self) -> float:
@@ -369,19 +439,42 @@ class Validated:
         by_chance = _STANDARD_ERRORS * np.sqrt(COVERAGE * (1.0 - COVERAGE) / len(self._targets))
         return float(min(_TOO_LOW_COVERAGE, COVERAGE - by_chance))
 
-    def _narrow(self) -> str | None:
-        """Intervals hold fewer rows than they promise."""
+    def _misjudged_intervals(self) -> str | None:
+        """Intervals hold fewer rows than they promise, or far more."""
         shares = {"Intervals": self.within, "Forecast intervals": None if self.runs is None else self.runs.held}
-        narrow = [
-            f"{what} are too narrow: those for {COVERAGE:.0%} contained {share:.0%} of the true values."
-            for what, share in shares.items()
-            if share is not None and share < self._lowest_coverage
-        ]
-        return " ".join(narrow) or None
+        found = []
+        for what, share in shares.items():
+            if share is None:
+                continue
+            contained = f"those for {COVERAGE:.0%} contained {share:.0%} of the true values"
+            if share < self._lowest_coverage:
+                found.append(f"{what} are too narrow: {contained}.")
+            elif share > _TOO_HIGH_COVERAGE:
+                found.append(
+                    f"{what} are too wide for the test rows: {contained}. Their width comes from other rows, with "
+                    "larger errors; on later rows they may just as well be too narrow."
+                )
+        far = self._within_further_on
+        if far is not None and far < min(_TOO_LOW_FURTHER_ON, self.within or 1.0):
+            found.append(
+                f"Intervals are too narrow further on: in the rows after each part, those for {COVERAGE:.0%} contained "
+                f"{far:.0%} of the true values."
+            )
+        return " ".join(found) or None
+
+    @property
+    def _within_further_on(self) -> float | None:
+        """The share of the rows after each part that intervals of its model held; None if there are none."""
+        ahead = [(part.ahead.inside, len(part.y)) for part in self.parts if part.ahead is not None]
+        further = [inside[rows:] for inside, rows in ahead if inside is not None]
+        rows = np.concatenate(further) if further else np.zeros(0)
+        return float(rows.mean()) if len(rows) else None
 
     def _outliers(self) -> str | None:
         # Losses that weigh rows say themselves which look like outliers, and large counts vary more than small ones.
         if not self.is_regression or {"median_error", "deviance"} & {*self.parts[0].scores}:
+            return None
+        if are_counts(self._targets):
             return None
         # Within a part, so that one that is off as a whole does not count.
         distances = np.concatenate([part.residuals - np.median(part.residuals) for part in self.parts])

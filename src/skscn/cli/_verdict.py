@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from skscn.cli._scores import OWN_ERRORS, TITLES, main_error
+from skscn.cli._scores import OWN_ERRORS, TITLES, RareClass, main_error
 from skscn.cli._voice import short
 
 # Errors that differ by less than this share are about the same.
@@ -16,13 +16,15 @@ _DEVIATIONS = 3.0
 _LARGER = 1.5
 
 
-def compared(scores: dict[str, float], baseline: dict[str, float], words: str) -> tuple[bool | None, str]:
+def compared(
+    scores: dict[str, float], baseline: dict[str, float], words: str, rare: RareClass | None = None
+) -> tuple[bool | None, str]:
     """Whether a model is better than its baseline, and a sentence about it; None if the target is a constant.
 
-    ``words`` say what the baseline does.
+    ``words`` say what the baseline does. If classes are weighted because one of them is ``rare``, they count the same.
     """
-    classes = "accuracy" in scores
-    name = "accuracy" if classes else main_error(scores, baseline)
+    classes, weighted = "accuracy" in scores, rare is not None and rare.weighted
+    name = ("balanced_accuracy" if weighted else "accuracy") if classes else main_error(scores, baseline)
     error, reference = (1.0 - s[name] if classes else s[name] for s in (scores, baseline))
     if reference <= 0.0:
         return None, "All rows have the same target; there is no baseline to compare with."
@@ -30,13 +32,15 @@ def compared(scores: dict[str, float], baseline: dict[str, float], words: str) -
     title = TITLES[name]
     less, more = f"its {title} is {_percent(1.0 - ratio)} smaller", f"its {title} is {_percent(ratio - 1.0)} larger"
     if classes:
-        less, more = f"it makes {_percent(1.0 - ratio)} fewer errors", f"it makes {_percent(ratio - 1.0)} more errors"
+        same = " if all classes count the same" * weighted
+        less = f"it makes {_percent(1.0 - ratio)} fewer errors{same}"
+        more = f"it makes {_percent(ratio - 1.0)} more errors{same}"
     always = f"always {words}"
     if ratio > 1.0 + _SAME:
         return False, f"Worse than {always}: {more}."
     if ratio >= 1.0 - _SAME:
         return False, f"No better than {always}."
-    return True, f"Better than {always}: {less}.{_overconfident(scores, baseline)}"
+    return True, f"Better than {always}: {less}.{'' if weighted else _overconfident(scores, baseline)}"
 
 
 def _overconfident(scores: dict[str, float], baseline: dict[str, float]) -> str:

@@ -1,7 +1,13 @@
 """DB 1 of the paper: a function of one input with two spikes, after Tyukin and Prokhorov (2009)."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 import numpy as np
-from sklearn.utils import Bunch, check_random_state
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 
 def db1_function(x: np.ndarray) -> np.ndarray:
@@ -37,6 +43,8 @@ def make_db1(
     >>> db1.data.shape, db1.test_data.shape
     ((1000, 1), (300, 1))
     """
+    from sklearn.utils import Bunch, check_random_state
+
     train = check_random_state(random_state).uniform(size=(n_train, 1))
     test = np.linspace(0.0, 1.0, n_test)[:, np.newaxis]
     return Bunch(

@@ -9,14 +9,16 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 import numpy as np
-from sklearn.datasets import fetch_openml, get_data_home
-from sklearn.utils import Bunch
 
 from skscn.datasets.keel import DataFileError, read_keel
 from skscn.files import replacing_text
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,8 @@ def load_compactiv() -> Bunch:
 
 
 def _load(wanted: _PaperSet) -> Bunch:
+    from sklearn.utils import Bunch
+
     path = _find(wanted)
     if path is None:
         path = _download(wanted)
@@ -104,6 +108,8 @@ def _folders() -> list[Path]:
 
 
 def _cache() -> Path:
+    from sklearn.datasets import get_data_home
+
     return Path(get_data_home()) / "skscn"
 
 
@@ -113,6 +119,8 @@ def _find(wanted: _PaperSet) -> Path | None:
 
 
 def _read_csv(path: Path) -> Bunch:
+    from sklearn.utils import Bunch
+
     with path.open(encoding="utf-8") as file:
         names = file.readline().strip().split(",")
         try:
@@ -137,6 +145,8 @@ def _verify(bunch: Bunch, wanted: _PaperSet, path: Path) -> None:
 
 
 def _download(wanted: _PaperSet) -> Path:
+    from sklearn.datasets import fetch_openml
+
     try:
         fetched = fetch_openml(data_id=wanted.openml_id, as_frame=False, parser="liac-arff")
     except (URLError, OSError) as error:

@@ -6,9 +6,12 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.utils import Bunch
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|[^\s{\[]+)\s*(real|integer|\{)?", re.IGNORECASE)
 
@@ -52,6 +55,8 @@ def read_keel(path: str | Path) -> Bunch:
         With data, target, feature_names, target_names and name, the relation's. The target is one-dimensional if there
         is one output.
     """
+    from sklearn.utils import Bunch
+
     path = Path(path)
     lines = path.read_text(encoding="utf-8").splitlines()
     header = read_keel_header(path, lines)

@@ -1,7 +1,7 @@
 """The scikit-learn estimators, a thin layer on top of :mod:`skscn.growth`."""
 
-from skscn.estimators._classifier import SCNClassifier
-from skscn.estimators._deep import DeepSCNClassifier, DeepSCNRegressor
+from skscn.estimators.classifier import SCNClassifier
+from skscn.estimators.deep import DeepSCNClassifier, DeepSCNRegressor
 from skscn.estimators.ensemble import SCNEnsembleClassifier, SCNEnsembleRegressor
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 

@@ -9,10 +9,11 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.estimators._inputs import read_rows
-from skscn.estimators.history import last_round
+from skscn.fit.validation import read_rows
+from skscn.growth import last_round
 from skscn.losses import LogLoss
 from skscn.tables import TableEncoder
+from skscn.tables.filling import Filling, median_filling
 from skscn.tables.row_encoder import RowEncoder
 
 
@@ -35,15 +36,25 @@ def layer_sizes(network: Any) -> tuple[int, ...]:
     return sizes
 
 
+def filling_of(estimator: Any) -> Filling | None:
+    """How a fitted estimator fills in missing numbers; None if it refuses them."""
+    encoder: RowEncoder | None = getattr(estimator, "encoder_", None)
+    medians: np.ndarray | None = getattr(estimator, "_medians", None)
+    if encoder is not None:
+        return encoder.filling
+    return None if medians is None else median_filling(medians)
+
+
 def parts_of(estimator: Any) -> list[Any]:
     """A fitted estimator as steps: what encodes a table, what fills in missing numbers, and itself without these."""
-    encoder: RowEncoder | None = getattr(estimator, "encoder_", None)
-    if encoder is None:
+    filling = filling_of(estimator)
+    if filling is None:
         return [estimator]
+    table = None if estimator.encoder_ is None else estimator.encoder_.table
     core = copy(estimator)
-    core.encoder_, core.n_features_in_ = None, encoder.width
+    core.encoder_, core._medians, core.n_features_in_ = None, None, filling.width
     vars(core).pop("feature_names_in_", None)
-    return [*([] if encoder.table is None else [encoder.table]), encoder.filling, core]
+    return [*([] if table is None else [table]), filling, core]
 
 
 def encoded_rows(estimator: Any, X: Any) -> Any:

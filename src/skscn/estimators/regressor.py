@@ -10,14 +10,8 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval
 
-from skscn.configuration import Configuration, Free, Quickprop
-from skscn.estimators._docs import document
-from skscn.estimators._fitting import fit_network
-from skscn.estimators._holding_out import NOTHING_ASKED, Asked
-from skscn.estimators._lazily import lazily
-from skscn.estimators._opening import held_out_data, training_data
-from skscn.estimators._scn import CONTRACTIONS, SCOPES, BaseSCN
-from skscn.estimators._typing import (
+from skscn.estimators.base import CONTRACTIONS, SCOPES, BaseSCN, GrowingNetwork, lazily
+from skscn.estimators.parameters import (
     ActivationLike,
     Auto,
     CategoricalFeatures,
@@ -28,11 +22,15 @@ from skscn.estimators._typing import (
     ScalingName,
     Seed,
     TrainingRows,
-    fit_context,
+    document,
 )
-from skscn.estimators._updating import check_can_learn_on, ensure_factor, learn_on
-from skscn.estimators.growing import GrowingNetwork
-from skscn.estimators.recipe import Recipe
+from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit.plan import Recipe
+from skscn.fit.trainer import fit_network
+from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
+from skscn.fit.validation import held_out_data, training_data
+from skscn.fit_context import fit_context
+from skscn.search import Configuration, Free, Quickprop
 
 
 class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
@@ -124,7 +122,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         with training_data(self, "regression", X, y, sample_weight, **checks) as data:
             fit_network(self, recipe, data, held_out_data(self, "regression", asked, data, **checks))
             self._learn_importances(data)
-            ensure_factor(self, recipe, data, wanted=updatable)
+            ensure_factor(self, data, wanted=updatable)
         return self
 
     @lazily

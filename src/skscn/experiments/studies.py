@@ -181,6 +181,6 @@ def _activation_guideline(settings: list[Setting]) -> list[str]:
     best = sorted(ranks, key=lambda name: ranks[name])
     sentences.append(
         "Mean rank over these sets: " + ", ".join(f"{name} {ranks[name]:.1f}" for name in best) + ". "
-        f"Start with {best[0]}; try {best[1]} next; avoid {best[-1]} unless you know that it suits your function."
+        f"Start with {best[0]}; try {best[1]} next."
     )
     return sentences

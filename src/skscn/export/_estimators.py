@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
-from skscn.estimators.calibration import Calibration
+from skscn.estimators.classifier import Calibration
 from skscn.estimators.networks import grown_networks, is_multilabel
 from skscn.export._code import CCode
 from skscn.export._networks import predicted
@@ -96,7 +96,7 @@ def _largest(code: CCode, function: str, size: int) -> str:
 
 
 def _calibration(code: CCode, calibration: Calibration | None, size: int) -> str:
-    """A function that turns outputs into probabilities, as :class:`~skscn.estimators.calibration.Calibration` does."""
+    """A function that turns outputs into probabilities, as :class:`~skscn.estimators.classifier.Calibration` does."""
     assert calibration is not None
     log, hypot, fabs = map(code.math, ("log", "hypot", "fabs"))
     constants = {

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.networks import grown_networks
-from skscn.readers.arrow import arrow
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.scaling import InputScaling, QuantileScaling
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Flag, Measured, Moment
 from skscn.tables.filling import Filling
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from skscn.tables.frames import TableColumns
+from skscn.tables.values import ColumnValues, text_values
 
 COUNT = 5
 # Rounding errors of a sum, in units of the last place of its largest term.
@@ -34,7 +32,7 @@ class Examples:
 
     Attributes
     ----------
-    rows : ndarray or pyarrow.Table
+    rows : ndarray or TableColumns
         As they are given to it.
     expected : ndarray of shape (n, k)
         Its predictions or probabilities; of a recurrent network, for rows that follow the training.
@@ -72,8 +70,8 @@ def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
 
 
 def _with_gaps(rows: np.ndarray) -> np.ndarray:
-    """Rows with a number missing in each but the last."""
-    gaps = np.arange(len(rows) - 1)
+    """Rows with a number missing in each but the first and the last."""
+    gaps = np.arange(1, len(rows) - 1)
     rows[gaps, gaps % rows.shape[1]] = np.nan
     return rows
 
@@ -158,30 +156,26 @@ def _unscaled(scaling: InputScaling, shares: np.ndarray) -> np.ndarray:
     return np.asarray(scaling.offset + moderate * shares)
 
 
-def _table(encoder: TableEncoder) -> pa.Table:
-    pa = arrow()
-    return pa.table({column.name: _column(column, place) for place, column in enumerate(encoder.columns_)})
+def _table(encoder: TableEncoder) -> TableColumns:
+    return TableColumns({column.name: _column(column, place) for place, column in enumerate(encoder.columns_)}, COUNT)
 
 
-def _column(column: Column, place: int) -> Any:
+def _column(column: Column, place: int) -> ColumnValues:
     """Values of a column, one of them missing, and a category that training did not have."""
-    pa = arrow()
-    missing = place % COUNT
+    missing = np.arange(COUNT) == place % COUNT
     if isinstance(column, Category):
         texts = [*column.categories[:COUNT], "?unseen?"]
-        return pa.array(
-            [None if row == missing else texts[(row + place) % len(texts)] for row in range(COUNT)], pa.string()
+        return text_values(
+            None if gap else texts[(row + place) % len(texts)] for row, gap in enumerate(missing.tolist())
         )
     assert isinstance(column, Measured)
     low, high = column.range or ((column.fill or 0.0) - 1.0, (column.fill or 0.0) + 1.0)
     shares = np.modf(0.1 + _STEPS[0] * np.arange(COUNT) + _STEPS[1] * place)[0]
-    values = [None if row == missing else low + share * (high - low) for row, share in enumerate(shares)]
+    values = low + shares * (high - low)
     if isinstance(column, Flag):
-        return pa.array([None if value is None else value > (column.fill or 0.0) for value in values], pa.bool_())
-    if not isinstance(column, Clock | Moment):
-        return pa.array(values, pa.float64())
-    microseconds, kind = (3600e6, pa.time64("us")) if isinstance(column, Clock) else (86400e6, pa.timestamp("us"))
-    ticks = [None if value is None else round(value * microseconds) for value in values]
+        return ColumnValues("boolean", values > (column.fill or 0.0), missing)
     if isinstance(column, Clock):
-        ticks = [None if tick is None else tick % round(24 * microseconds) for tick in ticks]
-    return pa.array(ticks, pa.int64()).cast(kind)
+        return ColumnValues("time", np.round(values * 3600e6) % 86400e6, missing)
+    if isinstance(column, Moment):
+        return ColumnValues("date", np.round(values * 86400e6), missing)
+    return ColumnValues("number", values, missing)

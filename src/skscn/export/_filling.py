@@ -27,7 +27,7 @@ def filled(code: CCode, filling: Filling) -> str:
     d, k, marks = filling.n_features, len(filling.columns), len(filling.marked)
     medians = code.table("medians", filling.medians)
     body = f"for (int i = 0; i < {d}; i++) z[i] = x[i] == x[i] ? x[i] : {medians}[i];\n"
-    if len(filling.slopes):
+    if filling.slopes.size:
         names = {
             "slopes": code.table("slopes", filling.slopes),
             "intercepts": code.table("intercepts", filling.intercepts),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork
 from skscn.export._code import CCode, identifier, remark, string
 from skscn.export._filling import filled
 from skscn.export._networks import hidden
@@ -87,7 +87,8 @@ def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any, names: np.
     """The inputs of a model, with its steps before the estimator; names are those of numbers."""
     encoder = before[0] if before and isinstance(before[0], TableEncoder) else None
     first = before[0] if before else last
-    inputs = _numbers(code, first, names) if encoder is None else _table(code, prefix, encoder)
+    filled_in = any(isinstance(step, Filling) for step in before)
+    inputs = _numbers(code, first, names, filled_in=filled_in) if encoder is None else _table(code, prefix, encoder)
     for step in before[encoder is not None :]:
         if isinstance(step, Filling):
             inputs.then(filled(code, step), step.width)
@@ -108,13 +109,15 @@ def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any, names: np.
     return inputs
 
 
-def _numbers(code: CCode, first: Any, names: np.ndarray | None) -> RowInputs:
+def _numbers(code: CCode, first: Any, names: np.ndarray | None, *, filled_in: bool) -> RowInputs:
     count = first.n_features if isinstance(first, Filling) else first.n_features_in_
     inputs = RowInputs(f"const {code.real} *x", "x", count)
     if names is not None:
         inputs.descriptions = [f"x[{place}]: {remark(str(name))}" for place, name in enumerate(names)]
     elif count:
         inputs.descriptions = [f"x[0] to x[{count - 1}], the inputs in the order of training"]
+    if filled_in:
+        inputs.descriptions.append("NaN is a missing value, which is filled in")
     return inputs
 
 

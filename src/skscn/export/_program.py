@@ -111,7 +111,7 @@ def _values(table: Any, column: Any) -> list[str]:
     """The values of a column as C has them."""
     values = table.column(column.name)
     if isinstance(column, Category):
-        return ["0" if text is None else string(text) for text in column.texts(values).to_pylist()]
+        return ["0" if text is None else string(text) for text in column.texts(values).to_list()]
     return ["NAN" if np.isnan(value) else repr(float(value)) for value in column.floats(values)]
 
 

@@ -35,16 +35,14 @@ class StepCode:
     Attributes
     ----------
     advance : str
-        A function ``void (STATE *s, const real *x, const real *y_before, real *f)``: scaled outputs f.
+        A function ``void (STATE *s, const real *x, const real *y_before, real *f)``: scaled outputs f, within
+        their limits.
     unscale : str
         A function ``void (real *f)``.
-    limit : str or None
-        A function ``void (real *f)`` that keeps scaled outputs within their limits, in models with feedback.
     """
 
     advance: str
     unscale: str
-    limit: str | None
 
 
 def state_type(prefix: str, reservoir: Reservoir, real: str) -> str:
@@ -72,18 +70,16 @@ def step_code(code: CCode, prefix: str, reservoir: Reservoir) -> StepCode:
     unit, zero = code.table("unit", reservoir.outputs.scale), code.table("zero", reservoir.outputs.offset)
     largest = code.limit(np.inf)
     lines = [*_line(code, reservoir, unit, zero), *_nodes(code, reservoir), *_outputs(code, reservoir)]
-    limit = None
+    low, high = code.table("lowest", reservoir.low), code.table("highest", reservoir.high)
+    lines.append(f"for (int i = 0; i < {m}; i++) f[i] = {code.clamp()}(f[i], {low}[i], {high}[i]);")
     if reservoir.fed_back:
-        low, high = code.table("lowest", reservoir.low), code.table("highest", reservoir.high)
-        body = f"for (int i = 0; i < {m}; i++) f[i] = {code.clamp()}(f[i], {low}[i], {high}[i]);"
-        limit = code.function("limited", "void", "real *f", body)
-        came = f"z[{reservoir.n_features} + i]" if reservoir.holds else f"{code.clamp()}(f[i], {low}[i], {high}[i])"
+        came = f"z[{reservoir.n_features} + i]" if reservoir.holds else "f[i]"
         lines.append(f"for (int i = 0; i < {m}; i++) s->output[i] = {came};")
     x = "const real *x, " if reservoir.n_features else ""
     told = "const real *y_before, " if reservoir.fed_back else ""
     advance = code.function("advance", "void", f"{prefix}_state *s, {x}{told}real *f", "\n".join(lines))
     body = f"for (int i = 0; i < {m}; i++) f[i] = {code.clamp()}(f[i] * {unit}[i] + {zero}[i], -{largest}, {largest});"
-    return StepCode(advance, code.function("unscaled", "void", "real *f", body), limit)
+    return StepCode(advance, code.function("unscaled", "void", "real *f", body))
 
 
 def _line(code: CCode, reservoir: Reservoir, unit: str, zero: str) -> list[str]:
@@ -92,11 +88,19 @@ def _line(code: CCode, reservoir: Reservoir, unit: str, zero: str) -> list[str]:
     lines = [f"real z[{width}];"]
     if reservoir.n_features:
         lines.append(f"{scaled(code, reservoir.inputs)}(x, z);")
+    if reservoir.n_features and reservoir.input_limits is not None:
+        low, high = (
+            code.table(name, limit) for name, limit in zip(("low", "high"), reservoir.input_limits, strict=True)
+        )
+        clamped = f"{code.clamp()}(z[i], {low}[i], {high}[i])"
+        lines.append(f"for (int i = 0; i < {reservoir.n_features}; i++) z[i] = {clamped};")
     if reservoir.fed_back:
+        low, high = code.table("lowest", reservoir.low), code.table("highest", reservoir.high)
+        told = f"{code.clamp()}((y_before[i] - {zero}[i]) / {unit}[i], {low}[i], {high}[i])"
         lines += [
             f"for (int i = 0; i < {reservoir.n_outputs}; i++) {{",
             "    const int known = y_before != 0 && y_before[i] == y_before[i];",
-            f"    z[{reservoir.n_features} + i] = known ? (y_before[i] - {zero}[i]) / {unit}[i] : s->output[i];",
+            f"    z[{reservoir.n_features} + i] = known ? {told} : s->output[i];",
             "}",
         ]
     # Before the first row, the inputs were what they are in this row.

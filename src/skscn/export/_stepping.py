@@ -58,7 +58,6 @@ def _advanced(inputs: RowInputs, reservoir: Reservoir, step: StepCode, told: str
 def _forecast(inputs: RowInputs, reservoir: Reservoir, step: StepCode) -> list[str]:
     return [
         *_advanced(inputs, reservoir, step, "0"),
-        f"{step.limit}(y);",
         f"for (int i = 0; i < {reservoir.n_outputs}; i++) state->output[i] = y[i];",
         f"{step.unscale}(y);",
     ]

@@ -4,18 +4,9 @@ Rows, growth and output weights are weighted least squares and nothing else, so 
 they are. A loss stands above them.
 """
 
-from skscn.losses._base import Loss, RowFunction, StatisticsOf
-from skscn.losses._penalised import Penalised
-from skscn.losses._robust import OUTLIER
-from skscn.losses.absolute import Absolute
-from skscn.losses.bisquare import Bisquare
-from skscn.losses.huber import Huber
-from skscn.losses.kde import KernelDensity
-from skscn.losses.log_loss import LogLoss
-from skscn.losses.poisson import Poisson
-from skscn.losses.quantile import Quantile
-from skscn.losses.squared import Squared
-from skscn.losses.welsch import Welsch
+from skscn.losses.base import Loss, Penalised, RowFunction, Squared, StatisticsOf
+from skscn.losses.likelihood import LogLoss, Poisson, are_counts
+from skscn.losses.robust import OUTLIER, Absolute, Bisquare, Huber, KernelDensity, Quantile, Welsch
 
 LOSSES: dict[str, type[Loss]] = {
     "squared": Squared,
@@ -51,5 +42,6 @@ __all__ = [
     "Squared",
     "StatisticsOf",
     "Welsch",
+    "are_counts",
     "name_of",
 ]

@@ -1,23 +1,328 @@
-"""The state of a stream: models, their weights, the last rows, the drift detector, and what has happened."""
+"""One stream: its last rows, models, mixture, drift detector and events; predicts and learns row by row."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 
-from skscn.configuration import Configuration
-from skscn.layers import Dense
-from skscn.online import _proposing
-from skscn.online._columns import StreamColumns
+from skscn.estimators import SCNRegressor
+from skscn.factor import Factor
+from skscn.growth import grow
+from skscn.nodes import IDENTITY, Dense, Nodes
 from skscn.online._drift import ErrorRise
-from skscn.online._log import EventLog
-from skscn.online._mixture import ExpertMixture
-from skscn.online._model import StreamModel
-from skscn.online._recent import RecentRows
+from skscn.online._recursive import SMALLEST_PENALTY, ExpertMixture, RecursiveWeights
+from skscn.output_weights import LeastSquares
+from skscn.plausibility import TargetGate, is_usable, plausible_together
+from skscn.rows import open_rows
+from skscn.scaling import Scaling, scale_inputs
+from skscn.search import Configuration
+
+EVENTS = np.dtype(
+    [
+        ("row", np.int64),
+        ("event", "U9"),
+        ("reason", "U9"),
+        ("n_nodes", np.int64),
+        ("error_before", np.float64),
+        ("error_after", np.float64),
+    ]
+)
+# Only the last of them are kept, so that memory stays bounded.
+MOST_EVENTS = 1000
+
+
+class EventLog:
+    """The last events, oldest first.
+
+    Parameters
+    ----------
+    events : iterable of tuples
+        To begin with.
+    """
+
+    def __init__(self, events: Iterable[tuple[int, str, str, int, float, float]] = ()):
+        self._events = deque(events, maxlen=MOST_EVENTS)
+
+    def note(
+        self, row: int, event: str, reason: str, n_nodes: int, before: float = np.nan, after: float = np.nan
+    ) -> None:
+        """Add an event; rows that are set aside one after the other are one."""
+        if event == "set aside" and self._events and self._events[-1][:3] == (row, event, reason):
+            self._events.pop()
+        self._events.append((row, event, reason, n_nodes, before, after))
+
+    @property
+    def table(self) -> np.ndarray:
+        """As a structured array."""
+        return np.array(list(self._events), dtype=EVENTS)
+
+
+# The last rows of a stream, in memory that is reserved once.
+
+
+class RecentRows:
+    """Arrays of which each row adds one entry; entries older than ``length`` rows are overwritten.
+
+    Parameters
+    ----------
+    length : int
+    widths : int
+        The number of columns of each array.
+    """
+
+    def __init__(self, length: int, *widths: int):
+        self.length, self.count = length, 0
+        # Twice the length, so that the last entries are always together and are moved only once in ``length`` rows.
+        self._arrays = [np.empty((2 * length, width)) for width in widths]
+        self._end = 0
+
+    def append(self, *entries: np.ndarray) -> None:
+        """Add one row to each array."""
+        if self._end == 2 * self.length:
+            for array in self._arrays:
+                array[: self.length] = array[self.length :]
+            self._end = self.length
+        for array, entry in zip(self._arrays, entries, strict=True):
+            array[self._end] = entry
+        self._end += 1
+        self.count = min(self.count + 1, self.length)
+
+    def last(self, count: int | None = None) -> list[np.ndarray]:
+        """Views of the last rows of each array, at most ``count`` of them."""
+        kept = self.count if count is None else min(count, self.count)
+        return [array[self._end - kept : self._end] for array in self._arrays]
+
+    def forget_all_but(self, count: int) -> None:
+        """Keep at most this number of rows."""
+        self.count = min(self.count, count)
+
+
+# The columns of a row: an intercept, the scaled inputs and the nodes.
+
+
+@dataclass(frozen=True, eq=False)
+class StreamColumns:
+    """How columns are computed from rows; inputs far outside the range of the rows it was made for are clipped.
+
+    Attributes
+    ----------
+    inputs : Scaling
+    nodes : Nodes
+        Of the dense layer; there may be none.
+    """
+
+    inputs: Scaling
+    nodes: Nodes
+
+    @classmethod
+    def linear(cls, layer: Dense, X: np.ndarray) -> StreamColumns:
+        """Without nodes, with the scaling that suits these rows: robust, and clipped."""
+        inputs = scale_inputs("robust", X)
+        assert isinstance(inputs, Scaling)
+        return cls(inputs, Nodes.none(layer, X.shape[1]))
+
+    @property
+    def count(self) -> int:
+        """How many columns there are."""
+        return 1 + len(self.inputs.offset) + len(self.nodes)
+
+    def of(self, X: np.ndarray) -> np.ndarray:
+        """The columns of rows X, shape (n, count)."""
+        width = 1 + X.shape[1]
+        columns = np.empty((len(X), self.count))
+        columns[:, 0] = 1.0
+        columns[:, 1:width] = self.inputs.transform(X)
+        if len(self.nodes):
+            layer = self.nodes.layer
+            np.multiply(layer.values(columns[:, :width], self._folded), layer.outer, out=columns[:, width:])
+        return columns
+
+    @cached_property
+    def _folded(self) -> np.ndarray:
+        """Biases above weights, as the intercept is the first column."""
+        return np.roll(self.nodes.layer.folded(self.nodes), 1, axis=0)
+
+
+# A model of fixed columns whose output weights follow the rows.
+
+
+# Outputs stay within the range of the targets, extended by this share of it on both sides.
+_MARGIN = 0.1
+
+
+class StreamModel:
+    """Columns with one or several sets of output weights, which forget at different rates.
+
+    Parameters
+    ----------
+    columns : StreamColumns
+    targets : Scaling
+        Of the targets.
+    low, high : ndarray of shape (m,)
+        The range of the scaled targets.
+    sets : sequence of RecursiveWeights
+    """
+
+    def __init__(
+        self,
+        columns: StreamColumns,
+        targets: Scaling,
+        low: np.ndarray,
+        high: np.ndarray,
+        sets: Sequence[RecursiveWeights],
+    ):
+        self.columns, self.targets, self.sets = columns, targets, list(sets)
+        self._set_range(low, high)
+        # One array of all output weights, so that one product evaluates them; each set changes its part in place.
+        self._weights = np.hstack([recursive.weights for recursive in self.sets])
+        for recursive, part in zip(self.sets, np.split(self._weights, len(self.sets), axis=1), strict=True):
+            recursive.weights = part
+
+    @classmethod
+    def of_rows(cls, columns: StreamColumns, X: np.ndarray, T: np.ndarray, forgettings: Sequence[float]) -> StreamModel:
+        """With the output weights of these rows, the latest last."""
+        deviations = T.std(axis=0)
+        targets = Scaling.centred(T.mean(axis=0), np.where(deviations > 0.0, deviations, 1.0))
+        H, scaled = columns.of(X), targets.transform(T)
+        sets = [RecursiveWeights.of_rows(H, scaled, forgetting) for forgetting in forgettings]
+        return cls(columns, targets, scaled.min(axis=0), scaled.max(axis=0), sets)
+
+    def _set_range(self, low: np.ndarray, high: np.ndarray) -> None:
+        self.low, self.high = low, high
+        margin = _MARGIN * (high - low)
+        self._lowest, self._highest = np.tile(low - margin, len(self.sets)), np.tile(high + margin, len(self.sets))
+
+    def outputs(self, H: np.ndarray) -> np.ndarray:
+        """What each set of weights predicts from the columns of rows, shape (n, sets, m)."""
+        scaled = H @ self._weights
+        np.maximum(scaled, self._lowest, out=scaled)
+        np.minimum(scaled, self._highest, out=scaled)
+        return self.targets.inverse_transform(scaled.reshape(len(H), len(self.sets), -1))
+
+    def learn(self, h: np.ndarray, t: np.ndarray) -> None:
+        """Take in a row with columns h, shape (k,), and targets t, shape (m,)."""
+        scaled = self.targets.transform(t)
+        errors = scaled - (h @ self._weights).reshape(len(self.sets), -1)
+        for recursive, error in zip(self.sets, errors, strict=True):
+            recursive.follow(h, error)
+        if not ((self.low <= scaled) & (scaled <= self.high)).all():
+            self._set_range(np.minimum(self.low, scaled), np.maximum(self.high, scaled))
+
+    def left_out(self, X: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """Leave-one-out errors of the last of the rows it was made of, shape (n, sets, m)."""
+        H, scaled = self.columns.of(X), self.targets.transform(T)
+        errors: np.ndarray = np.stack([recursive.left_out(H, scaled) for recursive in self.sets], axis=1)
+        errors *= self.targets.scale
+        return errors
+
+
+# Columns that might replace the present ones: nodes grown anew, added and removed, on recent rows.
+
+
+# There are at least this number of rows for each node.
+ROWS_PER_NODE = 6
+# Nodes without a lower validation error before growth ends: fewer than in a fit, as the next network comes soon.
+_PATIENCE = 10
+# Nodes that are added to a network: this share of those there are, and at least _FEWEST.
+_SHARE, _FEWEST = 0.25, 5
+
+
+def regrown(X: np.ndarray, T: np.ndarray, layer: Dense, max_nodes: int, seed: int) -> StreamColumns:
+    """A new network, grown like any other."""
+    network = SCNRegressor(
+        max_nodes=max(1, min(max_nodes, len(X) // ROWS_PER_NODE)),
+        activation=layer.activation,
+        scaling="robust",
+        n_iter_no_change=_PATIENCE,
+        random_state=seed,
+    )
+    found = network.fit(X, T[:, 0] if T.shape[1] == 1 else T).network_
+    assert isinstance(found.inputs, Scaling)
+    return StreamColumns(found.inputs, found.nodes)
+
+
+def extended(
+    columns: StreamColumns,
+    X: np.ndarray,
+    T: np.ndarray,
+    configuration: Configuration,
+    max_nodes: int,
+    seed: int,
+) -> StreamColumns:
+    """The present nodes and some more, accepted by the supervisory inequality, without those that are of no use."""
+    nodes = columns.nodes
+    most = min(len(nodes) + max(_FEWEST, int(_SHARE * len(nodes))), len(X) // ROWS_PER_NODE)
+    rows = open_rows(X, T, layer=nodes.layer, scaling=columns.inputs)
+    rule, d = LeastSquares(T.shape[1]), X.shape[1]
+    with rows:
+        rule.append_linear(rows, Nodes.of(IDENTITY, np.eye(d, d + 1, k=1), np.eye(1, d + 1)[0]))
+        for j in range(len(nodes)):
+            # A node whose column depends on those before it on these rows is left out.
+            rule.append(rows, nodes.take(slice(j, j + 1)))
+        pace = configuration.pace(nodes.layer, float(len(X)))
+        for _ in grow(rows, configuration, rule, max_nodes=most, tol=0.0, pace=pace, seed=seed):
+            pass
+        if not rule.nodes:
+            return StreamColumns(columns.inputs, nodes.take(slice(0)))
+        factor = rule.final_factor(rows, rule.nodes)
+    kept = useful(factor, configuration.degrees_per_node(d), max_nodes)
+    return StreamColumns(columns.inputs, rule.grown.take(kept))
+
+
+def cross_validated(columns: StreamColumns, X: np.ndarray, T: np.ndarray, degrees_per_node: float) -> float:
+    """The score of generalised cross-validation of columns on rows, by which proposals are compared."""
+    H = columns.of(X)
+    scaled = (T - T.mean(axis=0)) / np.maximum(T.std(axis=0), np.finfo(float).tiny)
+    weights = RecursiveWeights.of_rows(H, scaled, forgetting=1.0, alpha=SMALLEST_PENALTY).weights
+    squares = float(((scaled - H @ weights) ** 2).sum())
+    return _score(squares, len(X), H.shape[1] - len(columns.nodes), len(columns.nodes), degrees_per_node)
+
+
+def _score(squares: float, weight: float, linear: int, nodes: int, degrees_per_node: float) -> float:
+    return squares / max(weight - linear - degrees_per_node * nodes, 1.0) ** 2
+
+
+def useful(factor: Factor, degrees_per_node: float, most: int) -> np.ndarray:
+    """The numbers of the nodes to keep: one after the other, the node is removed that increases the error least.
+
+    Until there are at most ``most``, and then as long as generalised cross-validation improves. Removing node j and
+    solving for the others increases the sum of squared errors by exactly ‖βⱼ‖²/[(HᵀH)⁻¹]ⱼⱼ.
+    """
+    triangle, coefficients, linear = factor.triangle, factor.coefficients, factor.linear
+    squares = float(factor.residual_squares.sum())
+    kept = np.arange(len(triangle) - linear)
+    while len(kept):
+        increases = error_increases(triangle, coefficients)[linear:]
+        j = int(increases.argmin())
+        before, after = (
+            _score(squares + more, factor.weight, linear, count, degrees_per_node)
+            for more, count in ((0.0, len(kept)), (float(increases[j]), len(kept) - 1))
+        )
+        if len(kept) <= most and after >= before:
+            break
+        rotation, triangle = qr(np.delete(triangle, linear + j, axis=1), mode="economic")
+        coefficients, squares = rotation.T @ coefficients, squares + float(increases[j])
+        kept = np.delete(kept, j)
+    return kept
+
+
+def error_increases(triangle: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+    """By how much the sum of squared errors increases if a column is removed, for each column; from R and C alone."""
+    inverse = solve_triangular(triangle, np.eye(len(triangle)))
+    weights = inverse @ coefficients
+    increases: np.ndarray = (weights**2).sum(axis=1) / (inverse**2).sum(axis=1)
+    return increases
+
+
+# The state of a stream: models, their weights, the last rows, the drift detector, and what has happened.
+
 
 # The first models after WARM_UP rows, or AFTER_DRIFT rows after a change; further ones whenever there are PACE times as
 # many rows.
@@ -32,7 +337,7 @@ _LINEAR, _SLOW, _FAST = 0.995, 0.9999, 3.0
 # Rows on which a new network is first judged.
 _JUDGED = 100
 # Numbers and flags that a learner keeps.
-_NUMBERS = ("rows", "attempts", "regime", "next", "drifted", "trial_rows", "newest")
+_NUMBERS = ("rows", "attempts", "regime", "next", "drifted", "trial_rows", "newest", "set_aside")
 
 
 @dataclass(frozen=True)
@@ -93,19 +398,28 @@ class StreamLearner:
         # The experts of each model; those of all networks come last.
         self._experts = [slice(*ends) for ends in pairwise(settings.bounds)]
         self._networks = slice(self._experts[2].start, None)
-        n_experts = settings.bounds[-1]
-        self.rows, self.attempts = 0, 0
-        self.level, self.units = np.zeros(n_outputs), np.ones(n_outputs)
+        self.attempts, self.units = 0, np.ones(n_outputs)
         # The linear model and the networks, as far as they exist.
         self.models: list[StreamModel] = []
-        self.mixture = ExpertMixture.new(n_experts, n_outputs)
         self.detector = ErrorRise()
+        # The last rows; before there are models, those with implausible targets as well.
         self.recent = RecentRows(settings.window, n_features, n_outputs)
-        # Rows since the last change, and how many of them there have to be for the next models.
-        self.regime, self.next, self.drifted = 0, float(WARM_UP), False
-        # Squared errors of the experts since the last network joined, and the number of rows; and which one it is.
-        self.squares, self.trial_rows, self.newest = np.zeros(n_experts), 0, 0
+        # How many rows there have to be since the last change for the next models.
+        self.next, self.drifted = float(WARM_UP), False
+        self.newest, self.set_aside = 0, 0
         self.log = EventLog()
+        self._begin()
+
+    def _begin(self) -> None:
+        """What rows change before there are models, as it is before the first row."""
+        n_experts, n_outputs = self.settings.bounds[-1], self.n_outputs
+        # Rows that were learnt, and those since the last change.
+        self.rows, self.regime = 0, 0
+        self.level = np.zeros(n_outputs)
+        self.mixture = ExpertMixture.new(n_experts, n_outputs)
+        # Squared errors of the experts since the last network joined, and the number of rows.
+        self.squares, self.trial_rows = np.zeros(n_experts), 0
+        self.gate, self.input_gate = TargetGate.empty(n_outputs), TargetGate.empty(self.n_features)
         self._latest: _Evaluated | None = None
 
     @classmethod
@@ -124,6 +438,12 @@ class StreamLearner:
             setattr(learner, name, state[name])
         for x, t in zip(X, T, strict=True):
             learner.recent.append(x, t)
+        # Files of version 0.2 have no gates.
+        learner.gate = state["gate"] or TargetGate.of_training(T.min(axis=0), T.max(axis=0), learner.units)
+        ends = X.min(axis=0), X.max(axis=0)
+        learner.input_gate = state["input_gate"] or TargetGate.of_training(*ends, ends[1] - ends[0])
+        if len(learner.gate.low) != T.shape[1] or len(learner.input_gate.low) != X.shape[1]:
+            raise ValueError("the ranges of the rows of a stream do not fit its inputs and outputs")
         return learner
 
     @property
@@ -175,8 +495,53 @@ class StreamLearner:
             outputs[:, self._experts[3]] = outputs[:, self._experts[2]]
         return outputs
 
-    def learn(self, x: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """Take in a row, shape (d,), and its targets, shape (m,); return target − prediction, as it was before."""
+    def learn(self, x: np.ndarray, t: np.ndarray) -> np.ndarray | None:
+        """Take in a row, shape (d,), and its targets, shape (m,); return target − prediction, as it was before.
+
+        None if the row was set aside, because it is not finite, or an input or the target is not plausible.
+        """
+        if not (is_usable(x) and is_usable(t)):
+            self._set_aside(1, "target" if is_usable(x) else "input")
+            return None
+        if not self.models:
+            return self._learn_first(x, t)
+        if not self.input_gate.admits(x, self.input_gate.middle):
+            self._set_aside(1, "input")
+            return None
+        prediction = self._evaluated(x[np.newaxis]).predictions[0]
+        if not self.gate.admits(t, prediction):
+            self._set_aside(1, "target", float(np.abs(t - prediction).max()))
+            return None
+        self.recent.append(x, t)
+        return self._take_in(x, t)
+
+    def _learn_first(self, x: np.ndarray, t: np.ndarray) -> np.ndarray | None:
+        """Learn all rows so far that are plausible, as there is no model yet."""
+        error: np.ndarray = t - self._evaluated(x[np.newaxis]).predictions[0]
+        before = plausible_together(self.last_targets) & plausible_together(self.last_inputs)
+        self.recent.append(x, t)
+        X, T = (part.copy() for part in self.recent.last())
+        targets, inputs = plausible_together(T), plausible_together(X)
+        kept = targets & inputs
+        self._set_aside(int(before.sum()) + 1 - int(kept.sum()), "input" if targets.all() else "target")
+        if kept.sum() >= self.next:
+            self.recent.forget_all_but(0)
+            for row in zip(X[kept], T[kept], strict=True):
+                self.recent.append(*row)
+        self._begin()
+        for row in zip(X[kept], T[kept], strict=True):
+            self.gate.admit(row[1], np.abs(self._take_in(*row)))
+            self.input_gate.admit(row[0], np.abs(row[0] - np.median(X[kept], axis=0)))
+        return error if kept[-1] else None
+
+    def _set_aside(self, count: int, reason: str, error: float = np.nan) -> None:
+        """Note that rows were set aside; a negative number were found to be plausible later."""
+        self.set_aside += count
+        if count > 0:
+            self.log.note(self.rows, "set aside", reason, self.n_nodes, after=error)
+
+    def _take_in(self, x: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Learn a row that is plausible; return target − prediction."""
         if not self.rows:
             self.level = t.copy()
         latest = self._evaluated(x[np.newaxis])
@@ -185,7 +550,6 @@ class StreamLearner:
         self._latest = None
         self.mixture.learn(errors, self.units)
         self.squares += ((errors / self.units) ** 2).sum(axis=1)
-        self.recent.append(x, t)
         self.rows, self.regime, self.trial_rows = self.rows + 1, self.regime + 1, self.trial_rows + 1
         self.level += (t - self.level) / min(self.rows, _LEVEL)
         for model, H in zip(self.models, latest.columns, strict=True):
@@ -248,11 +612,11 @@ class StreamLearner:
     def _proposed(self, X: np.ndarray, T: np.ndarray, place: int) -> tuple[str, StreamColumns]:
         """Columns for a new network: grown from nothing, or those of the other one with nodes added and removed."""
         settings, seed = self.settings, self.settings.seed + self.attempts
-        grown = _proposing.regrown(X, T, settings.layer, settings.max_nodes, seed)
+        grown = regrown(X, T, settings.layer, settings.max_nodes, seed)
         others = [model.columns for j, model in enumerate(self.models[1:]) if j != place]
         if self._reason() == "warm-up" or not others or not len(others[0].nodes):
             return "grown", grown
-        more = _proposing.extended(others[0], X, T, settings.configuration, settings.max_nodes, seed)
+        more = extended(others[0], X, T, settings.configuration, settings.max_nodes, seed)
         degrees = settings.configuration.degrees_per_node(self.n_features)
-        scores = [_proposing.cross_validated(columns, X, T, degrees) for columns in (grown, more)]
+        scores = [cross_validated(columns, X, T, degrees) for columns in (grown, more)]
         return ("grown", grown) if scores[0] <= scores[1] else ("extended", more)

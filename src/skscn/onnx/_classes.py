@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.estimators import SCNClassifier
-from skscn.estimators.calibration import Calibration
+from skscn.estimators.classifier import Calibration
 from skscn.onnx._graph import GraphBuilder
 from skscn.onnx._networks import network_outputs
 
@@ -19,7 +19,7 @@ def class_outputs(graph: GraphBuilder, x: str, model: SCNClassifier) -> str:
 
 
 def class_probabilities(graph: GraphBuilder, outputs: str, model: SCNClassifier) -> str:
-    """Probabilities, computed as in :class:`~skscn.estimators.calibration.Calibration`."""
+    """Probabilities, computed as in :class:`~skscn.estimators.classifier.Calibration`."""
     calibration, count = model.calibration_, len(model.classes_)
     if calibration is None:
         return outputs

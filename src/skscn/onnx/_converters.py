@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 
 from skscn import estimators
 from skscn.estimators import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor
-from skscn.estimators.networks import is_multilabel
+from skscn.estimators.networks import filling_of, is_multilabel
 from skscn.extras import optional
 from skscn.network import Network
 from skscn.onnx._classes import class_outputs, class_probabilities
@@ -99,10 +99,11 @@ def _convert_filling(scope: Any, operator: Any, container: Any) -> None:
 
 def _rows(graph: GraphBuilder, operator: Any) -> str:
     """The rows that the networks of an estimator see."""
-    x, encoder = graph("Cast", operator.inputs[0].full_name, to=graph.double), operator.raw_operator.encoder_
-    if encoder is not None and encoder.table is not None:
+    x, model = graph("Cast", operator.inputs[0].full_name, to=graph.double), operator.raw_operator
+    if model.encoder_ is not None and model.encoder_.table is not None:
         raise ValueError("skl2onnx cannot export a model that was fitted on a table; use skscn.onnx.to_onnx.")
-    return x if encoder is None else filled_rows(graph, x, encoder.filling)
+    filling = filling_of(model)
+    return x if filling is None else filled_rows(graph, x, filling)
 
 
 def _convert_regressor(scope: Any, operator: Any, container: Any) -> None:

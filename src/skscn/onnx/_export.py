@@ -11,7 +11,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from skscn import __version__, estimators
-from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.networks import parts_of
 from skscn.extras import optional
 from skscn.files import replace_file
@@ -34,7 +34,7 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     labels. There are no intervals or staged predictions.
     If a :class:`~skscn.tables.TableEncoder` is the first step, or the model was fitted on a table with columns that are
     encoded, each column of the table is an input of the graph, as described in
-    :func:`~skscn.tables.prepend_table`. Missing numbers are filled in by the graph if training rows had some.
+    :func:`~skscn.tables.prepend_table`. Missing numbers, NaN, are filled in by the graph as by ``predict``.
 
     A :class:`~skscn.RecurrentSCNRegressor` becomes the graph of one step, to be run row by row. Its inputs are ``X``, a
     row for each of one or several sequences side by side, and ``state``; its outputs are ``variable``, the predictions,
@@ -114,8 +114,9 @@ def _converted(model: BaseEstimator, before: list[BaseEstimator], last: Any, tar
             target_opset=target_opset,
         )
     except (exceptions.MissingConverter, exceptions.MissingShapeCalculator) as error:
+        steps = ", ".join(type(step).__name__ for step in before if not isinstance(step, FilledIn))
         raise ValueError(
-            f"skl2onnx has no counterpart for one of the steps {', '.join(type(step).__name__ for step in before)}; "
+            f"skl2onnx has no counterpart for one of the steps {steps}; "
             "export the last step alone, to_onnx(pipeline[-1]), and apply the other steps before the graph."
         ) from error
 

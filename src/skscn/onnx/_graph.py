@@ -30,7 +30,7 @@ class GraphBuilder:
     def constant(self, value: Any) -> str:
         """A constant; numbers are in double precision unless they are integers."""
         value = np.asarray(value)
-        value = value if value.dtype.kind in "iO" else value.astype(np.float64)
+        value = value if value.dtype.kind in "biO" else value.astype(np.float64)
         name: str = self.scope.get_unique_variable_name("constant")
         tensor = optional("onnx.numpy_helper", PURPOSE).from_array(
             np.ascontiguousarray(value).reshape(value.shape), name

@@ -71,16 +71,17 @@ def filled_rows(graph: GraphBuilder, x: str, filling: Filling) -> str:
     """Rows without missing numbers, and the marks; what is filled in is computed for all columns of all rows."""
     missing, width = graph("IsNaN", x), filling.n_features
     filled = graph("Where", missing, graph.constant(filling.medians), x)
-    if len(filling.slopes):
+    if filling.slopes.size:
+        # Other columns keep the median.
+        estimated = graph.constant(np.isin(np.arange(width), filling.columns))
+        unknown = graph("And", missing, estimated)
         scores = _quantiles(graph, filled, filling.scores)
-        # Other columns have the median.
-        constant = filling.scores.transform(filling.medians[np.newaxis])[0]
         for some, constants in zip(filling.slopes, filling.intercepts, strict=True):
-            slopes, intercepts = np.zeros((width, width)), constant.copy()
+            slopes, intercepts = np.zeros((width, width)), np.zeros(width)
             slopes[:, filling.columns], intercepts[filling.columns] = some, constants
             found = graph("Add", graph("MatMul", scores, graph.constant(slopes)), graph.constant(intercepts))
-            scores = graph("Where", missing, found, scores)
-        filled = graph("Where", missing, _quantiles(graph, scores, filling.values), x)
+            scores = graph("Where", unknown, found, scores)
+        filled = graph("Where", unknown, _quantiles(graph, scores, filling.values), filled)
     if not len(filling.marked):
         return filled
     marks = graph("Gather", missing, graph.constant(filling.marked.astype(np.int64)), axis=1)

@@ -60,7 +60,8 @@ def save_model(
     path : path-like
         By convention its name ends with ``.scn``.
     notes : mapping, default=None
-        Additional information to save in the header as JSON, for instance where the data came from.
+        Additional information to save in the header as JSON, for instance where the data came from. The notes of the
+        program, ``skscn fit``, are under the key ``"skscn"``; do not use it for others.
     updatable : bool, default=True
         Whether the file contains what ``partial_fit`` needs, which grows with the square of the number of nodes. Online
         estimators and streams always contain it.

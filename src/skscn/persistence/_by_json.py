@@ -29,3 +29,7 @@ class ByJson:
             return getattr(import_module(self.module), self.name).from_json(stored["json"])
         except (ValueError, KeyError, TypeError) as error:
             raise UnusableError(f"{place or 'the model'} is not a {self.name}: {error}") from error
+
+
+# What decides which targets of a stream are plausible.
+GATE = ByJson("skscn.plausibility", "TargetGate")

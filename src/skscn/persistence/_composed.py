@@ -30,10 +30,12 @@ class Several:
     apart : bool
         Whether letters may have different values in each of them.
     as_tuple : bool
+    fewest : int
+        How many there must be at least.
     """
 
-    def __init__(self, item: Field, *, apart: bool = False, as_tuple: bool = False):
-        self.item, self.apart, self.as_tuple = item, apart, as_tuple
+    def __init__(self, item: Field, *, apart: bool = False, as_tuple: bool = False, fewest: int = 0):
+        self.item, self.apart, self.as_tuple, self.fewest = item, apart, as_tuple, fewest
 
     def write(self, value: Any, place: str, shelf: Shelf) -> list[Any]:
         return [self.item.write(item, at(place, number), shelf) for number, item in enumerate(value)]
@@ -41,6 +43,8 @@ class Several:
     def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> list[Any] | tuple[Any, ...]:
         if not isinstance(stored, list):
             raise UnusableError(f"{place} is not a list")
+        if len(stored) < self.fewest:
+            raise UnusableError(f"{place} has fewer than {self.fewest} elements")
         values = [
             self.item.read(item, at(place, number), shelf, {} if self.apart else sizes)
             for number, item in enumerate(stored)

@@ -7,7 +7,7 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_class, check_keys
 from skscn.persistence._composed import Optional, split_added
 from skscn.persistence._parameters import read_parameters, write_parameters

@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from skscn.estimators.history import HISTORY, history_columns, history_of
 from skscn.factor import Factor
-from skscn.growth import StopReason
-from skscn.layers import IDENTITY, LAYERS, Deep, Dense, Identity, Layer, Nodes
+from skscn.growth import HISTORY, StopReason, history_columns, history_of
 from skscn.losses import LOSSES, Squared
 from skscn.network import LinearColumns, Network, WeightedNodes
+from skscn.nodes import IDENTITY, LAYERS, Deep, Dense, Identity, Layer, Nodes
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, at, check_keys, shortened
 from skscn.persistence._composed import Added, Optional, Record, Several

@@ -14,7 +14,7 @@ from skscn.estimators import (
     SCNClassifier,
     SCNRegressor,
 )
-from skscn.estimators.calibration import Calibration
+from skscn.estimators.classifier import Calibration
 from skscn.estimators.networks import is_multilabel
 from skscn.persistence._base import Field, Sizes, UnusableError
 from skscn.persistence._composed import Added, Optional, Record
@@ -51,7 +51,10 @@ def _in_units(estimator: Any) -> np.ndarray:
     history, scale = estimator.history_, estimator.network_.outputs.scale
     if not estimator.n_rows_seen_ and len(scale) == 1:
         for name in ("train_rmse", "validation_rmse"):
-            history[name] *= scale[0]
+            with np.errstate(over="ignore"):
+                history[name] *= scale[0]
+            if np.isinf(history[name]).any():
+                raise UnusableError("an error in the history of a network is too large for a number")
     return np.asarray(history)
 
 

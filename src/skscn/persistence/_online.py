@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skscn.adaptive_intervals import RECENT, AdaptiveWidth
-from skscn.layers import LAYERS, Dense, Nodes
+from skscn.nodes import LAYERS, Dense, Nodes
 from skscn.online import (
     ErrorRise,
     EventLog,
@@ -20,6 +20,7 @@ from skscn.online import (
     StreamModel,
 )
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, shortened
+from skscn.persistence._by_json import GATE
 from skscn.persistence._composed import Added, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Enumerated, Scalar
@@ -29,8 +30,8 @@ from skscn.persistence._values import Labels
 
 # Letters of shapes: d inputs, m outputs, L nodes, k columns, e experts, g gains, t rows, r errors.
 _COUNT = Scalar(0, 2**53, whole=True)
-_EVENTS = ("alarm", "grown", "extended", "kept", "rejected")
-_REASONS = ("warm-up", "more rows", "drift")
+_EVENTS = ("alarm", "grown", "extended", "kept", "rejected", "set aside")
+_REASONS = ("warm-up", "more rows", "drift", "target", "input")
 
 
 def _check_columns(columns: StreamColumns) -> None:
@@ -41,7 +42,7 @@ def _check_columns(columns: StreamColumns) -> None:
 
 def _check_model(model: StreamModel) -> None:
     count = model.columns.count
-    if not model.sets or any(len(recursive.root) != count for recursive in model.sets):
+    if any(len(recursive.root) != count for recursive in model.sets):
         raise UnusableError("the output weights of a stream do not fit its columns")
     if any(recursive.turn >= count for recursive in model.sets):
         raise UnusableError("the output weights of a stream have more columns than nodes")
@@ -76,7 +77,8 @@ _MODEL = Record(
             turn=_COUNT,
             owed=Added(_COUNT, 0),
             stretch=Added(Scalar(1.0), 1.0),
-        )
+        ),
+        fewest=1,
     ),
 )
 
@@ -113,6 +115,9 @@ _LEARNER = Record(
     drifted=Enumerated(False, True),
     trial_rows=_COUNT,
     newest=Scalar(0, 1, whole=True),
+    set_aside=Added(_COUNT, 0),
+    gate=Added(GATE, None),
+    input_gate=Added(GATE, None),
     level=Array(np.float64, "m"),
     units=Array(np.float64, "m", lowest=np.finfo(np.float64).tiny),
     squares=Array(np.float64, "e", lowest=0.0),

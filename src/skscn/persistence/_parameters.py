@@ -11,11 +11,11 @@ from sklearn.base import BaseEstimator
 
 from skscn import estimators
 from skscn.activations import Activation
-from skscn.configuration import CONFIGURATIONS, Configuration
 from skscn.persistence._activations import Activations
 from skscn.persistence._base import Shelf, UnusableError, at, shortened
 from skscn.persistence._fields import Array
 from skscn.persistence._values import array_of
+from skscn.search import CONFIGURATIONS, Configuration
 
 _PLAIN = (str, bool, int, type(None))
 _ACTIVATIONS = Activations()
@@ -110,7 +110,7 @@ def _write_configuration(value: Configuration, place: str, shelf: Shelf) -> dict
     if not names:
         raise UnusableError(
             f"{place}={type(value).__name__}(...) is a custom search; add its class to "
-            "skscn.configuration.CONFIGURATIONS, here and where the file is loaded"
+            "skscn.search.CONFIGURATIONS, here and where the file is loaded"
         )
     attributes = {name: _write(attribute, at(place, name), shelf) for name, attribute in vars(value).items()}
     return {"name": names[0], "attributes": attributes}

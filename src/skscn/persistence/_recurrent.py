@@ -10,6 +10,7 @@ import numpy as np
 from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.factor import Factor
 from skscn.persistence._base import Field, Shelf, Sizes, UnusableError, check_keys, shortened
+from skscn.persistence._by_json import GATE
 from skscn.persistence._composed import Added, Optional, Record, Several
 from skscn.persistence._estimator import FittedEstimator
 from skscn.persistence._fields import Array, Enumerated, Scalar, Triangle
@@ -54,6 +55,8 @@ def _check_reservoir(reservoir: Reservoir) -> None:
         raise UnusableError("the nodes of a reservoir do not fit its delay line or its outputs")
     if not len(kept) or kept[0] != 0 or (np.diff(kept) <= 0).any() or kept[-1] >= columns:
         raise UnusableError("the columns of a reservoir are not in order")
+    if reservoir.input_limits is not None and len(reservoir.input_limits) != 2:
+        raise UnusableError("the inputs of a reservoir have no lower and upper limits")
     if reservoir.single_output and reservoir.n_outputs != 1:
         raise UnusableError("a reservoir has several outputs where it should have one")
 
@@ -83,6 +86,7 @@ _RESERVOIR = Record(
     ),
     alpha=Scalar(0.0),
     single_output=Enumerated(False, True),
+    input_limits=Added(Optional(Array(np.float64, "yd")), None),
 )
 
 
@@ -233,5 +237,6 @@ RECURRENT: dict[str, Field] = {
         adaptive=_ADAPTIVE,
         learnt=_LEARNT,
         recent=_RECENT,
+        gate=Added(GATE, None),
     ),
 }

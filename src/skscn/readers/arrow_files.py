@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,7 +58,9 @@ class ParquetFile(_TypedFile):
         with Readable(self.place, self.names), arrow("pyarrow.parquet").ParquetFile(self.path) as file:
             return file.read(columns=columns or self.names)
 
-    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+    ) -> Iterator[pa.Table]:
         # A dataset would decode whole row groups, commonly a million rows, at once.
         options = {"buffer_size": _PARQUET_BUFFER, "pre_buffer": False}
         with (
@@ -85,7 +87,9 @@ class ArrowFile(_TypedFile):
         with Readable(self.place, self.names), _open_ipc(self.path) as reader:
             return reader.read_all().select(columns or self.names)
 
-    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+    ) -> Iterator[pa.Table]:
         max_rows = max_rows or _BATCH_ROWS
         with Readable(self.place, self.names), _open_ipc(self.path) as reader:
             random_access = hasattr(reader, "num_record_batches")

@@ -22,7 +22,7 @@ _SAMPLE_ROWS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_NAMES = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _FRACTION = {sign: re.compile(rf"\s*[-+]?\d+[{sign}]\d+\s*") for sign in ".,"}
-_NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
+NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 # A unit of measurement: symbols with their prefixes and powers, possibly in brackets: "°C", "[m3/h]", "kg/(m²·s)".
 _SYMBOL = (
     r"(?:°\s?[CFK]?|deg\s?[CFK]?|%|‰|[€$£]|ppm|ppb|psi[ag]?|rpm|bar[ag]?|mbar|wt|vol|min|hr?|sec|day|year|gal|lb|ft|inch|atm"
@@ -184,7 +184,7 @@ def _with_comments(dialect: Dialect, comments: list[str], rows: list[Row]) -> Di
 
 
 def _has_number(values: list[str]) -> bool:
-    return any(map(_NUMBER.fullmatch, values))
+    return any(map(NUMBER.fullmatch, values))
 
 
 def _with_units(dialect: Dialect, rows: list[Row]) -> Dialect:
@@ -204,4 +204,4 @@ def _with_units(dialect: Dialect, rows: list[Row]) -> Dialect:
 
 def _holds_numbers(values: list[str]) -> bool:
     present = [value for value in values if value.strip() not in MISSING]
-    return bool(present) and all(map(_NUMBER.fullmatch, present))
+    return bool(present) and all(map(NUMBER.fullmatch, present))

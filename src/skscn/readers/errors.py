@@ -10,7 +10,7 @@ from types import TracebackType
 
 from skscn.datasets import DataFileError
 from skscn.readers.arrow import arrow
-from skscn.readers.text_rows import Row
+from skscn.readers.text_rows import LONGEST_ROW, Row
 from skscn.words import quoted
 
 # What a value of a type of Arrow is, in words.
@@ -38,6 +38,8 @@ class Readable:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is None:
+            return
         if isinstance(error, UnicodeDecodeError):
             raise DataFileError(
                 f"{self._place} is not {error.encoding.upper()} throughout, or ends within a character; save it as "
@@ -47,6 +49,11 @@ class Readable:
             raise DataFileError(f"{self._place} cannot be read: {self._in_words(str(error))}") from None
 
     def _in_words(self, message: str) -> str:
+        if is_too_long(message):
+            return (
+                f"a row has more than {LONGEST_ROW // 2**20} MB, which is too long for a table; check its line breaks "
+                "and quotes."
+            )
         ragged = self._ragged() if "columns, got" in message else ""
         if ragged:
             return ragged
@@ -76,6 +83,11 @@ class Readable:
             f"line {row.line:,} has {len(row.values):,} value{'' if len(row.values) == 1 else 's'}, where there are "
             f"{expected:,} columns; give each line as many, and put values that hold a delimiter in quotes."
         )
+
+
+def is_too_long(message: str) -> bool:
+    """Whether Arrow says that a row, or the lines above the rows, did not fit into a block."""
+    return "straddl" in message or "larger than block size" in message
 
 
 def _not_a(match: re.Match[str]) -> str:

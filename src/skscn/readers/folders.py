@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -65,9 +65,15 @@ class Folder(TableFile):
     def head(self, columns: list[str], exact: Sequence[str] = ()) -> pa.Table:
         return self._files[0].head(columns, exact)
 
-    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+    ) -> Iterator[pa.Table]:
         for file in self._files:
-            yield from file.batches(types, max_rows)
+            yield from file.batches(types, max_rows, missing)
+
+    def verbatim(self, names: list[str]) -> Iterator[pa.Table]:
+        for file in self._files:
+            yield from file.verbatim(names)
 
 
 def _as_text_where_one_is(tables: list[pa.Table], names: Sequence[str]) -> list[pa.Table]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,7 +61,8 @@ class TableFile(ABC):
     def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()) -> pa.Table:
         """The table; the types of its columns are inferred from all rows.
 
-        Columns that must be ``exact`` stay text where they hold whole numbers that are too large for a float.
+        Columns that must be ``exact`` stay text where they hold booleans, or whole numbers that are too large for a
+        float.
         """
 
     @abstractmethod
@@ -69,8 +70,15 @@ class TableFile(ABC):
         """The first rows, some megabytes of them; as :meth:`read`."""
 
     @abstractmethod
-    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
+    def batches(
+        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+    ) -> Iterator[pa.Table]:
         """Tables of some consecutive rows each, with these columns; those of a text file read as the types given.
 
-        ``max_rows`` is the largest number of rows in a table; by default as many as suit the format.
+        ``max_rows`` is the largest number of rows in a table; by default as many as suit the format. In columns of
+        numbers, the words ``missing`` stand for missing values, in addition to those of ``readers/missing.py``.
         """
+
+    def verbatim(self, names: list[str]) -> Iterator[pa.Table]:
+        """Tables of some consecutive rows each, with these columns as they are; those of a text file as text."""
+        return self.batches(dict.fromkeys(names))

@@ -4,20 +4,22 @@ from __future__ import annotations
 
 import gzip
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, cast
 
+import numpy as np
+
 from skscn.datasets import DataFileError
 from skscn.readers.arrow import arrow
-from skscn.readers.dialect import find_dialect, open_quote
-from skscn.readers.errors import Readable
-from skscn.readers.missing import MISSING
+from skscn.readers.dialect import NUMBER, find_dialect, open_quote
+from skscn.readers.errors import Readable, is_too_long
+from skscn.readers.missing import MISSING, means_no_number
 from skscn.readers.table_file import TableFile
-from skscn.readers.text_rows import Row, scan
+from skscn.readers.text_rows import LONGEST_ROW, Row, scan
 from skscn.words import quoted
 
 if TYPE_CHECKING:
@@ -26,8 +28,9 @@ if TYPE_CHECKING:
 # Bytes of a file that are looked at to find out how it is written: more where lines are long.
 _SAMPLE, _LARGEST_SAMPLE = 2**18, 2**26
 _FEWEST_LINES = 3
-# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit. Arrow reads 32 blocks ahead.
-_BLOCKS = tuple(2**power for power in range(21, 30, 2))
+# Bytes that are parsed at a time: some rows' worth, and more where a row does not fit. Arrow reads 32 blocks ahead, or
+# one at a time without threads. A row may be in two blocks, but not in three.
+_BLOCKS = (2**21, 2**23, 2**25, LONGEST_ROW)
 _ROWS_OF_BLOCK, _LARGEST_OF_ROWS = 64, 2**25
 # Bytes from which the columns of a file that does not fit in memory are learnt.
 _HEAD = 2**25
@@ -49,7 +52,7 @@ class TextFile(TableFile):
         self._blocks = [block for block in _BLOCKS if block >= min(_ROWS_OF_BLOCK * longest, _LARGEST_OF_ROWS)]
         super().__init__(path, self._dialect.names, place)
         self.notes += [f"{self.label} {note}." for note in self._dialect.notes]
-        self._quotes_match = False
+        self._quotes_checked = False
 
     def _sample(self, path: Path) -> bytes:
         """The first bytes, with at least two rows under the names."""
@@ -68,7 +71,7 @@ class TextFile(TableFile):
             self._bytes(self.path) as file,
             io.TextIOWrapper(file, self._dialect.encoding, errors="replace", newline="") as text,
         ):
-            yield from text
+            yield from iter(partial(text.readline, LONGEST_ROW), "")
 
     def _rows(self) -> Iterator[Row]:
         """The rows under the names, with their lines in the file."""
@@ -83,25 +86,22 @@ class TextFile(TableFile):
         try:
             yield pa.PythonFile(file, mode="r")
         except pa.ArrowInvalid:
-            self._refuse_open_quote(self._count_quotes())
+            with self._bytes(self.path) as again:
+                self._refuse_open_quote(_QuoteCounter(again).count_all())
             raise
         finally:
             file.close()
         if file.ended:
-            self._refuse_open_quote(file.quotes)
+            self._refuse_open_quote(file.has_open_line)
 
-    def _count_quotes(self) -> int:
-        with self._bytes(self.path) as file:
-            return sum(block.count(b'"') for block in iter(partial(file.read, _BLOCKS[0]), b""))
-
-    def _refuse_open_quote(self, quotes: int) -> None:
-        """Raise DataFileError where a file with this number of quotes ends within some."""
-        if quotes % 2 == 0 or self._quotes_match:
+    def _refuse_open_quote(self, has_open_line: bool) -> None:
+        """Raise DataFileError where a quote is not closed in its row, if there is a line that does not close one."""
+        if not has_open_line or self._quotes_checked:
             return
         for row in self._rows():
             if not row.closed:
                 raise DataFileError(open_quote(self.place, row.line))
-        self._quotes_match = True
+        self._quotes_checked = True
 
     @property
     def size(self) -> int:
@@ -148,32 +148,82 @@ class TextFile(TableFile):
                 try:
                     return read(block)
                 except arrow().ArrowInvalid as error:
-                    if not _is_too_long(error):
+                    if not is_too_long(str(error)):
                         raise
             return read(largest)
 
-    def batches(self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None) -> Iterator[pa.Table]:
-        done = 0
+    def batches(
+        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+    ) -> Iterator[pa.Table]:
+        for table in self._tables(types, MISSING, missing):
+            yield from _parts(table, max_rows)
+
+    def verbatim(self, names: list[str]) -> Iterator[pa.Table]:
+        return self._tables(dict.fromkeys(names, arrow().string()), (), ())
+
+    def _tables(
+        self, types: Mapping[str, pa.DataType | None], null_values: Sequence[str], missing: Collection[str]
+    ) -> Iterator[pa.Table]:
+        """Batches, with larger blocks where a row does not fit, and numbers from text where words are among them."""
+        done, blocks, numbers = 0, list(self._blocks), list[str]()
         with self._readable():
-            for block in self._blocks:
+            while True:
+                read = {**types, **dict.fromkeys(numbers, arrow().string())}
                 try:
-                    for table in self._batches(types, block, skip=done):
+                    for table in self._batches(read, blocks[0], skip=done, null_values=null_values):
+                        yield self._with_numbers(table, numbers, missing, done)
                         done += len(table)
-                        yield from _parts(table, max_rows)
                     return
                 except arrow().ArrowInvalid as error:
-                    if _is_too_long(error) and block < self._blocks[-1]:
-                        continue
-                    # Without threads rows are counted: the same error, met again, says in which one it is.
-                    for _ in self._batches(types, block, use_threads=False):
-                        pass
-                    raise
+                    if is_too_long(str(error)):
+                        if len(blocks) == 1:
+                            raise
+                        del blocks[0]
+                    elif "conversion error to double" in str(error) and not numbers:
+                        # Words may stand for missing numbers, which Arrow does not know.
+                        numbers = [name for name, type in types.items() if type == arrow().float64()]
+                    else:
+                        # Without threads rows are counted: the same error, met again, says in which one it is.
+                        for _ in self._batches(read, blocks[0], use_threads=False):
+                            pass
+                        raise
+
+    def _with_numbers(self, table: pa.Table, names: list[str], missing: Collection[str], done: int) -> pa.Table:
+        """A table in which these columns of text are numbers; ``done`` rows are above it."""
+        pa, pc = arrow(), arrow("pyarrow.compute")
+        for name in names:
+            texts = table.column(name)
+            words = [text for text in pc.unique(texts).drop_null().to_pylist() if means_no_number(text, missing)]
+            texts = pc.if_else(
+                pc.is_in(texts, value_set=pa.array(words, pa.string())), pa.scalar(None, pa.string()), texts
+            )
+            texts = pc.replace_substring(pc.utf8_trim_whitespace(texts), self._dialect.decimal, ".")
+            try:
+                column = texts.cast(pa.float64())
+            except pa.ArrowInvalid:
+                raise self._not_a_number(name, texts.to_pylist(), done) from None
+            table = table.set_column(table.column_names.index(name), name, column)
+        return table
+
+    def _not_a_number(self, name: str, texts: list[str | None], done: int) -> DataFileError:
+        wrong = (text is not None and (not NUMBER.fullmatch(text) or "," in text) for text in texts)
+        place = next(place for place, is_wrong in enumerate(wrong) if is_wrong)
+        row = next(islice(self._rows(), done + place, None))
+        return DataFileError(
+            f"{self.place} cannot be read: column {quoted(name)}, line {row.line:,}: {quoted(str(texts[place]))} is "
+            "not a number."
+        )
 
     def _batches(
-        self, types: Mapping[str, pa.DataType | None], block: int, use_threads: bool = True, skip: int = 0
+        self,
+        types: Mapping[str, pa.DataType | None],
+        block: int,
+        use_threads: bool = True,
+        skip: int = 0,
+        null_values: Sequence[str] = MISSING,
     ) -> Iterator[pa.Table]:
-        options = self._options(list(types), types, block)
-        options["read_options"].use_threads = use_threads
+        options = self._options(list(types), types, block, null_values)
+        options["read_options"].use_threads &= use_threads
         # The last rows are kept back until it is known that no quote is open at the end.
         last: pa.Table | None = None
         with self._stream() as file, arrow("pyarrow.csv").open_csv(file, **options) as reader:
@@ -188,16 +238,24 @@ class TextFile(TableFile):
             yield last
 
     def _options(
-        self, columns: list[str] | None, types: Mapping[str, pa.DataType | None], block: int
+        self,
+        columns: list[str] | None,
+        types: Mapping[str, pa.DataType | None],
+        block: int,
+        null_values: Sequence[str] = MISSING,
     ) -> dict[str, Any]:
         module, dialect = arrow("pyarrow.csv"), self._dialect
         return {
             "read_options": module.ReadOptions(
-                column_names=dialect.names, skip_rows=dialect.skip_lines, encoding=dialect.encoding, block_size=block
+                column_names=dialect.names,
+                skip_rows=dialect.skip_lines,
+                encoding=dialect.encoding,
+                block_size=block,
+                use_threads=block <= _LARGEST_OF_ROWS,
             ),
             "parse_options": module.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
             "convert_options": module.ConvertOptions(
-                null_values=list(MISSING),
+                null_values=list(null_values),
                 strings_can_be_null=True,
                 decimal_point=dialect.decimal,
                 include_columns=columns,
@@ -210,29 +268,44 @@ class TextFile(TableFile):
 
 
 class _QuoteCounter:
-    """A file, or its first bytes, that counts the quotes in it as it is read.
+    """A file, or its first bytes, that counts the quotes in each line as it is read.
 
     Attributes
     ----------
-    quotes : int
-        Counted so far.
+    has_open_line : bool
+        Whether a line that has been read does not close a quote.
     ended : bool
         Whether the end of the file has been read.
     """
 
     def __init__(self, file: IO[bytes], limit: int | None = None):
         self._file, self._left = file, limit
-        self.quotes, self.ended, self.closed = 0, False, False
+        self._quotes, self.has_open_line, self.ended, self.closed = 0, False, False, False
 
     def read(self, size: int) -> bytes:
         if self._left == 0:
             return b""
         data = self._file.read(size if self._left is None else min(size, self._left))
-        self.quotes += data.count(b'"')
         self.ended = not data
+        self._count(data)
         if self._left is not None:
             self._left -= len(data)
         return data
+
+    def count_all(self) -> bool:
+        """Read all of it; whether a line does not close a quote."""
+        while self.read(_BLOCKS[0]):
+            pass
+        return self.has_open_line
+
+    def _count(self, data: bytes) -> None:
+        if b'"' not in data and self._quotes % 2 == 0:
+            return
+        quotes = np.flatnonzero(np.frombuffer(data, np.uint8) == ord('"'))
+        # Quotes above and in each line that ends here, all even if each line closes its quotes.
+        ends = np.flatnonzero(np.frombuffer(data, np.uint8) == ord("\n")) if data else np.zeros(1)
+        self.has_open_line |= bool(np.any((self._quotes + np.searchsorted(quotes, ends)) % 2))
+        self._quotes += len(quotes)
 
     def close(self) -> None:
         self.closed = True
@@ -251,15 +324,10 @@ def _few_lines(sample: bytes) -> bool:
     return max(sample.count(b"\n"), sample.count(b"\r")) <= _FEWEST_LINES
 
 
-def _is_too_long(error: Exception) -> bool:
-    """Whether a row did not fit into a block."""
-    return "straddl" in str(error)
-
-
 def _with_exact(table: pa.Table, names: Sequence[str], read_text: Callable[[str], pa.Table]) -> pa.Table:
-    """The table with columns of whole numbers that floats cannot tell apart as text."""
+    """The table with columns of booleans, and of whole numbers that floats cannot tell apart, as text."""
     for name in names:
-        if _is_rounded(table.column(name)):
+        if arrow().types.is_boolean(table.column(name).type) or _is_rounded(table.column(name)):
             table = table.set_column(table.column_names.index(name), name, read_text(name).column(name))
     return table
 

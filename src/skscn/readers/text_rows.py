@@ -7,15 +7,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
-# Characters of a row from which on a quote that is still open was never meant to be one.
-_LONGEST_ROW = 2**26
+# The most characters of a row; a quote that is still open then was never meant to be one.
+LONGEST_ROW = 2**26
 
 
 @dataclass(frozen=True)
 class Row:
     """Values of a text file, the line on which they begin, and the one on which they end.
 
-    ``closed`` is False where a quote has not been closed when the text ended.
+    ``closed`` is False where a quote is not closed in its row: the text ends before, or the quote that closes it in a
+    later line is followed by more of the value, and so was meant to open another one.
     """
 
     values: list[str]
@@ -37,10 +38,10 @@ def scan(lines: Iterable[str], delimiter: str, first: int = 1) -> Iterator[Row]:
                 yield Row(text.split(delimiter), number, number)
             continue
         end, values = number, _values(line, delimiter)
-        while values is None:
+        while not values:
             more, end = _until_quote(numbered, end)
             line += more
-            if not more or len(line) > _LONGEST_ROW:
+            if values is not None or not more or len(line) > LONGEST_ROW:
                 yield Row([], number, end, closed=False)
                 return
             values = _values(line, delimiter)
@@ -53,13 +54,13 @@ def _until_quote(numbered: Iterator[tuple[int, str]], end: int) -> tuple[str, in
     for number, line in numbered:
         lines.append(line)
         end, length = number, length + len(line)
-        if '"' in line or length > _LONGEST_ROW:
+        if '"' in line or length > LONGEST_ROW:
             break
     return "".join(lines), end
 
 
 def _values(text: str, delimiter: str) -> list[str] | None:
-    """The values of one row; None where a quote is still open."""
+    """The values of one row; None where a quote is still open, and none if it was closed in a later line by mistake."""
     pattern, values, place = _value(delimiter), [], 0
     while True:
         match = pattern.match(text, place)
@@ -67,6 +68,8 @@ def _values(text: str, delimiter: str) -> list[str] | None:
         quoted, closing, rest, plain, end = match.groups()
         if quoted is not None and not closing:
             return None
+        if quoted is not None and rest.strip() and "\n" in quoted:
+            return []
         values.append(plain if quoted is None else quoted.replace('""', '"') + rest)
         place = match.end()
         if end != delimiter:

@@ -15,10 +15,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from skscn.recurrent.drawing import Style
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
 from skscn.recurrent.later import LaterChoice, best_choice, later_errors
+from skscn.recurrent.nodes import Style
+from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import Sequences
 
 # The first part of time, on which networks are grown to be judged, and in how many blocks the rest is.
@@ -162,12 +163,6 @@ def full_weights(growing: Growing, weights: np.ndarray) -> np.ndarray:
     full = np.zeros((*weights.shape[:-2], 1 + width + weights.shape[-2] - linear, weights.shape[-1]))
     full[..., growing.kept[: weights.shape[-2]], :] = weights
     return full
-
-
-def limits(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of outputs that come back: half the range of the targets beyond it."""
-    low, high = np.nanmin(targets, axis=0), np.nanmax(targets, axis=0)
-    return low - 0.5 * (high - low), high + 0.5 * (high - low)
 
 
 def lengths_for(sequences: Sequences) -> list[int]:

@@ -1,35 +1,84 @@
-"""An ensemble of recurrent networks, which runs as one reservoir."""
+"""Ensembles of recurrent networks, and several reservoirs as one."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import replace
 from numbers import Integral
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from scipy.linalg import qr
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.parallel import delayed
 
-from skscn.estimators.callbacks import Callbacks, CallbackSupportMixin
-from skscn.estimators.checkpoint_file import opened_file
-from skscn.estimators.ensemble.processes import Processes
+from skscn.estimators.ensemble.members import Processes
 from skscn.factor import Factor
+from skscn.fit.checkpoint import opened_file
+from skscn.fit.observers import Callbacks, CallbackSupportMixin
+from skscn.fit_context import fit_context
 from skscn.progress import Listener, current_listener, listening
-from skscn.recurrent.drawing import Style
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
-from skscn.recurrent.fitting import FittedReservoir, choose_styles
-from skscn.recurrent.following import Audience
+from skscn.recurrent.fitting import Audience, FittedReservoir, Journal, choose_styles
 from skscn.recurrent.inputs import given
-from skscn.recurrent.joining import factor_of, joined_nodes, joined_weights
-from skscn.recurrent.journal import Journal
+from skscn.recurrent.nodes import RecurrentNodes, Style
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
 from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
+
+# Columns that depend on those before, up to this share of their size, are left out of the factor.
+_DEPENDENT = 1e-7
+
+
+def joined_nodes(blocks: Sequence[RecurrentNodes]) -> RecurrentNodes:
+    """The nodes of several reservoirs, one block after the other."""
+    width, before, placed = max(nodes.width for nodes in blocks), 0, []
+    for nodes in blocks:
+        inner = nodes.factors - nodes.width
+        placed.append(
+            replace(
+                nodes,
+                weights=np.pad(nodes.weights, ((0, width - nodes.width), (0, 0))),
+                sources=nodes.sources + before,
+                factors=np.where(inner >= 0, inner + width + before, nodes.factors),
+            )
+        )
+        before += len(nodes)
+    return RecurrentNodes.joined(placed)
+
+
+def joined_weights(blocks: Sequence[RecurrentNodes], weights: Sequence[np.ndarray]) -> np.ndarray:
+    """Output weights (1 + p + L, m) of the joined nodes, from those of each reservoir."""
+    width = max(nodes.width for nodes in blocks)
+    linear = np.zeros((1 + width, weights[0].shape[1]))
+    inner = []
+    for nodes, own in zip(blocks, weights, strict=True):
+        linear[: 1 + nodes.width] += own[: 1 + nodes.width]
+        inner.append(own[1 + nodes.width :])
+    return np.vstack([linear, *inner]) / len(blocks)
+
+
+def factor_of(columns: np.ndarray, targets: np.ndarray) -> tuple[np.ndarray, Factor]:
+    """The columns that do not depend on the others, of which the first is constant, and their factor."""
+    whole = Factor.empty(columns.shape[1], targets.shape[1], linear=1).with_rows(columns, targets)
+    inner = whole.triangle[1:, 1:]
+    units = np.sqrt((inner**2).sum(axis=0))
+    varying = np.flatnonzero(units > _DEPENDENT * np.sqrt((whole.triangle[:, 1:] ** 2).sum(axis=0)))
+    if not len(varying):
+        kept = np.zeros(1, dtype=np.int64)
+    else:
+        triangle, order = qr(inner[:, varying] / units[varying], mode="r", pivoting=True)
+        rank = int((np.abs(triangle.diagonal()) > _DEPENDENT).sum())
+        kept = np.append(0, 1 + np.sort(varying[order[:rank]]))
+    return kept, Factor.empty(len(kept), targets.shape[1], linear=1).with_rows(columns[:, kept], targets)
+
+
+# An ensemble of recurrent networks, which runs as one reservoir.
+
 
 # Parameters that are not those of the members.
 _OWN = {"n_estimators", "n_jobs", "checkpoint", "random_state", "verbose"}
@@ -154,7 +203,7 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Grow the members on rows in order of time.
 
@@ -210,7 +259,7 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         file = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}-{seed}"
         return RecurrentSCNRegressor(**{**template.get_params(), "random_state": seed, "checkpoint": file})
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Learn from rows that follow those seen so far, as :meth:`RecurrentSCNRegressor.partial_fit` of all members.
 
@@ -227,11 +276,13 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
             self.fit(X, y, groups)
             return self
         rows = given(self, X, y, groups, reset=False, supervised=True)
-        columns, after = driven(self.reservoir_, rows, [self._start(label, "end", 1) for label in rows.labels])
-        for member in self.members_:
-            member.partial_fit(X, y, groups)
-        weights = _mean(self.members_, [member.reservoir_.output_weights for member in self.members_])
-        self.reservoir_ = replace(with_rows(self.reservoir_, rows, columns), output_weights=weights)
+        assert rows.y is not None
+        reservoir = self.reservoir_.widen(rows.y)
+        columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
+        members = [copy(member).partial_fit(X, y, groups) for member in self.members_]
+        weights = _mean(members, [member.reservoir_.output_weights for member in members])
+        self.members_ = members
+        self.reservoir_ = replace(with_rows(reservoir, rows, columns), output_weights=weights)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
         return self

@@ -10,19 +10,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skscn.estimators.callbacks import Callbacks, CallbackSupportMixin
-from skscn.estimators.checkpoint_file import opened_file
+from skscn.fit.checkpoint import opened_file
+from skscn.fit.observers import Callbacks, CallbackSupportMixin
+from skscn.fit_context import fit_context
 from skscn.growth import StopReason
 from skscn.recurrent.choosing import SHARE, Effort, full_weights
-from skscn.recurrent.drawing import Style
-from skscn.recurrent.fitting import FittedReservoir, choose_styles, fit_reservoir
-from skscn.recurrent.following import Audience, Notice
+from skscn.recurrent.fitting import Audience, FittedReservoir, Journal, Notice, choose_styles, fit_reservoir
 from skscn.recurrent.growing import rule
 from skscn.recurrent.inputs import Given, given
-from skscn.recurrent.journal import Journal
+from skscn.recurrent.nodes import Style
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.prepared import Prepared
 from skscn.recurrent.reservoir import Reservoir
@@ -164,7 +162,7 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         self.random_state = random_state
         self.verbose = verbose
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Grow a reservoir on rows in order of time.
 
@@ -211,7 +209,7 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         audience.end(self.n_nodes_, self.stop_reason_)
         return fitted
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
         """Learn from rows that follow those seen so far.
 
@@ -232,7 +230,9 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         if not hasattr(self, "reservoir_"):
             self.fit(X, y, groups)
             return self
-        rows, reservoir = given(self, X, y, groups, reset=False, supervised=True), self.reservoir_
+        rows = given(self, X, y, groups, reset=False, supervised=True)
+        assert rows.y is not None
+        reservoir = self.reservoir_.widen(rows.y)
         columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
         self.reservoir_ = with_rows(reservoir, rows, columns, self.effort().window)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}

@@ -1,4 +1,4 @@
-"""A fit: pilots choose the style, later rows the number of nodes and the penalty; then all rows are used.
+"""A recurrent fit: pilots choose the style, later rows the number of nodes and the penalty; then all rows are used.
 
 One-step models are grown again on all rows. Models whose outputs come back keep the nodes that later free runs have
 proved, with output weights from all rows, and are checked to stay within their limits.
@@ -6,13 +6,18 @@ proved, with output weights from all rows, and are checked to stay within their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.growth import StopReason
+from skscn.fit.checkpoint import CheckpointFile
+from skscn.fit.observers import Callbacks
+from skscn.growth import HISTORY, Step, StopReason
+from skscn.nodes import IDENTITY, Nodes
+from skscn.progress import Progress, current_listener, round_of
 from skscn.recurrent.choosing import (
     BLOCKS,
     SHARE,
@@ -22,17 +27,249 @@ from skscn.recurrent.choosing import (
     grow,
     held_outputs,
     judge,
-    limits,
     pilots_for,
 )
-from skscn.recurrent.drawing import Style
-from skscn.recurrent.following import Audience, Notice
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import AcceptedNodes, Growing
-from skscn.recurrent.journal import Journal
 from skscn.recurrent.later import LaterChoice, freedom, later_errors, leading
-from skscn.recurrent.nodes import RecurrentNodes
+from skscn.recurrent.nodes import RecurrentNodes, Style
+from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import Sequences
+
+# The steps of a network; the last one is None if no candidate passed.
+Steps = list[AcceptedNodes | None]
+_TERMS = ("contraction", "slack", "candidates", "seconds")
+
+
+class Journal:
+    """The journal of one fit.
+
+    Parameters
+    ----------
+    file : CheckpointFile or None
+        Where it is kept; what is there already will be repeated.
+    draw_seed : callable
+        Returns the seed of a fit that begins.
+
+    Attributes
+    ----------
+    seed : int
+    rng : Generator
+        Of all draws.
+    repeats : bool
+        Whether the last step, or pilot network, was a repetition.
+    """
+
+    def __init__(self, file: CheckpointFile | None, draw_seed: Callable[[], int]):
+        self._file, self.repeats = file, False
+        self._errors: list[float] = []
+        self._networks: list[Steps] = []
+        # Where the fit is.
+        self._pilot, self._network, self._step, self._suspended = 0, -1, 0, False
+        read = None if file is None else file.read()
+        if file is None or read is None:
+            self.seed = draw_seed()
+            self.rng = np.random.default_rng(self.seed)
+            return
+        about, arrays = read
+        with file.complete():
+            self.seed = int(about["seed"])
+            self.rng = np.random.default_rng(self.seed)
+            self._errors = arrays["errors"].tolist()
+            self._networks = [_steps_of(arrays, f"{number}_") for number in range(about["networks"])]
+            # Nothing is drawn while steps are repeated.
+            self.rng.bit_generator.state = about["generator"]
+
+    def pilot(self, error: Callable[[], float]) -> float:
+        """The error of the next pilot network, which ``error`` computes."""
+        self.repeats = self._pilot < len(self._errors)
+        if not self.repeats:
+            self._errors.append(error())
+            self._note()
+        self._pilot += 1
+        return self._errors[self._pilot - 1]
+
+    def suspend(self) -> None:
+        """What follows is not what the fit would have done, and is not noted."""
+        self._suspended = True
+
+    def begin_network(self) -> None:
+        """Another network grows."""
+        self._network, self._step = self._network + 1, 0
+        if self._network == len(self._networks):
+            self._networks.append([])
+
+    def step(self, growing: Growing, rng: np.random.Generator, count: int) -> AcceptedNodes | None:
+        """The next step of this network."""
+        if self._suspended:
+            return growing.step(rng, count)
+        steps = self._networks[self._network]
+        self.repeats = self._step < len(steps)
+        if not self.repeats:
+            steps.append(growing.step(rng, count))
+            self._note()
+        accepted = steps[self._step]
+        if self.repeats and accepted is not None:
+            growing.repeat(accepted.nodes)
+        self._step += 1
+        return accepted
+
+    def _note(self) -> None:
+        if self._file is not None and self._file.is_due:
+            self.save()
+
+    def save(self) -> None:
+        """Write the file, if there is one."""
+        if self._file is None or self._suspended:
+            return
+        arrays = {"errors": np.array(self._errors)}
+        for number, steps in enumerate(self._networks):
+            arrays |= {f"{number}_{name}": values for name, values in _arrays_of(steps).items()}
+        about = {"seed": self.seed, "networks": len(self._networks), "generator": self.rng.bit_generator.state}
+        self._file.write(about, arrays)
+
+
+def _arrays_of(steps: Sequence[AcceptedNodes | None]) -> dict[str, np.ndarray]:
+    passed = [step for step in steps if step is not None]
+    counts = np.array([0 if step is None else len(step.nodes) for step in steps], dtype=np.int64)
+    terms = np.array([[float(getattr(step, name)) for name in _TERMS] for step in passed]).reshape(-1, len(_TERMS))
+    if not passed:
+        return {"counts": counts, "terms": terms}
+    nodes = RecurrentNodes.joined([step.nodes for step in passed])
+    return {"counts": counts, "terms": terms, **{field.name: getattr(nodes, field.name) for field in fields(nodes)}}
+
+
+def _steps_of(arrays: Mapping[str, np.ndarray], prefix: str) -> Steps:
+    counts, terms = arrays[f"{prefix}counts"], iter(arrays[f"{prefix}terms"].tolist())
+    if not counts.any():
+        return [None] * len(counts)
+    nodes = RecurrentNodes(*(arrays[f"{prefix}{field.name}"] for field in fields(RecurrentNodes)))
+    steps: Steps = []
+    for count, end in zip(counts.tolist(), np.cumsum(counts).tolist(), strict=True):
+        if not count:
+            steps.append(None)
+            continue
+        contraction, slack, candidates, seconds = next(terms)
+        steps.append(AcceptedNodes(nodes.take(slice(end - count, end)), contraction, slack, int(candidates), seconds))
+    return steps
+
+
+# Following a fit step by step: history, progress, callbacks and listeners, each of which only reads the steps.
+
+
+@dataclass(frozen=True, eq=False)
+class Notice:
+    """One step of growth: the network after it, what was accepted, its error on later rows, and the penalty for it."""
+
+    growing: Growing
+    accepted: AcceptedNodes
+    validation_rmse: float
+    alpha: float
+
+    def step(self, unit: float) -> Step:
+        """The step as that of any other network, with errors in this unit."""
+        nodes, accepted = self.accepted.nodes, self.accepted
+        return Step(
+            Nodes.of(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
+            len(self.growing.nodes),
+            float(nodes.scopes.max()),
+            accepted.contraction,
+            accepted.slack,
+            unit * self.growing.rmse,
+            accepted.candidates,
+            accepted.seconds,
+            unit * self.validation_rmse,
+        )
+
+
+class Audience:
+    """Whoever follows a fit; each of them can end it.
+
+    Parameters
+    ----------
+    name : str
+        What is fitted.
+    max_nodes, verbose : int
+    unit : float
+        How large a scaled error of 1 is.
+    callbacks : Callbacks or None
+    learnt : callable
+        Returns what an estimator that stopped after a step would have learnt.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        max_nodes: int,
+        verbose: int,
+        unit: float,
+        callbacks: Callbacks | None,
+        learnt: Callable[[Notice], dict[str, Any]],
+    ):
+        self._name, self._max_nodes, self._verbose, self._unit = name, max_nodes, verbose, unit
+        self._callbacks, self._learnt = callbacks, learnt
+        self._progress = Progress(name, max_nodes, verbose)
+        self._rows: list[tuple[Any, ...]] = []
+        self._round, self._pilots, self._ends = 0, 0, False
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the fit is to end."""
+        listener = current_listener()
+        self._ends = self._ends or (listener is not None and listener.stopped())
+        return self._ends
+
+    def begin_pilots(self, most: int) -> None:
+        """Pilot networks are about to grow, at most this many."""
+        self._progress, self._pilots = Progress(f"{self._name}, pilot networks", most, self._verbose), 0
+
+    def pilot(self, style: Style, error: float, *, repeated: bool) -> None:
+        """Show the error of a pilot network on later rows, unless it has been shown before."""
+        self._pilots += 1
+        if not repeated:
+            shown = f"{self._pilots}/{self._progress.total}: {style}, validation {self._unit * error:.5g}"
+            self._progress.show(self._pilots, shown)
+
+    def end_pilots(self, styles: Sequence[Style]) -> None:
+        """Show what the pilot networks have chosen."""
+        self._progress.end(f"chose {'; '.join(map(str, styles))}")
+
+    def begin_round(self, number: int, most: int) -> None:
+        """Another network grows."""
+        self._round, listener = number, current_listener()
+        self._progress = Progress(f"{self._name}, {round_of(number, most)}", self._max_nodes, self._verbose)
+        if listener is not None:
+            listener.begin_round(number, most)
+
+    def notify(self, notice: Notice, *, repeated: bool) -> bool:
+        """Take note of a step; return whether to stop. Steps that are repeated have been shown before."""
+        step = notice.step(self._unit)
+        values = {**vars(step), "round": self._round}
+        self._rows.append(tuple(values[name] for name in HISTORY.names or ()))
+        if repeated:
+            return False
+        self._progress.update(step)
+        if self._callbacks is not None:
+            self._ends |= self._callbacks.stop_after_step(lambda: self._learnt(notice))
+        listener = current_listener()
+        if listener is not None:
+            self._ends |= listener.step(step, self._max_nodes)
+        return self._ends
+
+    def end(self, nodes: int, reason: str) -> None:
+        """Show how the fit ended."""
+        self._progress.close(nodes, reason)
+
+    def history(self) -> np.ndarray:
+        """The steps as a table."""
+        return np.array(self._rows, dtype=HISTORY)
+
+
+# A fit: pilots choose the style, later rows the number of nodes and the penalty; then all rows are used.
+#
+# One-step models are grown again on all rows. Models whose outputs come back keep the nodes that later free runs have
+# proved, with output weights from all rows, and are checked to stay within their limits.
+
 
 # Penalties with which the error on later rows is followed during growth.
 _FOLLOWED = (0.0, 1e-12, 1e-8, 1e-4)

@@ -9,11 +9,8 @@ from time import perf_counter
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.recurrent.drawing import Style, draw
 from skscn.recurrent.later import Solve, solutions, windowed_solutions
-from skscn.recurrent.line import Segments, one_row_later
-from skscn.recurrent.nodes import RecurrentNodes
-from skscn.recurrent.states import block_states, candidate_states
+from skscn.recurrent.nodes import RecurrentNodes, Segments, Style, block_states, candidate_states, draw, one_row_later
 from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, slack
 
 # Candidates are compared on at most this many rows, drawn at random; those accepted are judged on all of them.

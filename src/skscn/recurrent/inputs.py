@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
-from skscn.recurrent.line import Segments
+from skscn.recurrent.nodes import Segments
+from skscn.rows.blocks import refuse_masked
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,6 +64,9 @@ def given(
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     listed = _is_list(X) or (X is None and _is_list(y))
+    for name, tables in (("X", X), ("y", y)):
+        for table in tables if listed and isinstance(tables, list | tuple) else [tables]:
+            refuse_masked(**{name: table})
     if listed and groups is not None:
         raise ValueError("groups and lists of tables exclude each other; a list has one table for each sequence.")
     lengths, X, y = _stacked(X, y) if listed else (None, X, y)

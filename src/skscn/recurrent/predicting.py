@@ -19,10 +19,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
-from skscn.recurrent.learners import Learning
+from skscn.recurrent.learners import Learning, first_errors, steered_widths
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.recurrent.spreads import quantile, widening
-from skscn.recurrent.steering import first_errors, steered_widths
 from skscn.recurrent.stream import RecurrentStream
 
 
@@ -159,7 +158,7 @@ class ReservoirRegressor(
         self, X: Any, y: Any, groups: ArrayLike | None, state: ReservoirState | Literal["end"] | None
     ) -> tuple[Given, np.ndarray]:
         rows, columns = self._columns_of(X, y, groups, state)
-        return rows, columns @ self.reservoir_.output_weights
+        return rows, self.reservoir_.clip_outputs(columns @ self.reservoir_.output_weights)
 
     def _columns_of(
         self, X: Any, y: Any, groups: ArrayLike | None, state: ReservoirState | Literal["end"] | None
@@ -297,7 +296,7 @@ class ReservoirRegressor(
         rows = given(self, X, None, None, reset=False).X
         if len(rows) != steps:
             raise ValueError(f"X has {len(rows)} rows for steps={steps}.")
-        return self.reservoir_.inputs.transform(rows)[np.newaxis]
+        return self.reservoir_.scale_inputs(rows)[np.newaxis]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -309,7 +308,7 @@ def driven(
     reservoir: Reservoir, rows: Given, starts: list[ReservoirState | None]
 ) -> tuple[np.ndarray, list[ReservoirState]]:
     """[1, z, s] for all rows, and the state after each sequence, from the state before each of them."""
-    known = None if rows.y is None else (rows.y - reservoir.outputs.offset) / reservoir.outputs.scale
+    known = None if rows.y is None else reservoir.clip_outputs(reservoir.outputs.transform(rows.y))
     parts, after = [], []
     for start, part in zip(starts, rows.segments, strict=True):
         columns, state = reservoir.columns(rows.X[part], None if known is None else known[part], start)

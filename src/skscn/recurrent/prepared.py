@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.recurrent.choosing import BLOCKS, SHARE, limits
+from skscn.recurrent.choosing import BLOCKS, SHARE
 from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import RecurrentNodes
-from skscn.recurrent.reservoir import Reservoir, held
+from skscn.recurrent.reservoir import Reservoir, held, limits
 from skscn.recurrent.sequences import Sequences
 from skscn.scaling import Scaling, scale_inputs
 
@@ -20,6 +20,8 @@ from skscn.scaling import Scaling, scale_inputs
 _WASHOUT = 100
 # Scored rows that a fit needs: for growth, and for the blocks of later rows that judge it.
 _FEWEST = 6
+# Inputs are kept within their range in training and this share of it on both sides.
+_BEYOND = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,6 +86,7 @@ class Prepared:
             factor,
             alpha,
             self.rows.single_output,
+            _input_limits(self.sequences.u[:, : len(self.inputs.offset)]),
         )
 
     def fingerprint(self) -> str:
@@ -119,14 +122,29 @@ def _input_scaling(X: np.ndarray) -> Scaling:
     """To mean 0 and standard deviation 1."""
     if not X.shape[1]:
         return Scaling.centred(np.zeros(0), np.ones(0))
-    scaling = scale_inputs("standard", X)
+    unit = _power_of_two(X)
+    scaling = scale_inputs("standard", X / unit)
     assert isinstance(scaling, Scaling)
-    return scaling
+    return replace(scaling, offset=unit * scaling.offset, scale=unit * scaling.scale)
 
 
 def _output_scaling(y: np.ndarray) -> Scaling:
-    deviation = np.nanstd(y, axis=0)
-    return Scaling.centred(np.nanmean(y, axis=0), np.where(deviation > 0.0, deviation, 1.0))
+    unit = _power_of_two(y)
+    deviation = unit * np.nanstd(y / unit, axis=0)
+    return Scaling.centred(unit * np.nanmean(y / unit, axis=0), np.where(deviation > 0.0, deviation, 1.0))
+
+
+def _power_of_two(values: np.ndarray) -> np.ndarray:
+    """The size of each column, so that squares are finite; dividing by it changes no digit."""
+    _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
+    return np.asarray(np.ldexp(1.0, exponent))
+
+
+def _input_limits(u: np.ndarray) -> np.ndarray:
+    """What scaled inputs are kept between: their range in training, and a part of it beyond."""
+    low, high = u.min(axis=0), u.max(axis=0)
+    beyond = _BEYOND * (high - low)
+    return np.stack([low - beyond, high + beyond])
 
 
 def _came_back(targets: np.ndarray) -> np.ndarray:

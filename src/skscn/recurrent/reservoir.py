@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.recurrent.line import delay_line
-from skscn.recurrent.nodes import LARGEST_FEEDBACK, RecurrentNodes
-from skscn.recurrent.states import all_states
+from skscn.recurrent.nodes import LARGEST_FEEDBACK, RecurrentNodes, all_states, delay_line
 from skscn.scaling import Scaling
 
 
@@ -56,7 +54,8 @@ class Reservoir:
     output_weights : ndarray of shape (1 + p + L, m)
         c, A and β.
     low, high : ndarray of shape (m,)
-        Limits between which scaled outputs are kept when they come back as inputs.
+        Limits between which scaled outputs are kept, also when they come back as inputs: half the range of the targets
+        beyond it.
     kept : ndarray of shape (k,)
         The columns of [1, z, s] that do not depend on those before; the others have output weights 0.
     factor : Factor or None
@@ -65,6 +64,8 @@ class Reservoir:
         α, the ridge penalty for each row, of columns with variance 1.
     single_output : bool
         Whether predictions are one-dimensional, as the training target was.
+    input_limits : ndarray of shape (2, d) or None
+        Limits between which scaled inputs are kept; None in files of earlier versions.
     """
 
     inputs: Scaling
@@ -80,6 +81,7 @@ class Reservoir:
     factor: Factor | None
     alpha: float
     single_output: bool
+    input_limits: np.ndarray | None = None
 
     @property
     def n_features(self) -> int:
@@ -100,6 +102,12 @@ class Reservoir:
     def n_driving(self) -> int:
         """d, the number of inputs together with those that come back."""
         return self.n_features + self.n_outputs * self.fed_back
+
+    @property
+    def target_range(self) -> tuple[np.ndarray, np.ndarray]:
+        """The range of the scaled targets."""
+        quarter = 0.25 * (self.high - self.low)
+        return self.low + quarter, self.high - quarter
 
     @property
     def joinable(self) -> Factor:
@@ -146,7 +154,7 @@ class Reservoir:
         ``known`` are the scaled outputs (n, m), NaN where unknown, of models with feedback.
         """
         state = self.cold_state() if state is None else state
-        x = self.inputs.transform(X)
+        x = self.scale_inputs(X)
         if not self.fed_back:
             return self._columns_of(x, state)
         if known is not None and (self.holds or not np.isnan(known[:-1]).any()):
@@ -158,7 +166,7 @@ class Reservoir:
     def _told(self, H: np.ndarray, came: np.ndarray, last: np.ndarray, after: ReservoirState) -> ReservoirState:
         """The state, with the last output: known, held or predicted."""
         if not self.holds and np.isnan(last).any():
-            came = np.where(np.isnan(last), self.fed(H[-1] @ self.output_weights), last)
+            came = np.where(np.isnan(last), self.clip_outputs(H[-1] @ self.output_weights), last)
         return replace(after, output=came)
 
     def _columns_of(self, u: np.ndarray, state: ReservoirState) -> tuple[np.ndarray, ReservoirState]:
@@ -174,12 +182,27 @@ class Reservoir:
         columns = np.empty((len(x), len(self.output_weights)))
         for n, (row, output) in enumerate(zip(x, known, strict=True)):
             columns[n : n + 1], state = self._columns_of(np.concatenate([row, state.output])[np.newaxis], state)
-            own = state.output if self.holds else self.fed(columns[n] @ self.output_weights)
+            own = state.output if self.holds else self.clip_outputs(columns[n] @ self.output_weights)
             state = replace(state, output=np.where(np.isnan(output), own, output))
         return columns, state
 
-    def fed(self, outputs: np.ndarray) -> np.ndarray:
-        """Scaled outputs within their limits, as they come back."""
+    def scale_inputs(self, X: np.ndarray) -> np.ndarray:
+        """Inputs scaled, and kept within their limits."""
+        x = self.inputs.transform(X)
+        return x if self.input_limits is None else x.clip(*self.input_limits)
+
+    def widen(self, y: np.ndarray) -> Reservoir:
+        """The reservoir with limits of outputs that suit further targets (n, m) as well, NaN where unknown."""
+        targets = np.vstack([*self.target_range, self.outputs.transform(y)])
+        low, high = limits(targets)
+        # As they were, unless a target lies outside: rounding must not change them.
+        wider = np.nanmax(targets[2:], axis=0, initial=-np.inf) > targets[1]
+        lower = np.nanmin(targets[2:], axis=0, initial=np.inf) < targets[0]
+        changed = wider | lower
+        return replace(self, low=np.where(changed, low, self.low), high=np.where(changed, high, self.high))
+
+    def clip_outputs(self, outputs: np.ndarray) -> np.ndarray:
+        """Scaled outputs within their limits, as they are predicted and come back."""
         return outputs.clip(self.low, self.high)
 
     def shaped(self, outputs: np.ndarray) -> np.ndarray:
@@ -190,6 +213,12 @@ class Reservoir:
     def has_echo_state(self) -> bool:
         """Whether the nodes satisfy the condition, as all accepted ones do."""
         return self.echo_state_bound <= LARGEST_FEEDBACK and self.nodes.is_triangular()
+
+
+def limits(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of outputs: half the range of the targets beyond it."""
+    low, high = np.nanmin(targets, axis=0), np.nanmax(targets, axis=0)
+    return low - 0.5 * (high - low), high + 0.5 * (high - low)
 
 
 def held(values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from skscn.recurrent.growing import Course
-from skscn.recurrent.line import Segments, delay_line
+from skscn.recurrent.nodes import Segments, delay_line
 
 
 @dataclass(frozen=True, eq=False)

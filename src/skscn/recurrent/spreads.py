@@ -7,9 +7,10 @@ from collections.abc import Iterable
 import numpy as np
 
 from skscn.adaptive_intervals import check_coverage
-from skscn.recurrent.choosing import free_origins, held_outputs, limits
+from skscn.recurrent.choosing import free_origins, held_outputs
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.nodes import RecurrentNodes
+from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import Sequences
 
 # Intervals are computed from at most this many residuals, and this many free runs.

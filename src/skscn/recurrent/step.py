@@ -86,25 +86,28 @@ class _StepOperators(Operators):
         states = self._node_states(z) if reservoir.n_nodes else None
         columns = self._joined([z, *([] if states is None else [states])])
         outputs = self._affine(columns, reservoir.output_weights[1:], reservoir.output_weights[0])
-        self._unscaled(outputs, "variable")
+        bounded = self._clipped(outputs, reservoir.low, reservoir.high)
+        self._unscaled(bounded, "variable")
         kept = [self._part(z, 0, self.length)] if self.length else []
         kept += [] if states is None else [states]
         if came is not None:
-            fed = self._clipped(outputs, reservoir.low, reservoir.high)
-            self._unscaled(fed, "forecast")
-            kept.append(came if reservoir.holds else fed)
+            self._unscaled(bounded, "forecast")
+            kept.append(came if reservoir.holds else bounded)
         self.node("Identity", self._joined(kept) if kept else "state", output="next_state")
 
     def _scaled_inputs(self) -> str:
         scaling = self.reservoir.inputs
         moved = self.node("Sub", "X", self.constant(scaling.offset))
-        return self._clipped(self.node("Div", moved, self.constant(scaling.scale)), scaling.low, scaling.high)
+        x = self._clipped(self.node("Div", moved, self.constant(scaling.scale)), scaling.low, scaling.high)
+        return x if self.reservoir.input_limits is None else self._clipped(x, *self.reservoir.input_limits)
 
     def _came_back(self) -> str:
         """The output of the row before: the one that is known now, or that of the state."""
         scaling = self.reservoir.outputs
         moved = self.node("Sub", "y_before", self.constant(scaling.offset))
-        told = self.node("Div", moved, self.constant(scaling.scale))
+        told = self._clipped(
+            self.node("Div", moved, self.constant(scaling.scale)), self.reservoir.low, self.reservoir.high
+        )
         own = self._part("state", self.length + self.reservoir.n_nodes, self.inputs["state"])
         return self.node("Where", self.node("IsNaN", "y_before"), own, told)
 

@@ -9,8 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.plausibility import RECENT, TargetGate
 from skscn.recurrent.learners import Learning, LearntWeights, check_learning, learner_of
-from skscn.recurrent.reservoir import Reservoir, ReservoirState
+from skscn.recurrent.reservoir import Reservoir, ReservoirState, limits
+from skscn.rows.blocks import refuse_masked
 
 # How many rows late a target may be.
 LATEST = 1000
@@ -90,6 +92,9 @@ class RecurrentStream:
         reservoir.check_state(state)
         check_learning(learning, rate, forgetting)
         self.reservoir, self.learning, self.rate, self.forgetting = reservoir, learning, rate, forgetting
+        first = np.ones((RECENT, reservoir.n_outputs)) if errors is None else np.asarray(errors)
+        # The gate, and the bounds of predictions, know scaled targets.
+        self._open_with(TargetGate(*reservoir.target_range, first[:: max(1, len(first) // RECENT)]))
         self.adaptive = AdaptiveWidth(coverage, np.empty((0, reservoir.n_outputs)) if errors is None else errors)
         self._width = self.adaptive.width
         self._nodes = reservoir.nodes
@@ -111,6 +116,7 @@ class RecurrentStream:
         adaptive: AdaptiveWidth,
         learnt: LearntWeights,
         recent: PastRows,
+        gate: TargetGate | None = None,
     ) -> RecurrentStream:
         """A stream that goes on where another one was."""
         stream = cls(reservoir, state, learning, rate, forgetting)
@@ -118,11 +124,26 @@ class RecurrentStream:
         stream._learn_with(learnt)
         stream.adaptive, stream._width = adaptive, adaptive.width
         stream._recent.extend(recent.each())
+        if gate is not None:
+            if len(gate.low) != reservoir.n_outputs:
+                raise ValueError("The range of the targets of a stream does not fit its outputs.")
+            stream._open_with(gate)
         return stream
 
     def _learn_with(self, learnt: LearntWeights) -> None:
         self.learnt = learnt
         self._learner = learner_of(self.reservoir, self.learning, self.rate, self.forgetting, learnt)
+
+    @property
+    def n_set_aside(self) -> int:
+        """How many targets were not learnt, because they are not plausible."""
+        return self.gate.set_aside
+
+    def _open_with(self, gate: TargetGate) -> None:
+        """Use a gate, and what follows from it: predictions are kept between bounds that follow learnt targets."""
+        self.gate = gate
+        learns = self.learning is not None
+        self._bounds = limits(np.stack([gate.low, gate.high])) if learns else (self.reservoir.low, self.reservoir.high)
 
     @property
     def n_features_in_(self) -> int:
@@ -205,7 +226,9 @@ class RecurrentStream:
             The present row. If it is the one that :meth:`predict_one` was last called with, and has not been learnt
             from, the state stays; otherwise it advances by this row first.
         y : float, or array-like of shape (n_outputs,)
-            A target; NaN if it is not known, in which case only the state advances.
+            A target; NaN if it is not known, in which case only the state advances. So it does if the target is set
+            aside: far outside the range of earlier ones, with an error far larger than recent ones. If such targets go
+            on, it was a change, and they are learnt; see ``n_set_aside``.
         delay : int, default=0
             How many rows before the present one the target belongs to.
         """
@@ -220,9 +243,12 @@ class RecurrentStream:
             )
         if np.isnan(target).any():
             return
-        if delay == 0:
-            self._output = target
         row = self._recent[-1 - delay]
+        if not self.gate.admits(target, row.outputs):
+            return
+        if delay == 0:
+            self._output = self.reservoir.clip_outputs(target)
+        self._open_with(self.gate)
         self._learner.learn(row.columns, row.parts, target, delay)
         self.adaptive.hit(np.abs(target - row.outputs), row.width)
         self._width = self.adaptive.width
@@ -251,13 +277,16 @@ class RecurrentStream:
         states[:] = drive
         columns = self._columns.copy()
         parts = self._learner.parts(columns)
-        outputs = self._learner.combined(parts)
+        low, high = self._bounds
+        combined = self._learner.combined(parts)
+        outputs: np.ndarray = np.minimum(np.maximum(combined, low), high)
         self._recent.append(PastRow(columns, parts, outputs, self._width))
         if self.reservoir.fed_back and not self.reservoir.holds:
-            self._output = self.reservoir.fed(outputs)
+            self._output = self.reservoir.clip_outputs(combined)
         return outputs
 
     def _checked(self, x: ArrayLike | None) -> np.ndarray:
+        refuse_masked(X=x)
         scaling = self.reservoir.inputs
         row = np.asarray(() if x is None else x, dtype=np.float64).reshape(-1)
         if len(row) != self.n_features_in_:
@@ -270,14 +299,20 @@ class RecurrentStream:
         # np.clip takes twice as long.
         np.maximum(scaled, scaling.low, out=scaled)
         np.minimum(scaled, scaling.high, out=scaled)
+        if self.reservoir.input_limits is not None:
+            np.maximum(scaled, self.reservoir.input_limits[0], out=scaled)
+            np.minimum(scaled, self.reservoir.input_limits[1], out=scaled)
         return scaled
 
     def _target(self, y: ArrayLike) -> np.ndarray:
+        refuse_masked(y=y)
         scaling = self.reservoir.outputs
         target = np.asarray(y, dtype=np.float64).reshape(-1)
         if len(target) != len(scaling.offset):
             raise ValueError(f"A target of this model has {len(scaling.offset)} outputs; this one has {len(target)}.")
-        scaled: np.ndarray = (target - scaling.offset) / scaling.scale
+        # Targets near the ends of float64 may overflow here, and are then set aside.
+        with np.errstate(over="ignore"):
+            scaled: np.ndarray = (target - scaling.offset) / scaling.scale
         return scaled
 
     def _shaped(self, outputs: np.ndarray) -> float | np.ndarray:

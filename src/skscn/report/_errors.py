@@ -94,11 +94,13 @@ def classification_measures(subject: Subject) -> list[Measure]:
     truth = (y[:, np.newaxis] == classes).astype(np.float64)
     right = (subject.probabilities * truth).sum(axis=1)
     log_loss = -np.log(np.maximum(right, _LEAST_PROBABILITY))
-    brier = ((subject.probabilities - truth) ** 2).sum(axis=1)
+    # With two classes, the error of the one probability, as in scikit-learn; with more, the sum over the classes.
+    share = 0.5 if len(classes) == 2 else 1.0
+    brier = share * ((subject.probabilities - truth) ** 2).sum(axis=1)
     terms = np.column_stack([np.ones(len(y)), subject.predictions == y, log_loss, brier])
     (accuracy, loss, score), low, high = _with_intervals(terms, lambda sums: sums[:, 1:] / sums[:, :1])
     shares = np.unique(y, return_counts=True)[1] / len(y)
-    baselines = shares.max(), -(shares * np.log(shares)).sum(), 1.0 - (shares**2).sum()
+    baselines = shares.max(), -(shares * np.log(shares)).sum(), share * (1.0 - (shares**2).sum())
     return [
         Measure(
             "Accuracy",

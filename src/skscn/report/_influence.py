@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.plot.importance import permutation_importance
-from skscn.readers.arrow import arrow
 from skscn.report._subject import SEED, Subject
 from skscn.tables.columns import RowTime, waves
+from skscn.tables.values import ColumnValues, read_values, text_values
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -117,7 +117,7 @@ def _on_source_category(subject: Subject, name: str) -> Dependence:
     """Of many categories, on those that have columns of their own."""
     source, columns = subject.sources[name], subject.inputs[name]
     texts = [*source.categories, *(["\0"] if source.others else []), *([None] if source.missing else [])]
-    encoded = source.encode(arrow().chunked_array([arrow().array(texts, arrow().string())]))
+    encoded = source.encode(text_values(texts))
     responses = [_mean_response(subject, columns, row) for row in encoded]
     return Dependence(name, subject.categories(name)[: len(texts)], np.array(responses), "category")
 
@@ -142,9 +142,9 @@ def _on_flag(subject: Subject, name: str) -> Dependence:
 
 def _on_clock(subject: Subject, name: str) -> Dependence:
     hours = np.arange(25.0)
-    ticks = np.minimum(hours * 3600e6, _DAY - 1.0).astype(np.int64)
+    ticks = np.minimum(hours * 3600e6, _DAY - 1.0)
     columns = subject.inputs[name]
-    encoded = subject.sources[name].encode(arrow().array(ticks).cast(arrow().time64("us")))
+    encoded = subject.sources[name].encode(ColumnValues("time", ticks, np.zeros(len(ticks), dtype=bool)))
     return Dependence(
         name, hours.tolist(), np.array([_mean_response(subject, columns, row) for row in encoded]), "number"
     )
@@ -180,7 +180,7 @@ def _on_date(subject: Subject, name: str) -> Dependence:
 
     def moved(start: float) -> np.ndarray:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
-        return np.asarray(source.encode(arrow().array(ticks)))
+        return np.asarray(source.encode(read_values(ticks, name)))
 
     responses = np.array([_mean_response(subject, columns, moved(start)) for start in starts])
     return Dependence(name, starts.astype("datetime64[D]").tolist(), responses, "date")

@@ -22,7 +22,7 @@ from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._influence import Dependence
 from skscn.report._subject import SEED, Subject
 from skscn.report._words import alike, enumerated, number, percent
-from skscn.words import count
+from skscn.words import count, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -284,7 +284,7 @@ def reliability_picture(subject: Subject) -> Picture:
     classes = subject.estimator.classes_
     if len(classes) == 2:
         probabilities, happened = subject.probabilities[:, 1], subject.y == classes[1]
-        title = "Reliability: probability of the second class"
+        title = f"Reliability: probability of {shortened(str(classes[1]))}"
     else:
         probabilities, happened = subject.probabilities.max(axis=1), subject.predictions == subject.y
         title = "Reliability: probability of the predicted class"

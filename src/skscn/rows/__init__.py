@@ -2,21 +2,15 @@
 
 from typing import Any, Protocol
 
-from skscn.layers import Layer
-from skscn.rows._backend import Backend
-from skscn.rows._local import LocalBackend
+from skscn.nodes import Layer
 from skscn.rows._rows import OpenColumns, Rows
-from skscn.rows._shard import Gathered, Sample, Shard, Storage
-from skscn.rows._stretches import stretch_length
 from skscn.rows.blocks import Block
-from skscn.rows.chunks import chunk_rows
 from skscn.rows.dask import DaskBackend, dask_rows
-from skscn.rows.memory import memory_rows, memory_storage
-from skscn.rows.operations import Operation, Selection
+from skscn.rows.files import ScratchInputs, chunk_rows
+from skscn.rows.memory import LocalBackend, memory_rows, memory_storage
+from skscn.rows.operations import Backend, Gathered, Operation, Sample, Selection, Shard, Storage, stretch_length
 from skscn.rows.partitions import is_dask
-from skscn.rows.reading import opened
-from skscn.rows.scratch_inputs import ScratchInputs
-from skscn.rows.sources import Chunks
+from skscn.rows.reading import Chunks, opened
 from skscn.scaling import InputScaling
 
 
@@ -32,6 +26,7 @@ class OpensRows(Protocol):
         scaling: InputScaling,
         sample_weight: Any = None,
         n_jobs: int | None = None,
+        together: bool = False,
     ) -> Rows:
         """The rows, with the scaled targets as the first residual."""
         ...
@@ -48,10 +43,12 @@ def open_rows(
     scaling: InputScaling,
     sample_weight: Any = None,
     n_jobs: int | None = None,
+    together: bool = False,
 ) -> Rows:
     """The rows in the backend that matches the type of their inputs; the targets are scaled, the inputs are not."""
     name = "dask" if is_dask(X) else "chunks" if isinstance(X, ScratchInputs) else "memory"
-    return ROWS[name](X, targets, layer=layer, scaling=scaling, sample_weight=sample_weight, n_jobs=n_jobs)
+    settings = {"layer": layer, "scaling": scaling, "sample_weight": sample_weight, "n_jobs": n_jobs}
+    return ROWS[name](X, targets, together=together, **settings)
 
 
 __all__ = [

@@ -12,15 +12,15 @@ from typing import Self, final
 
 import numpy as np
 
-from skscn.layers import Layer, Nodes
-from skscn.rows._backend import Backend
-from skscn.rows._shard import Sample
+from skscn.nodes import Layer, Nodes
 from skscn.rows.operations import (
+    Backend,
     Deflate,
     Gather,
     Join,
     Open,
     Rotate,
+    Sample,
     Score,
     ScoreSample,
     Slope,
@@ -32,6 +32,8 @@ from skscn.threads import single_threaded
 
 # The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
 _ORTHOGONAL = 1e-13
+# Rows that tell how large columns of unbounded activations are.
+_ROWS_FOR_SCALES = 500
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ class Rows:
         Where the rows are. At first the residual is the scaled targets, and the basis is empty.
     layer : Layer
         The layer of the nodes to be added.
+    together : bool
+        Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
 
     Attributes
     ----------
@@ -79,24 +83,17 @@ class Rows:
         ‖e_q‖².
     basis_size : int
         Vectors in the basis.
-    together : bool
-        Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
-    relevance : ndarray of shape (d,) or None
-        How much the network so far depends on each feature, relative to the one it depends on most; if known.
-    contraction : float
-        r with which the last node was accepted; 0 if there is none.
     """
 
-    def __init__(self, backend: Backend, layer: Layer):
-        self.backend, self.layer = backend, layer
+    def __init__(self, backend: Backend, layer: Layer, *, together: bool = False):
+        self.backend, self.layer, self.together = backend, layer, together
         self.n_rows, self.n_features, self.n_outputs = backend.shape
         self.weight = backend.total(Weigh())
         self.residual_squares = backend.total(SquareResidual())
         self.basis_size = 0
-        self.together = False
-        self.relevance: np.ndarray | None = None
-        self.contraction = 0.0
         self._open = ExitStack()
+        # A layer, and the features and weights of some rows for it.
+        self._some: tuple[Layer, np.ndarray, np.ndarray | None] | None = None
 
     def __enter__(self) -> Self:
         # In the search as well, which is not the backend's.
@@ -107,6 +104,12 @@ class Rows:
     def __exit__(self, *exception: object) -> None:
         """Release what only growth needs."""
         self._open.close()
+
+    def restart(self) -> None:
+        """Return to the scaled targets as the residual, and to an empty basis."""
+        self.backend.restart()
+        self.residual_squares = self.backend.total(SquareResidual())
+        self.basis_size = 0
 
     @property
     def rmse(self) -> float:
@@ -133,36 +136,57 @@ class Rows:
         """The rows with these numbers, in the form that searches on a sample need."""
         return self.backend.select(Gather(self.basis_size), rows)
 
+    def scales(self, nodes: Nodes) -> float | np.ndarray:
+        """The size that the columns of nodes have where they are active: a bound, or from some of the rows."""
+        layer = nodes.layer
+        if np.isfinite(layer.bound):
+            return layer.bound
+        if self._some is None or self._some[0] is not layer:
+            sample = self.sample(np.unique(np.linspace(0, self.n_rows - 1, _ROWS_FOR_SCALES).astype(int)))
+            weights = None if sample.roots is None or not sample.roots.any() else sample.roots**2
+            self._some = layer, layer.features(sample.X), weights
+        return layer.scales(self._some[1], nodes, self._some[2])
+
     def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
         return self.backend.total(Slope(node))
 
-    def open(self, nodes: Nodes) -> OpenColumns:
+    def open(self, nodes: Nodes, absent: np.ndarray | None = None) -> OpenColumns:
         """Form the columns of nodes and make them orthogonal to the basis.
 
         They stay open until others are opened; neither the residual nor the basis changes. Gram–Schmidt is repeated
         where the first pass left more than rounding error, and "twice is enough" (Giraud, Langou and Rozložník, 2005).
+        Where the basis is orthonormal only with further rows, in which the columns are 0, ``absent`` is the product QᵀQ
+        of these rows; their part of VᵀV is included.
         """
         m = self.n_outputs
         start = self.backend.total(Open(self.basis_size, nodes))
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
-        gram, inner, shared = self._deflated(projection)
+        gram, inner, shared = self._deflated(projection, projection, absent)
         if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
             projection = projection + shared
-            gram, inner, _ = self._deflated(shared)
+            gram, inner, _ = self._deflated(shared, projection, absent)
         return OpenColumns(sums, projection, gram, inner)
 
-    def _deflated(self, projection: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Remove basis vectors from the columns; return VᵀV, Vᵀe and the remaining projection of V on the basis."""
+    def _deflated(
+        self, projection: np.ndarray, total: np.ndarray, absent: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Remove basis vectors from the columns; return VᵀV, Vᵀe and the remaining projection of V on the basis.
+
+        ``total`` is all that has been removed, with this.
+        """
         sums = self.backend.total(Deflate(self.basis_size, projection))
         k, m = sums.shape[1], self.n_outputs
-        return sums[:k], sums[k : k + m].T, sums[k + m :]
+        gram, inner, shared = sums[:k], sums[k : k + m].T, sums[k + m :]
+        if absent is None:
+            return gram, inner, shared
+        return gram + total.T @ absent @ total, inner, shared - absent @ total
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
         """Add the open columns: subtract D C from the residual, with the directions D = V @ transform.
 
-        C, the ``coefficients``, has shape (k, m). With ``keep`` the directions, which must then be orthonormal, are
-        added to the basis.
+        C, the ``coefficients``, has shape (k, m). With ``keep`` the directions, which must then be orthonormal, with
+        further rows if there are some, are added to the basis.
         """
         self.residual_squares = self.backend.total(Join(self.basis_size, transform, coefficients, keep))
         self.basis_size += keep * len(coefficients)

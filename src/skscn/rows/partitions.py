@@ -1,9 +1,12 @@
-"""Values on the workers of a Dask cluster, one for each partition; independent of what a fit does with them."""
+"""Rows of Dask collections: partitions on the workers of a cluster, and what is computed there."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from functools import reduce
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import CancelledError
+from copy import copy
+from functools import partial, reduce
 from itertools import pairwise
 from operator import add
 from types import ModuleType
@@ -13,8 +16,87 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
-from skscn.rows._cluster import scheduler
-from skscn.rows._stretches import stretch_length
+from skscn.rows.blocks import Block
+from skscn.rows.columns import as_block
+from skscn.rows.operations import stretch_length
+
+# Seconds of waiting after which the state of the workers is checked, unless Dask's configuration says otherwise.
+_INTERVAL, _INTERVAL_KEY = 10.0, "skscn.check-workers-every"
+
+
+def scheduler() -> Callable[..., Any] | None:
+    """What computes graphs here: a cluster that is monitored, or None for Dask's default scheduler."""
+    get = optional("dask.base", "Training on Dask collections").get_scheduler()
+    client = getattr(get, "__self__", None)
+    if client is None or not hasattr(client, "scheduler_info") or _within_a_task():
+        return None
+    interval = optional("dask.config", "Training on Dask collections").get(_INTERVAL_KEY, _INTERVAL)
+    return partial(watched, client, interval=interval)
+
+
+def _within_a_task() -> bool:
+    """Whether this runs on a worker, where a waiting client must release its thread to others, as ``get`` does."""
+    try:
+        optional("distributed", "Training on a Dask cluster").get_worker()
+    except ValueError:
+        return False
+    return True
+
+
+def watched(client: Any, graph: object, keys: object, *, interval: float, **settings: object) -> Any:
+    """The values of keys of a graph, as from ``client.get``; the workers are checked every ``interval`` seconds."""
+    distributed = optional("distributed", "Training on a Dask cluster")
+    packed = client.get(graph, keys, sync=False, **settings)
+    futures = distributed.futures_of(packed)
+    try:
+        wait_for(partial(distributed.wait, futures, timeout=interval), client.scheduler_info)
+        return client.gather(packed)
+    except CancelledError as error:
+        raise RuntimeError(
+            "The Dask cluster has dropped the rows of this fit: it was restarted, for example by client.restart(), or "
+            "its tasks were cancelled. Call fit again; with a checkpoint, it goes on where it was."
+        ) from error
+    finally:
+        for future in futures:
+            future.release()
+
+
+def wait_for(wait: Callable[[], Any], scheduler_info: Callable[[], Mapping[str, Any]]) -> None:
+    """Wait until a function no longer raises TimeoutError; warn once if workers are paused in the meantime."""
+    warned = False
+    while True:
+        try:
+            wait()
+        except TimeoutError:
+            paused = None if warned else paused_workers(scheduler_info())
+            if paused:
+                warnings.warn(paused, RuntimeWarning, stacklevel=2)
+                warned = True
+        else:
+            return
+
+
+def paused_workers(info: Mapping[str, Any]) -> str | None:
+    """A sentence about the paused workers, from the scheduler's information; None if none is paused."""
+    workers = info["workers"]
+    paused = {address: worker for address, worker in workers.items() if worker.get("status") == "paused"}
+    if not paused:
+        return None
+    address, worker = next(iter(paused.items()))
+    return (
+        f"{len(paused)} of {len(workers)} Dask workers are paused for lack of memory, and the fit waits for them "
+        f"({address} uses {_memory(worker)}); give the workers more memory or the cluster more workers, or lower "
+        "max_nodes: each node needs 8 bytes per row."
+    )
+
+
+def _memory(worker: Mapping[str, Any]) -> str:
+    used, limit = worker.get("metrics", {}).get("memory", 0), worker.get("memory_limit") or 0
+    return f"{used / 1e9:.1f} GB" + (f" of {limit / 1e9:.1f} GB" if limit else "")
+
+
+# Values on the workers of a Dask cluster, one for each partition; independent of what a fit does with them.
+
 
 # A value of type dask.delayed.Delayed, an optional package.
 Delayed: TypeAlias = Any
@@ -194,3 +276,146 @@ def reduced(shares: list[Delayed], combine: Callable[[Sequence[Any]], Result]) -
     result: Result
     (result,) = computed(shares)
     return result
+
+
+# Dask collections: read as training rows, and mapped to predictions.
+
+
+# A Dask array, series or dataframe; dask is an optional package.
+Collection: TypeAlias = Any
+# What a model predicts for some rows.
+Arrays: TypeAlias = np.ndarray | tuple[np.ndarray, ...]
+Model = TypeVar("Model")
+
+
+class Collections(NamedTuple):
+    """Training rows of Dask collections, block by block, and the names of the inputs."""
+
+    blocks: Partitions[Block]
+    n_features: int
+    names: np.ndarray | None
+
+
+def read_collections(
+    X: Collection, y: Collection | str | Sequence[str], sample_weight: Collection | str | None = None
+) -> Collections:
+    """Rows of Dask arrays or dataframes, checked on the workers.
+
+    Parameters
+    ----------
+    X : Dask array of two dimensions, or Dask dataframe
+    y : Dask array, series or dataframe; or the name of the target's column in X, or a list of names
+    sample_weight : Dask array or series; or the name of its column in X; or None
+    """
+    columns = list(getattr(X, "columns", ()))
+    if len(X.shape) != 2 or not (columns or np.isfinite(X.shape[1])):
+        raise ValueError(f"X must have 2 dimensions, rows by a known number of columns; its shape is {X.shape}.")
+    if len(set(columns)) < len(columns):
+        raise ValueError(f"The columns of X must have different names; they are {columns}.")
+    targets = [y] if isinstance(y, str) else list(y) if isinstance(y, list | tuple) else []
+    weights = [sample_weight] if isinstance(sample_weight, str) else []
+    inputs = [name for name in columns if name not in {*targets, *weights}]
+    for name in (*targets, *weights):
+        if name not in columns:
+            held = f"its columns are {columns}" if columns else "a Dask array has none"
+            raise ValueError(f"There is no column {name!r} in X; {held}.")
+    if columns:
+        _check_columns(X, inputs)
+    given = [X[inputs] if targets or weights else X]
+    given.append((X[y] if isinstance(y, str) else X[targets]) if targets else y)
+    if sample_weight is not None:
+        given.append(X[sample_weight] if weights else sample_weight)
+    pieces = [
+        _pieces(collection, X, what) for collection, what in zip(given, ("X", "y", "sample_weight"), strict=False)
+    ]
+    counts = {len(some) for some in pieces}
+    if len(counts) > 1:
+        raise ValueError(
+            f"X, y and sample_weight have {sorted(counts)} partitions; give all the same number, for example with "
+            "repartition() or rechunk(), or put the target into the same dataframe and pass its name as y."
+        )
+    make = task(as_block)
+    blocks: Partitions[Block] = Partitions(
+        [make(values, number) for number, values in enumerate(zip(*pieces, strict=True))]
+    )
+    if blocks.n_rows == 0:
+        raise ValueError("There are no rows; training needs at least one.")
+    names = np.array(inputs, dtype=object) if columns and all(isinstance(name, str) for name in inputs) else None
+    return Collections(blocks, len(inputs) if columns else int(X.shape[1]), names)
+
+
+def _check_columns(X: Collection, inputs: Sequence[str]) -> None:
+    """Reject columns that are not numeric, before anything is read."""
+    kinds = {name: getattr(X[name].dtype, "kind", "O") for name in inputs}
+    wrong = [str(name) for name, kind in kinds.items() if kind not in "biuf"]
+    if wrong:
+        raise ValueError(
+            f"Columns {', '.join(wrong)} are not numeric; encode them, for example with "
+            "dask.dataframe.get_dummies(X.categorize()), or drop them."
+        )
+
+
+def _pieces(collection: Collection, X: Collection, what: str) -> list[Delayed]:
+    """The partitions of a collection, as delayed values."""
+    if not is_dask(collection):
+        raise TypeError(
+            f"X is a Dask collection and {what} is {type(collection).__name__}; make it one with the same partitions, "
+            "for example with dask.array.from_array(y, chunks=X.chunks[0]), or pass the name of a column of X."
+        )
+    if hasattr(collection, "columns") or not hasattr(collection, "chunks"):
+        return list(collection.to_delayed())
+    dimensions = 2 if what == "X" else collection.ndim
+    if collection.ndim != dimensions:
+        raise ValueError(f"{what} must have {dimensions} dimensions, rows by columns, not {collection.ndim}.")
+    if collection.ndim == 2 and collection.numblocks[1] > 1:
+        collection = collection.rechunk({1: -1})
+    # Where both sizes are known, X determines how the rows are split.
+    if collection is not X and hasattr(X, "chunks") and not np.isnan([*X.chunks[0], *collection.chunks[0]]).any():
+        if X.shape[0] != collection.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows and {what} has {collection.shape[0]}; give one for each row.")
+        collection = collection.rechunk({0: X.chunks[0]})
+    return list(collection.to_delayed().reshape(len(collection.chunks[0]), -1)[:, 0])
+
+
+def mapped(function: Callable[[Model, Any], Arrays], model: Model, X: Collection, few: object) -> Any:
+    """Apply a function of a model and rows to the partitions of X; returns Dask arrays that are not computed yet.
+
+    Parameters
+    ----------
+    function : callable
+        Called with the model and some rows; returns an array, or a tuple of arrays, with one entry per row.
+    model : object
+        Sent once, not with every partition.
+    X : Dask array or dataframe
+    few : some rows, to find out what the function returns
+    """
+    dask, da = optional("dask", "Predicting for Dask collections"), optional("dask.array", "Predicting")
+    sample = function(model, few)
+    samples = sample if isinstance(sample, tuple) else (sample,)
+    empty = tuple(values[:0] for values in samples)
+    # A copy of its present state, in case it changes before the predictions are computed.
+    carried = dask.delayed(copy(model), name=f"skscn-model-{uuid4().hex}", traverse=False)
+    pieces = _pieces(X, X, "X")
+    lengths = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
+    made = [task(_made)(function, carried, piece, empty) for piece in pieces]
+    arrays = tuple(
+        da.concatenate(
+            [
+                da.from_delayed(values[i], (length, *samples[i].shape[1:]), meta=empty[i])
+                for values, length in zip(made, lengths, strict=True)
+            ],
+            allow_unknown_chunksizes=True,
+        )
+        for i in range(len(samples))
+    )
+    return arrays if isinstance(sample, tuple) else arrays[0]
+
+
+def _made(
+    function: Callable[[Model, Any], Arrays], model: Model, rows: Any, empty: tuple[np.ndarray, ...]
+) -> tuple[np.ndarray, ...]:
+    """A function applied to some rows; an empty result for no rows."""
+    if not len(rows):
+        return empty
+    made = function(model, rows)
+    return made if isinstance(made, tuple) else (made,)

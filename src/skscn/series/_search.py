@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.series._past import Past
-from skscn.series._terms import LagTerm, are_complete
+from skscn.series._terms import LagTerm, Past, are_complete
 
 # The share of the rows, the last ones, on which the number of lags is decided.
 LATER = 0.25

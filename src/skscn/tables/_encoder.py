@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from copy import copy
 from dataclasses import replace
+from itertools import chain
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.tables.columns import Column, Measured, RowTime
-from skscn.tables.frames import as_table
+from skscn.fit_context import fit_context
+from skscn.tables.columns import Column, Measured, Number, RowTime
+from skscn.tables.frames import TableColumns, as_table
 from skscn.tables.kinds import column_from_json
 from skscn.tables.learning import Learnt, learn, learn_time, relearn, without_trend
 from skscn.tables.outside import Outside, OutsideColumn
 from skscn.tables.text import DATE_ORDERS
+from skscn.tables.values import ColumnValues
 from skscn.words import listed, quoted, refuse_twins
 
 if TYPE_CHECKING:
@@ -40,7 +43,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
       more, one for all others; a category not seen in training goes there too, or is 0 everywhere.
     - Dates become days since 1970-01-01, and sine and cosine of their place in the year, the week and the day where
       they span more than one; times of the day become hours with sine and cosine.
-    - Missing values (also "?", "NA" and the like, infinite values, and numbers beyond the largest float such as 1e400)
+    - Missing values (also "?", "NA" and the like, among numbers "Bad Input", "No Data" and the like, infinite values,
+      and numbers beyond the largest float such as 1e400)
       become the median, and are marked in an extra column if training had any; missing text is a category.
     - Columns of one value, and text that differs in nearly every row, are left out.
     - Where `time` names the column that orders the rows, its days since 1970 are left out: they tell rows of training
@@ -73,6 +77,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         The column that says when each row was taken; :meth:`row_times` reads it.
     notes_ : list of str
         What was done, in words.
+    placeholders_ : tuple of str
+        Text that stands for missing values among numbers, in addition to the usual words such as "Bad Input".
     n_features_in_ : int
     feature_names_in_ : ndarray of str
 
@@ -108,7 +114,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         tags.target_tags.required = False
         return tags
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: TableLike, y: object = None) -> Self:
         """Learn the columns.
 
@@ -122,7 +128,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         self
         """
         table = as_table(X)
-        if table.num_rows == 0:
+        if table.n_rows == 0:
             raise ValueError("The table has no rows; training needs at least one.")
         learnt, time = self._learn(table)
         remarks: dict[str, list[str]] = {}
@@ -134,7 +140,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             [f"{topic}: {listed(details)}." for topic, details in remarks.items()],
             time,
         )
-        self.feature_names_in_ = np.array(table.column_names, dtype=object)
+        self.feature_names_in_ = np.array(table.names, dtype=object)
         return self
 
     def refitted(self, X: TableLike) -> TableEncoder:
@@ -152,26 +158,25 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoder : TableEncoder
         """
         check_is_fitted(self, "columns_")
-        table = self._needed(as_table(X))
-        columns = zip(self.columns_, table.columns, strict=True)
+        columns = self._needed(as_table(X))
         return self.with_columns([relearn(column, values, self.max_categories) for column, values in columns])
 
-    def with_columns(self, columns: list[Column]) -> TableEncoder:
-        """A copy that encodes the same columns of a table in another way."""
+    def with_columns(self, columns: list[Column], left_out: list[str] | None = None) -> TableEncoder:
+        """A copy that encodes the columns of a table in another way, and perhaps leaves out more of them."""
         encoder = copy(self)
-        encoder._set(columns, self.left_out_, self.notes_, self._time)
+        encoder._set(columns, self.left_out_ if left_out is None else left_out, self.notes_, self._time)
         return encoder
 
-    def _learn(self, table: pa.Table) -> tuple[dict[str, Learnt], RowTime | None]:
+    def _learn(self, table: TableColumns) -> tuple[dict[str, Learnt], RowTime | None]:
         """What each column is, and the one that orders the rows."""
-        columns = dict(zip(table.column_names, table.columns, strict=True))
+        columns = {name: table.column(name) for name in table.names}
         learnt = {name: learn(name, column, self.max_categories, self.dates) for name, column in columns.items()}
         if self.time is None:
             return learnt, None
         if self.time not in learnt:
             raise ValueError(
                 f"The table has no column {quoted(self.time)} with the time of the rows; its columns are "
-                f"{listed(table.column_names)}."
+                f"{listed(table.names)}."
             )
         time = learn_time(learnt[self.time], self.time, columns[self.time])
         learnt = {name: without_trend(result, columns[name]) for name, result in learnt.items()}
@@ -184,7 +189,14 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             raise ValueError(
                 f"There is no column to learn from; {' '.join(notes) or 'give a table with at least one.'}".strip()
             )
-        self.columns_, self.left_out_, self.notes_ = columns, left_out, notes
+        # A word that stands for a missing number in one column does so in all of them.
+        found = (column.placeholders for column in columns if isinstance(column, Number))
+        self.placeholders_ = tuple(dict.fromkeys(chain.from_iterable(found)))
+        self.columns_ = [
+            replace(column, placeholders=self.placeholders_) if isinstance(column, Number) else column
+            for column in columns
+        ]
+        self.left_out_, self.notes_ = left_out, notes
         self._time, self.time_ = time, None if time is None else time.name
         self.n_features_in_ = len(columns) + len(left_out)
         self.groups_: dict[str, list[int]] = {}
@@ -207,23 +219,23 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         encoded : ndarray of shape (n_samples, n_features_out), float64
         """
         check_is_fitted(self, "columns_")
-        table = self._needed(as_table(X))
-        encoded = np.empty((table.num_rows, self._n_features_out))
-        for column, values in zip(self.columns_, table.columns, strict=True):
+        table = as_table(X)
+        encoded = np.empty((table.n_rows, self._n_features_out))
+        for column, values in self._needed(table):
             places = self.groups_[column.name]
             encoded[:, places[0] : places[-1] + 1] = column.encode(values)
         return encoded
 
-    def _needed(self, table: pa.Table) -> pa.Table:
-        """The columns that are encoded, in their order."""
-        places = {name: place for place, name in enumerate(table.column_names)}
-        missing = [column.name for column in self.columns_ if column.name not in places]
+    def _needed(self, table: TableColumns) -> list[tuple[Column, ColumnValues]]:
+        """The columns that are encoded, in their order, and their values in a table."""
+        known = set(table.names)
+        missing = [column.name for column in self.columns_ if column.name not in known]
         if missing:
             raise ValueError(
                 f"The table lacks {'columns' if len(missing) > 1 else 'the column'} {listed(map(quoted, missing))}, "
-                f"which training had; its columns are {listed(table.column_names)}."
+                f"which training had; its columns are {listed(table.names)}."
             )
-        return table.select([places[column.name] for column in self.columns_])
+        return [(column, table.column(column.name)) for column in self.columns_]
 
     def outside(self, X: TableLike) -> list[OutsideColumn]:
         """The columns of a table that hold values which training did not have.
@@ -268,7 +280,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
             return column
         values = encoded[:, self.groups_[column.name][column.place]]
         low, high = column.range
-        return replace(column, range=(min(low, float(values.min())), max(high, float(values.max()))))
+        low, high = np.fmin.reduce(values, initial=low), np.fmax.reduce(values, initial=high)
+        return replace(column, range=(float(low), float(high)))
 
     def get_feature_names_out(self, input_features: object = None) -> np.ndarray:
         """Names of the encoded columns.
@@ -306,7 +319,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         table = as_table(X)
         if self._time is None:
             raise ValueError("The encoder knows no time of the rows; fit TableEncoder(time=...) with its column.")
-        if self._time.name not in table.column_names:
+        if self._time.name not in table.names:
             raise ValueError(f"The table lacks the column {self._time.name!r}, which holds the time of the rows.")
         return self._time.moments(table.column(self._time.name))
 

@@ -7,24 +7,24 @@ plain data, so that it can be written as JSON and checked when it is read.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from skscn.readers.arrow import arrow
+from skscn.readers.missing import means_no_number
 from skscn.tables.text import clock_times, dates, numbers, stripped
+from skscn.tables.values import ColumnValues
 from skscn.words import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from skscn.readers.arrow import ArrowValues
-
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 CYCLES = tuple(_CYCLE_DAYS)
+_FLAGS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Column(ABC):
         """Names of the numbers that it becomes."""
 
     @abstractmethod
-    def encode(self, values: ArrowValues) -> np.ndarray:
+    def encode(self, values: ColumnValues) -> np.ndarray:
         """Its values in some rows as numbers, one row each."""
 
     @property
@@ -58,9 +58,9 @@ class Column(ABC):
         """What it has learnt."""
         return {"kind": self.kind, **asdict(self)}
 
-    def _unlike(self, values: ArrowValues, expected: str) -> ValueError:
+    def _unlike(self, values: ColumnValues, expected: str) -> ValueError:
         return ValueError(
-            f"Column {quoted(self.name)} holds {describe_type(values.type)}, where it held {expected} in training; "
+            f"Column {quoted(self.name)} holds {values.holds}, where it held {expected} in training; "
             "give it as it was then."
         )
 
@@ -102,10 +102,10 @@ class Measured(Column):
         return self.encoded_names.index(self.name) if self.name in self.encoded_names else None
 
     @abstractmethod
-    def floats(self, values: ArrowValues) -> np.ndarray:
+    def floats(self, values: ColumnValues) -> np.ndarray:
         """The values on their scale; NaN where they are missing."""
 
-    def encode(self, values: ArrowValues) -> np.ndarray:
+    def encode(self, values: ColumnValues) -> np.ndarray:
         floats = self.floats(values)
         missing = np.isnan(floats)
         filled = np.where(missing, self.filler, floats)
@@ -138,30 +138,22 @@ class Number(Measured):
     def read_type(self) -> pa.DataType:
         return arrow().float64() if self.decimal is None else arrow().string()
 
-    def floats(self, values: ArrowValues) -> np.ndarray:
-        pa = arrow()
-        if is_text(values.type):
-            return self._from_text(values)
-        if pa.types.is_boolean(values.type) or pa.types.is_null(values.type):
-            values = values.cast(pa.int8())
-        elif pa.types.is_duration(values.type):
-            values = values.cast(pa.duration("us")).cast(pa.int64())
-        if not is_number(values.type):
+    def floats(self, values: ColumnValues) -> np.ndarray:
+        if values.is_text:
+            return self._from_text(stripped(values))
+        if values.kind not in ("number", "boolean", "nothing"):
             raise self._unlike(values, "numbers")
-        return _finite_or_nan(as_numpy(values.cast(pa.float64(), safe=False)))
+        return _finite_or_nan(values.floats())
 
-    def _from_text(self, values: ArrowValues) -> np.ndarray:
-        pa, pc = arrow(), arrow("pyarrow.compute")
-        texts = stripped(values)
-        if self.placeholders:
-            known = pc.is_in(texts, value_set=pa.array(self.placeholders, pa.string()))
-            texts = pc.if_else(known, pa.scalar(None, pa.string()), texts)
-        read = numbers(texts, self.decimal or ".", self.unit)
-        wrong = pc.and_(pc.is_valid(texts), pc.is_null(read))
-        if pc.any(wrong).as_py():
+    def _from_text(self, texts: ColumnValues) -> np.ndarray:
+        words = frozenset(self.placeholders)
+        texts = texts.with_levels(None if means_no_number(text, words) else text for text in texts.levels)
+        read = numbers(texts.levels, self.decimal or ".", self.unit)
+        wrong = np.flatnonzero(np.isnan(read))
+        if len(wrong):
             expected = "numbers" if self.unit is None else f"numbers in {self.unit}"
-            raise self._wrong(texts.filter(wrong)[0].as_py(), expected)
-        return _finite_or_nan(as_numpy(read))
+            raise self._wrong(texts.levels[wrong[0]], expected)
+        return _finite_or_nan(texts.of_rows(read, np.nan))
 
 
 @dataclass(frozen=True)
@@ -174,13 +166,17 @@ class Flag(Measured):
     def read_type(self) -> pa.DataType:
         return arrow().bool_()
 
-    def floats(self, values: ArrowValues) -> np.ndarray:
-        pa = arrow()
-        try:
-            values = stripped(values) if is_text(values.type) else values
-            return as_numpy(values.cast(pa.bool_()).cast(pa.int8()).cast(pa.float64()))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise self._unlike(values, "true and false") from None
+    def floats(self, values: ColumnValues) -> np.ndarray:
+        if values.is_text:
+            texts = stripped(values)
+            flags = [_FLAGS.get(text.lower()) for text in texts.levels]
+            if None in flags:
+                raise self._wrong(texts.levels[flags.index(None)], "true and false")
+            return texts.of_rows(np.array(flags, dtype=np.float64), np.nan)
+        if values.kind not in ("number", "boolean", "nothing"):
+            raise self._unlike(values, "true and false")
+        floats = values.floats()
+        return np.where(np.isnan(floats), np.nan, floats != 0.0)
 
 
 @dataclass(frozen=True)
@@ -204,18 +200,16 @@ class Moment(Measured):
     def _more_names(self) -> list[str]:
         return [f"{self.name} {wave} of {cycle}" for cycle in self.cycles for wave in ("sine", "cosine")]
 
-    def floats(self, values: ArrowValues) -> np.ndarray:
-        if is_text(values.type):
+    def floats(self, values: ColumnValues) -> np.ndarray:
+        if values.is_text:
             texts = stripped(values)
             values = dates(texts, self.format)
-            if values.null_count > texts.null_count:
-                raise self._wrong(self._first_wrong(texts.filter(values.is_null()).drop_null()), "dates")
-        return microseconds(values, self._unlike) / _DAY
-
-    def _first_wrong(self, texts: ArrowValues) -> str:
-        """The first text that is not a date; in ISO 8601 Arrow reads all of them or none."""
-        each = (texts.slice(place, 1) for place in range(len(texts)))
-        return str(next((text[0].as_py() for text in each if dates(text, self.format).null_count), texts[0].as_py()))
+            wrong = np.flatnonzero(values.missing & ~texts.missing)
+            if len(wrong):
+                raise self._wrong(texts.levels[texts.data[wrong[0]]], "dates")
+        if values.kind not in ("date", "nothing"):
+            raise self._unlike(values, "dates")
+        return values.floats() / _DAY
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
         return [part for cycle in self.cycles for part in waves(filled / cycle_days(cycle))]
@@ -234,12 +228,12 @@ class RowTime(Moment):
     def encoded_names(self) -> list[str]:
         return self._more_names
 
-    def encode(self, values: ArrowValues) -> np.ndarray:
+    def encode(self, values: ColumnValues) -> np.ndarray:
         days = self.floats(values)
         waves_ = self._more(np.where(np.isnan(days), self.filler, days))
         return np.column_stack(waves_) if waves_ else np.empty((len(days), 0))
 
-    def moments(self, values: ArrowValues) -> np.ndarray:
+    def moments(self, values: ColumnValues) -> np.ndarray:
         """The moments as datetime64, NaT where they are missing; those in a time zone in UTC."""
         microseconds_ = np.rint(self.floats(values) * _DAY)
         missing = np.isnan(microseconds_)
@@ -262,14 +256,16 @@ class Clock(Measured):
     def _more_names(self) -> list[str]:
         return [f"{self.name} {wave} of day" for wave in ("sine", "cosine")]
 
-    def floats(self, values: ArrowValues) -> np.ndarray:
-        pa = arrow()
-        try:
-            values = clock_times(stripped(values)) if is_text(values.type) else values
-            ticks = values.cast(pa.time64("us")).cast(pa.int64())
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise self._unlike(values, "times of the day") from None
-        return as_numpy(ticks.cast(pa.float64(), safe=False)) / 3600e6
+    def floats(self, values: ColumnValues) -> np.ndarray:
+        if values.is_text:
+            texts = stripped(values)
+            values = clock_times(texts)
+            wrong = np.flatnonzero(values.missing & ~texts.missing)
+            if len(wrong):
+                raise self._wrong(texts.levels[texts.data[wrong[0]]], "times of the day")
+        if values.kind not in ("time", "nothing"):
+            raise self._unlike(values, "times of the day")
+        return values.floats() / 3600e6
 
     def _more(self, filled: np.ndarray) -> list[np.ndarray]:
         return waves(filled / 24.0)
@@ -301,42 +297,40 @@ class Category(Column):
         """How many categories are told apart."""
         return len(self.categories) + self.others
 
-    def encode(self, values: ArrowValues) -> np.ndarray:
-        pa, pc = arrow(), arrow("pyarrow.compute")
+    def encode(self, values: ColumnValues) -> np.ndarray:
         texts = self.texts(values)
-        places = as_numpy(pc.index_in(texts, value_set=pa.array(self.categories, pa.string())).cast(pa.float64()))
-        missing = as_numpy(pc.is_null(texts))
+        known = {text: place for place, text in enumerate(self.categories)}
+        others, missing = len(known), len(known) + self.others
+        places = np.array([known.get(text, others if self.others else -1) for text in texts.levels], dtype=np.intp)
+        places = texts.of_rows(places, missing if self.missing else -1)
         encoded = np.zeros((len(texts), len(self.encoded_names)))
-        known = np.flatnonzero(~np.isnan(places))
-        encoded[known, places[known].astype(int)] = 1.0
-        if self.others:
-            encoded[:, len(self.categories)] = np.isnan(places) & ~missing
-        if self.missing:
-            encoded[:, len(self.categories) + self.others] = missing
+        rows = np.flatnonzero(places >= 0)
+        encoded[rows, places[rows]] = 1.0
         return encoded
 
-    def unseen(self, values: ArrowValues) -> ArrowValues:
-        """The categories not seen in training; none where training had rare ones, which are not kept by name."""
-        pa, pc = arrow(), arrow("pyarrow.compute")
-        texts, known = self.texts(values).drop_null(), self._known
+    def unseen(self, values: ColumnValues) -> list[str]:
+        """The categories not seen in training, once for each row that has one.
+
+        There are none where training had rare categories, which are not kept by name.
+        """
+        texts, known = self.texts(values), self._known
         if known is None:
-            return texts.slice(0, 0)
-        return texts.filter(pc.invert(pc.is_in(texts, value_set=pa.array(known, pa.string()))))
+            return []
+        kept = frozenset(known)
+        new = np.array([text not in kept for text in texts.levels], dtype=bool)
+        return [texts.levels[place] for place in texts.data[texts.of_rows(new, False)]]
 
     @property
     def _known(self) -> tuple[str, ...] | None:
         """All categories of training; None where rare ones are not kept by name."""
         return None if self.others else self.categories
 
-    def texts(self, values: ArrowValues) -> ArrowValues:
-        """Its values as text without spaces around it; null where they are missing."""
-        pa = arrow()
-        try:
-            # Categories that are numbers.
-            values = values.cast(values.type.value_type) if pa.types.is_dictionary(values.type) else values
-            return stripped(values.cast(pa.string()))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            raise self._unlike(values, "text") from None
+    def texts(self, values: ColumnValues) -> ColumnValues:
+        """Its values as text without spaces around it."""
+        written = values.categories()
+        if written is None:
+            raise self._unlike(values, "text")
+        return stripped(written)
 
 
 def cycle_days(cycle: str) -> float:
@@ -351,48 +345,5 @@ def waves(turns: np.ndarray) -> list[np.ndarray]:
     return [np.sin(angle), np.cos(angle)]
 
 
-def microseconds(values: ArrowValues, unlike: Callable[[ArrowValues, str], ValueError]) -> np.ndarray:
-    """Dates as microseconds since 1970-01-01; NaN where they are missing."""
-    pa = arrow()
-    if pa.types.is_null(values.type):
-        return np.full(len(values), np.nan)
-    if not (pa.types.is_timestamp(values.type) or pa.types.is_date(values.type)):
-        raise unlike(values, "dates")
-    zone = values.type.tz if pa.types.is_timestamp(values.type) else None
-    ticks = values.cast(pa.timestamp("us", zone), safe=False).cast(pa.int64())
-    return as_numpy(ticks.cast(pa.float64(), safe=False))
-
-
-def as_numpy(values: ArrowValues) -> np.ndarray:
-    """An Arrow array of numbers as NumPy's, with NaN for null."""
-    return np.asarray(values.to_numpy(zero_copy_only=False) if hasattr(values, "type_id") else values.to_numpy())
-
-
 def _finite_or_nan(floats: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(floats), floats, np.nan)
-
-
-def is_text(type: pa.DataType) -> bool:
-    """Whether a column of this type holds text."""
-    types = arrow().types
-    return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
-
-
-def is_number(type: pa.DataType) -> bool:
-    """Whether a column of this type holds numbers."""
-    types = arrow().types
-    return bool(types.is_integer(type) or types.is_floating(type) or types.is_decimal(type))
-
-
-def describe_type(type: pa.DataType) -> str:
-    """What a column of this type holds, in words."""
-    types = arrow().types
-    if is_text(type):
-        return "text"
-    if is_number(type):
-        return "numbers"
-    if types.is_boolean(type):
-        return "true and false"
-    if types.is_timestamp(type) or types.is_date(type):
-        return "dates"
-    return f"values of type {type}"

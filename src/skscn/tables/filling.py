@@ -87,6 +87,13 @@ def fill_medians(X: np.ndarray, medians: np.ndarray) -> np.ndarray:
     return np.where(np.isnan(X), medians, X).astype(X.dtype, copy=False)
 
 
+def median_filling(medians: np.ndarray) -> Filling:
+    """A filling that replaces every missing number by the median of its column, and marks none."""
+    d, none = len(medians), np.empty(0, dtype=int)
+    scores = QuantileScaling("quantile", np.zeros((_KNOTS, d)), np.zeros((_KNOTS, d)))
+    return Filling(medians, none, scores, np.empty((0, d, 0)), np.empty((0, 0)), none)
+
+
 def medians_of(X: np.ndarray) -> np.ndarray:
     """The median of what is known in each column; 0 where nothing is."""
     known = (column[~np.isnan(column)] for column in np.asarray(X, dtype=np.float64).T)

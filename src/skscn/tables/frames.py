@@ -1,82 +1,115 @@
-"""Tables of other packages: pandas, Polars and Arrow, whatever holds columns, as pyarrow Tables; and arrays."""
+"""Tables of other packages: the frames of pandas, Polars and Arrow, read through narwhals; and arrays."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+import narwhals as nw
 import numpy as np
 
 from skscn.readers.arrow import arrow
 from skscn.readers.table_file import ROW_LABELS
-from skscn.tables.columns import is_number
-from skscn.words import refuse_twins, shortened
+from skscn.tables.values import ColumnValues, read_values
+from skscn.words import refuse_twins
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import ArrayLike
 
     # DataFrames of pandas and Polars have what an ArrayLike needs.
-    TableLike: TypeAlias = pa.Table | pa.RecordBatch | ArrayLike
+    TableLike: TypeAlias = "TableColumns | pa.Table | pa.RecordBatch | ArrayLike"
 
 # What tables have, of which arrays have nothing.
 _PROTOCOLS = ("__arrow_c_stream__", "__dataframe__", "to_arrow")
 
 
+class TableColumns:
+    """The columns of a table by their names, each read when it is first needed.
+
+    Parameters
+    ----------
+    columns : dict of str to columns of some package, arrays or ColumnValues
+    n_rows : int
+    """
+
+    def __init__(self, columns: Mapping[str, Any], n_rows: int):
+        self._columns = dict(columns)
+        self.n_rows = n_rows
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the columns, in their order."""
+        return list(self._columns)
+
+    def column(self, name: str) -> ColumnValues:
+        """The values of a column; ValueError if they are of several kinds."""
+        values = self._columns[name] = read_values(self._columns[name], name)
+        return values
+
+    def replaced(self, columns: Mapping[str, ColumnValues]) -> TableColumns:
+        """The table with other values in some columns."""
+        return TableColumns({**self._columns, **columns}, self.n_rows)
+
+
 def is_frame(X: Any) -> bool:
     """Whether it is a table of some package, with columns that have types of their own."""
-    return any(hasattr(X, protocol) for protocol in _PROTOCOLS)
+    return len(getattr(X, "shape", (0, 0))) == 2 and any(hasattr(X, protocol) for protocol in _PROTOCOLS)
+
+
+def check_frame(X: Any) -> None:
+    """Reject a frame whose rows are not there yet, or in which columns have the same name."""
+    if nw.dependencies.is_polars_lazyframe(X):
+        raise TypeError("X is a LazyFrame of Polars, whose rows have not been computed; pass X.collect().")
+    if is_frame(X):
+        refuse_twins(list(map(str, X.columns if hasattr(X, "dtypes") else getattr(X, "column_names", ()))))
+
+
+def exact_labels(y: Any) -> Any:
+    """Whole numbers and booleans of pandas' nullable types as NumPy's, of which scikit-learn would make floats."""
+    if getattr(y, "ndim", 1) == 2 and any(hasattr(type, "numpy_dtype") for type in getattr(y, "dtypes", ())):
+        return np.column_stack([exact_labels(column) for _, column in y.items()])
+    type = getattr(getattr(y, "dtype", None), "numpy_dtype", None)
+    return y if type is None or type.kind not in "iub" or y.isna().any() else np.asarray(y, dtype=type)
 
 
 def has_only_numbers(frame: Any) -> bool:
-    """Whether all columns of a frame hold numbers or booleans, perhaps with gaps; for pandas, without pyarrow."""
-    types = getattr(frame, "dtypes", None)
-    if types is not None:
-        return all(map(_is_numeric, types))
-    boolean = arrow().types.is_boolean
-    return all(is_number(type) or boolean(type) for type in as_table(frame).schema.types)
+    """Whether NumPy makes numbers of all columns of a frame: numbers and booleans, perhaps with gaps."""
+    types = getattr(frame, "dtypes", ())
+    if len(types) and all(hasattr(type, "kind") for type in types):
+        return all(type.kind in "biuf" and getattr(type, "fill_value", 0) == 0 for type in types)
+    return all(map(_is_numeric, _frame(frame).iter_columns()))
 
 
-def _is_numeric(dtype: Any) -> bool:
-    """Of pandas, whose types have a kind, or of Polars."""
-    return dtype.kind in "biuf" if hasattr(dtype, "kind") else dtype.is_numeric() or str(dtype) == "Boolean"
+def _is_numeric(column: nw.Series[Any]) -> bool:
+    if column.dtype == nw.Boolean:
+        return not column.null_count()
+    return column.dtype.is_float() or (column.dtype.is_integer() and column.dtype not in (nw.Int128, nw.UInt128))
 
 
 def column_names(X: Any) -> list[str]:
     """The names of the columns of a frame; x0, x1 and so on for an array."""
     if not is_frame(X):
         return [f"x{place}" for place in range(np.shape(X)[1])]
-    names = X.columns if hasattr(X, "dtypes") else _table(X).column_names
-    return list(map(str, names))
+    return list(map(str, X.columns if hasattr(X, "dtypes") else _frame(X).columns))
 
 
-def as_table(X: TableLike) -> pa.Table:
-    """A pyarrow Table of what holds columns: a Table, a DataFrame, or an array, with columns x0, x1 and so on."""
-    pa = arrow()
-    try:
-        table = _table(X)
-    except (pa.ArrowInvalid, pa.ArrowTypeError) as mixed:
-        raise ValueError(
-            f"A column holds values of several kinds ({shortened(str(mixed))}); make them all of one kind."
-        ) from None
-    table = table.select([place for place, name in enumerate(table.column_names) if not ROW_LABELS.fullmatch(name)])
-    refuse_twins(table.column_names)
-    return table
-
-
-def _table(X: TableLike) -> pa.Table:
-    pa = arrow()
-    if isinstance(X, pa.Table):
+def as_table(X: TableLike, names: Sequence[str] | None = None) -> TableColumns:
+    """The columns of a Table, a DataFrame or an array, which are called x0, x1 and so on if no names are given."""
+    if isinstance(X, TableColumns):
         return X
-    if isinstance(X, pa.RecordBatch):
-        return pa.Table.from_batches([X])
-    if hasattr(X, "to_arrow"):
-        # Polars' own conversion: older versions of pyarrow cannot use the kind of text that it would pass below.
-        return X.to_arrow()
-    if hasattr(X, "__arrow_c_stream__"):
-        return pa.table(X)
-    if hasattr(X, "__dataframe__"):
-        return arrow("pyarrow.interchange").from_dataframe(X)
+    check_frame(X)
+    if is_frame(X):
+        frame = _frame(X)
+        columns = zip(map(str, frame.columns), frame.iter_columns(), strict=True)
+        return TableColumns({name: column for name, column in columns if not ROW_LABELS.fullmatch(name)}, len(frame))
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"A table must have 2 dimensions, rows by columns, not {array.ndim}.")
-    return pa.table({f"x{place}": pa.array(values.tolist()) for place, values in enumerate(array.T)})
+    return TableColumns(dict(zip(names or column_names(array), array.T, strict=True)), len(array))
+
+
+def _frame(X: Any) -> nw.DataFrame[Any]:
+    """What holds columns, as narwhals sees it."""
+    frame = nw.from_native(X, pass_through=True)
+    return frame if isinstance(frame, nw.DataFrame) else nw.from_native(arrow().table(X), eager_only=True)

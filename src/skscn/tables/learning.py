@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from skscn.readers.arrow import arrow
+from skscn.readers.missing import means_no_number
 from skscn.tables.columns import (
     CYCLES,
     Category,
@@ -18,8 +17,6 @@ from skscn.tables.columns import (
     Moment,
     Number,
     RowTime,
-    is_number,
-    is_text,
 )
 from skscn.tables.text import (
     date_formats,
@@ -29,12 +26,8 @@ from skscn.tables.text import (
     numbers,
     stripped,
 )
+from skscn.tables.values import ColumnValues
 from skscn.words import quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from skscn.readers.arrow import ArrowValues
 
 # Words among numbers stand for missing values if there are at most this many of them, in at most this share of rows.
 _MOST_PLACEHOLDERS = 5
@@ -53,6 +46,7 @@ _FALLING_STEPS = 0.01
 EMPTY = "Left out because no row has a value"
 CONSTANT = "Left out because all rows have the same value"
 IDENTIFIER = "Left out because nearly every row has a different text, like an identifier"
+RARE_LEVELS = "Left out because most categories are rare and the means of the target for them do not help"
 UNSUITABLE = "Left out because the values are neither numbers nor text nor dates"
 FILLED = "Missing values replaced by the median and marked in an extra column"
 FILLED_LATER = "Missing values filled in from the other columns"
@@ -84,39 +78,37 @@ class Learnt:
         return self
 
 
-def learn(name: str, values: ArrowValues, max_categories: int, date_order: str = "auto") -> Learnt:
+def learn(name: str, values: ColumnValues, max_categories: int, date_order: str = "auto") -> Learnt:
     """Learn a column from its values in training.
 
     Parameters
     ----------
     name : str
-    values : pyarrow.ChunkedArray
+    values : ColumnValues
     max_categories : int
         The most frequent categories that get a column of their own.
     date_order : {"auto", "day-first", "month-first"}
         What to prefer where text can be read as dates in both orders.
     """
-    types = arrow().types
     learnt = Learnt()
-    if values.null_count == len(values):
+    if values.missing.all():
         return learnt.remark(EMPTY, name)
-    type = values.type
-    if types.is_dictionary(type):
-        return _learn_category(learnt, name, _as_text(values), max_categories)
-    if is_text(type):
+    if values.kind == "category":
+        return _learn_category(learnt, name, stripped(values), max_categories)
+    if values.kind == "text":
         return _learn_text(learnt, name, stripped(values), max_categories, date_order)
-    if types.is_boolean(type):
+    if values.kind == "boolean":
         return _finish(learnt, Flag(name, 0.0, False), values)
-    if types.is_timestamp(type) or types.is_date(type):
+    if values.kind == "date":
         return _learn_dates(learnt, name, values, None)
-    if types.is_time(type):
+    if values.kind == "time":
         return _finish(learnt, Clock(name, 0.0, False), values)
-    if is_number(type) or types.is_duration(type):
+    if values.kind == "number":
         return _learn_numbers(learnt, name, values)
-    return learnt.remark(UNSUITABLE, f"{name} ({type})")
+    return learnt.remark(UNSUITABLE, f"{name} ({values.kind})")
 
 
-def learn_time(learnt: Learnt, name: str, values: ArrowValues) -> RowTime:
+def learn_time(learnt: Learnt, name: str, values: ColumnValues) -> RowTime:
     """The column that holds the time of each row; ValueError if it does not hold dates."""
     column = learnt.column or learnt.constant
     if not isinstance(column, Moment):
@@ -124,7 +116,7 @@ def learn_time(learnt: Learnt, name: str, values: ArrowValues) -> RowTime:
     return _row_time(column, values)
 
 
-def without_trend(learnt: Learnt, values: ArrowValues) -> Learnt:
+def without_trend(learnt: Learnt, values: ColumnValues) -> Learnt:
     """Of a column in a series: without what rises with the rows, if it is a date or a row number."""
     column = learnt.column
     if isinstance(column, Moment) and rises(column.floats(values)):
@@ -142,61 +134,53 @@ def rises(values: np.ndarray) -> bool:
     return bool(np.count_nonzero(steps < 0) <= _FALLING_STEPS * len(steps) and np.any(steps > 0))
 
 
-def _row_time(column: Moment, values: ArrowValues) -> RowTime:
+def _row_time(column: Moment, values: ColumnValues) -> RowTime:
     days = column.floats(values)
     cycles = _cycles(days[~np.isnan(days)], _SERIES_SPAN)
     return RowTime(column.name, column.fill, False, column.format, column.zoned, cycles)
 
 
-def _as_text(values: ArrowValues) -> ArrowValues:
-    pa = arrow()
-    return stripped(values.cast(values.type.value_type).cast(pa.string()))
-
-
-def _learn_numbers(learnt: Learnt, name: str, values: ArrowValues) -> Learnt:
-    pa = arrow()
-    if pa.types.is_floating(values.type):
-        _remark_on_infinite(learnt, name, values)
-    elif pa.types.is_integer(values.type) and _counts_rows(values):
+def _learn_numbers(learnt: Learnt, name: str, values: ColumnValues) -> Learnt:
+    if values.data.dtype.kind == "f":
+        _remark_on_infinite(learnt, name, values.floats())
+    elif _counts_rows(values):
         learnt.remark(ROW_NUMBERS, name)
     return _finish(learnt, Number(name, 0.0, False), values)
 
 
-def _remark_on_infinite(learnt: Learnt, name: str, values: ArrowValues) -> None:
-    pc = arrow("pyarrow.compute")
-    infinite = pc.sum(pc.is_inf(values)).as_py()
+def _remark_on_infinite(learnt: Learnt, name: str, floats: np.ndarray) -> None:
+    infinite = np.count_nonzero(np.isinf(floats))
     if infinite:
         learnt.remark(INFINITE, f"{name} ({infinite})")
 
 
-def _counts_rows(values: ArrowValues) -> bool:
+def _counts_rows(values: ColumnValues) -> bool:
     """Whether whole numbers differ in all rows and leave hardly any out between them."""
-    pc = arrow("pyarrow.compute")
-    ends = pc.min_max(values).as_py()
     return (
-        values.null_count == 0
+        not values.missing.any()
         and len(values) > 2
-        and ends["max"] - ends["min"] < _CONSECUTIVE * len(values)
-        and pc.count_distinct(values).as_py() == len(values)
+        and int(values.data.max()) - int(values.data.min()) < _CONSECUTIVE * len(values)
+        and len(np.unique(values.data)) == len(values)
     )
 
 
-def _learn_text(learnt: Learnt, name: str, texts: ArrowValues, max_categories: int, order: str) -> Learnt:
-    pc = arrow("pyarrow.compute")
-    if texts.null_count == len(texts):
+def _learn_text(learnt: Learnt, name: str, texts: ColumnValues, max_categories: int, order: str) -> Learnt:
+    if not texts.levels:
         return learnt.remark(EMPTY, name)
-    distinct = pc.unique(texts).drop_null()
-    decimal, unit = number_format(distinct)
-    wrong = distinct.filter(pc.is_null(numbers(distinct, decimal, unit)))
-    if len(wrong) <= _MOST_PLACEHOLDERS and len(wrong) < len(distinct):
-        in_rows = pc.sum(pc.is_in(texts, value_set=wrong)).as_py()
-        if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * (len(texts) - texts.null_count):
-            column = Number(name, 0.0, False, decimal, tuple(wrong.to_pylist()), unit)
-            return _learn_written_numbers(learnt, column, texts, distinct)
-    formats = date_formats(distinct, order)
+    usual = np.array([means_no_number(text) for text in texts.levels])
+    others = tuple(text for text, no_number in zip(texts.levels, usual, strict=True) if not no_number)
+    decimal, unit = number_format(others)
+    read = np.where(usual, np.nan, numbers(texts.levels, decimal, unit))
+    wrong = np.isnan(read) & ~usual
+    if np.count_nonzero(wrong) <= _MOST_PLACEHOLDERS and np.count_nonzero(wrong) < len(others):
+        in_rows = np.count_nonzero(texts.of_rows(wrong, False))
+        if in_rows <= _LARGEST_SHARE_OF_PLACEHOLDERS * np.count_nonzero(~texts.missing):
+            words = tuple(texts.levels[place] for place in (*np.flatnonzero(usual), *np.flatnonzero(wrong)))
+            return _learn_written_numbers(learnt, Number(name, 0.0, False, decimal, words, unit), texts, read)
+    formats = date_formats(texts.levels, order)
     if formats:
-        _remark_on_dates(learnt, name, distinct[0].as_py(), formats, order)
-        return _learn_dates(learnt, name, texts, formats[0])
+        _remark_on_dates(learnt, name, texts.levels[0], formats, order)
+        return _learn_dates(learnt, name, dates(texts, formats[0]), formats[0])
     return _learn_category(learnt, name, texts, max_categories)
 
 
@@ -208,23 +192,19 @@ def _remark_on_dates(learnt: Learnt, name: str, example: str, formats: list[str 
         learnt.remark(EITHER_ORDER, name)
 
 
-def _learn_written_numbers(learnt: Learnt, column: Number, texts: ArrowValues, distinct: ArrowValues) -> Learnt:
-    examples = [text for text in distinct[:100].to_pylist() if text not in column.placeholders]
+def _learn_written_numbers(learnt: Learnt, column: Number, texts: ColumnValues, read: np.ndarray) -> Learnt:
+    examples = [text for text in texts.levels[:100] if text not in column.placeholders]
     learnt.remark(AS_NUMBERS, f"{column.name} (like {quoted(max(examples, key=len))})")
     if column.placeholders:
         learnt.remark(PLACEHOLDER, f"{column.name} ({', '.join(map(quoted, column.placeholders))})")
-    _remark_on_infinite(learnt, column.name, numbers(texts, column.decimal or ".", column.unit))
+    _remark_on_infinite(learnt, column.name, texts.of_rows(read, np.nan))
     return _finish(learnt, column, texts)
 
 
-def _learn_dates(learnt: Learnt, name: str, values: ArrowValues, format: str | None) -> Learnt:
-    type = (dates(values, format) if is_text(values.type) else values).type
-    zoned = arrow().types.is_timestamp(type) and type.tz is not None
-    days = Moment(name, 0.0, False, format, zoned, ()).floats(values)
-    days = days[~np.isnan(days)]
-    if not len(days):
-        return learnt.remark(EMPTY, name)
-    return _finish(learnt, Moment(name, 0.0, False, format, zoned, _cycles(days, _SPAN)), values)
+def _learn_dates(learnt: Learnt, name: str, values: ColumnValues, format: str | None) -> Learnt:
+    column = Moment(name, 0.0, False, format, values.zoned, ())
+    days = column.floats(values)
+    return _finish(learnt, replace(column, cycles=_cycles(days[~np.isnan(days)], _SPAN)), values)
 
 
 def _cycles(days: np.ndarray, spans: dict[str, float]) -> tuple[str, ...]:
@@ -234,7 +214,7 @@ def _cycles(days: np.ndarray, spans: dict[str, float]) -> tuple[str, ...]:
     return tuple(cycle for cycle in CYCLES if span >= spans[cycle] and varies[cycle])
 
 
-def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values: ArrowValues) -> Learnt:
+def _finish(learnt: Learnt, column: Flag | Number | Moment | Clock, values: ColumnValues) -> Learnt:
     """Take the median for missing values, keep the range, and leave out what is always the same."""
     floats = column.floats(values)
     known = floats[~np.isnan(floats)]
@@ -256,40 +236,42 @@ def _median(known: np.ndarray) -> float:
     return float(np.median(known / 2.0) * 2.0)
 
 
-def _learn_category(learnt: Learnt, name: str, texts: ArrowValues, max_categories: int) -> Learnt:
-    pc = arrow("pyarrow.compute")
-    present = texts.drop_null()
-    if not len(present):
+def _learn_category(learnt: Learnt, name: str, texts: ColumnValues, max_categories: int) -> Learnt:
+    missing = int(np.count_nonzero(texts.missing))
+    if not texts.levels:
         return learnt.remark(EMPTY, name)
-    counts = pc.value_counts(present)
-    if len(counts) == 1 and not texts.null_count:
+    count = len(texts.levels)
+    if count == 1 and not missing:
         return learnt.remark(CONSTANT, name)
-    if len(counts) > max_categories and len(counts) >= _IDENTIFIERS * len(present):
+    if count > max_categories and count >= _IDENTIFIERS * (len(texts) - missing):
         return learnt.remark(IDENTIFIER, name)
-    rare = len(counts) - max_categories
+    rare = count - max_categories
     if rare > 0:
-        learnt.remark(POOLED, f"{name} ({rare} of {len(counts)})")
-    if texts.null_count:
-        learnt.remark(OWN_CATEGORY, f"{name} ({texts.null_count})")
-    learnt.column = Category(name, _most_frequent(counts, max_categories), rare > 0, texts.null_count > 0)
+        learnt.remark(POOLED, f"{name} ({rare} of {count})")
+    if missing:
+        learnt.remark(OWN_CATEGORY, f"{name} ({missing})")
+    learnt.column = Category(name, _most_frequent(texts, max_categories), rare > 0, missing > 0)
     return learnt
 
 
-def _most_frequent(counts: pa.StructArray, max_categories: int) -> tuple[str, ...]:
-    by_frequency = sorted(counts.to_pylist(), key=lambda count: (-count["counts"], count["values"]))
-    return tuple(sorted(count["values"] for count in by_frequency[:max_categories]))
+def _most_frequent(texts: ColumnValues, max_categories: int) -> tuple[str, ...]:
+    counts = np.bincount(texts.data[~texts.missing], minlength=len(texts.levels)).tolist()
+    by_frequency = sorted(zip(counts, texts.levels, strict=True), key=lambda pair: (-pair[0], pair[1]))
+    return tuple(sorted(text for _, text in by_frequency[:max_categories]))
 
 
-def relearn(column: Column, values: ArrowValues, max_categories: int) -> Column:
+def relearn(column: Column, values: ColumnValues, max_categories: int) -> Column:
     """The column as it would have been learnt from fewer rows, had these told as much about what it is.
 
     Its kind, how it is written and whether it has missing values stay; the median and the categories are those of these
     rows.
     """
     if isinstance(column, Category):
-        counts = arrow("pyarrow.compute").value_counts(column.texts(values).drop_null())
-        kept = _most_frequent(counts, max_categories)
-        return replace(column, categories=kept, others=column.others or len(kept) < len(counts)) if kept else column
+        texts = column.texts(values)
+        kept = _most_frequent(texts, max_categories)
+        return (
+            replace(column, categories=kept, others=column.others or len(kept) < len(texts.levels)) if kept else column
+        )
     assert isinstance(column, Measured), "there are two families of kinds"
     floats = column.floats(values)
     known = floats[~np.isnan(floats)]

@@ -18,6 +18,8 @@ _RIDGES = np.geomspace(1e-3, 1e4, 15)
 _WORTH = 0.98
 # A mark is tried before the others if it moves a target by this many standard errors in a linear model.
 _STANDARD_ERRORS = 3.0
+# How often further columns are permuted to find out by how much the error changes by chance.
+_PERMUTATIONS = 10
 # Marks that the columns determine move nothing.
 _DEPENDENT = 1e-6
 
@@ -37,8 +39,8 @@ def useful_marks(
     targets : ndarray of shape (n, m)
     weights : ndarray of shape (n,)
     """
-    few = np.unique(np.linspace(0, len(filled) - 1, _MOST_ROWS).astype(int))
-    columns, roots = _standard(filled[few]), np.sqrt(weights[few] / weights[few].mean())[:, np.newaxis]
+    few, roots = _some_rows(weights)
+    columns = _standard(filled[few])
     marks, wanted = missing[np.ix_(few, candidates)].astype(np.float64), _standard(targets[few])
     moving = _standard_errors(columns * roots, roots, marks * roots, wanted * roots) >= _STANDARD_ERRORS
     best, lowest = candidates[:0], _error(columns, wanted, roots)
@@ -47,6 +49,23 @@ def useful_marks(
         if error < _WORTH * lowest:
             best, lowest = candidates[kept], error
     return best
+
+
+def decreases_error(filled: np.ndarray, more: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> bool:
+    """Whether the error of the quick model is lower with further columns than without, or with their rows permuted."""
+    few, roots = _some_rows(weights)
+    columns, more, wanted = _standard(filled[few]), _standard(more[few]), _standard(targets[few])
+    rng = np.random.default_rng(0)
+    permuted = [more[rng.permutation(len(few))] for _ in range(_PERMUTATIONS)]
+    error, *others = [_error(np.hstack([columns, some]), wanted, roots) for some in (more, more[:, :0], *permuted)]
+    return error < _WORTH * min(others)
+
+
+def _some_rows(weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Rows for the quick model, which have a weight, and the roots of their weights."""
+    counted = np.flatnonzero(weights > 0.0)
+    few = counted[np.unique(np.linspace(0, len(counted) - 1, _MOST_ROWS).astype(int))]
+    return few, np.sqrt(weights[few] / weights[few].mean())[:, np.newaxis]
 
 
 def _standard(values: np.ndarray) -> np.ndarray:

@@ -5,6 +5,7 @@ A model extrapolates there, and a column that is outside in most rows is often i
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.tables.columns import Category, Column, Measured
+from skscn.tables.frames import as_table
 from skscn.words import listed, quoted, shortened
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from skscn.tables.frames import TableLike
 
 # A column has a sentence of its own from this share of the rows on, or from this distance, in widths of its range.
 _NOTABLE_SHARE = 0.05
@@ -119,7 +121,10 @@ class Outside:
         self._columns: list[Measured] = []
         self._categories: dict[str, Category] = {}
         places, ends = [], []
+        self._numbers: dict[str, tuple[Measured, int]] = {}
         for column in columns:
+            if isinstance(column, Measured) and column.place is not None:
+                self._numbers[column.name] = column, groups[column.name][column.place]
             if isinstance(column, Category):
                 self._categories[column.name] = column
             elif (
@@ -134,18 +139,24 @@ class Outside:
         self._sums = np.zeros((2, len(places)))
         self._smallest, self._largest = np.full(len(places), np.inf), np.full(len(places), -np.inf)
         self._new: dict[str, tuple[int, str]] = {}
+        self._missing: Counter[str] = Counter()
 
-    def add(self, X: np.ndarray, table: pa.Table | None = None) -> None:
+    def add(self, X: np.ndarray, table: TableLike | None = None) -> None:
         """Look at some rows more: encoded, and for new categories also as a table."""
         self._rows += X.shape[0]
         if X.shape[0] and len(self._places):
             self._add_numbers(X[:, self._places])
-        if table is None:
+        columns = None if table is None else as_table(table)
+        for name, (number, place) in self._numbers.items():
+            # Where a median has taken the place of missing values, the table has them.
+            seen = X[:, place] if columns is None or number.fill is None else number.floats(columns.column(name))
+            self._missing.update({name: int(np.isnan(seen).sum())} if np.isnan(seen).any() else {})
+        if columns is None:
             return
         for name, column in self._categories.items():
-            texts = column.unseen(table.column(name))
+            texts = column.unseen(columns.column(name))
             if texts:
-                rows, first = self._new.get(name, (0, texts[0].as_py()))
+                rows, first = self._new.get(name, (0, texts[0]))
                 self._new[name] = rows + len(texts), first
 
     @np.errstate(over="ignore")
@@ -153,8 +164,14 @@ class Outside:
         for side, outside in enumerate((values < self._low, values > self._high)):
             self._counts[side] += outside.sum(axis=0)
             self._sums[side] += np.where(outside, values, 0.0).sum(axis=0)
-        self._smallest = np.minimum(self._smallest, values.min(axis=0))
-        self._largest = np.maximum(self._largest, values.max(axis=0))
+        # Missing values may be NaN, of which fmin and fmax take no notice.
+        self._smallest = np.fmin(self._smallest, np.fmin.reduce(values, axis=0))
+        self._largest = np.fmax(self._largest, np.fmax.reduce(values, axis=0))
+
+    def missing_sentences(self) -> list[str]:
+        """What to say about missing numbers, which a model fills in."""
+        names = [f"{name} ({_count(rows)})" for name, rows in self._missing.items()]
+        return [f"Missing values filled in: {listed(names)}."] if names else []
 
     def found(self) -> list[OutsideColumn]:
         """The columns that are outside in some row; those with the most such rows first."""

@@ -14,19 +14,22 @@ import numpy as np
 
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Measured, RowTime
-from skscn.tables.filling import Filling, learn_filling
-from skscn.tables.frames import as_table, column_names, is_frame
-from skscn.tables.learning import FILLED, FILLED_LATER, POOLED, relearn
+from skscn.tables.filling import Filling, fill_medians, learn_filling, medians_of
+from skscn.tables.frames import TableColumns, as_table, column_names, is_frame
+from skscn.tables.learning import FILLED, FILLED_LATER, POOLED, RARE_LEVELS, relearn
+from skscn.tables.marks import decreases_error
 from skscn.tables.target_means import TargetMeans, folds_of, learn_target_means
 from skscn.words import listed
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    from skscn.tables.frames import TableLike
 
 # Categories up to this number have a column of 0 and 1 each; of more, the most frequent have one, and the means of the
 # targets are encoded. `./run bench tables encodings` measures it.
 MOST_CATEGORIES = 20
 _MOST_FREQUENT = 10
+# With fewer rows for each category, on average, their means must decrease the error of a quick model.
+_FEWEST_ROWS_OF_LEVEL = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +66,9 @@ class RowEncoder:
         """What remains to be done with rows that :attr:`table` has encoded."""
         return RowEncoder(self.filling.n_features, None, None, self.filling)
 
-    def _named(self, X: Any) -> pa.Table:
+    def _named(self, X: Any) -> TableColumns:
         """A table; the columns of an array are those of training."""
-        table = as_table(X)
-        return table if is_frame(X) else table.rename_columns(list(self.names or ()))
+        return as_table(X, None if is_frame(X) else self.names)
 
     @cached_property
     def groups(self) -> list[list[int]]:
@@ -118,7 +120,7 @@ def encode_table(
 
 
 def with_targets(
-    encoder: TableEncoder, table: pa.Table, targets: np.ndarray, weights: np.ndarray
+    encoder: TableEncoder, X: TableLike, targets: np.ndarray, weights: np.ndarray
 ) -> tuple[TableEncoder, np.ndarray]:
     """An encoder that has learnt from the targets as well, and the training rows as networks see them.
 
@@ -127,16 +129,13 @@ def with_targets(
     """
     encoder = encoder.with_columns([_open(column) for column in encoder.columns_])
     encoder.notes_ = [note.replace(FILLED, FILLED_LATER) for note in encoder.notes_]
-    return _with_target_means(encoder, table, targets, weights)
+    return _with_target_means(encoder, as_table(X), targets, weights)
 
 
-def _with_categories(table: pa.Table, categories: Collection[str]) -> pa.Table:
+def _with_categories(table: TableColumns, categories: Collection[str]) -> TableColumns:
     """The table with text in these columns."""
-    for place, name in enumerate(table.column_names):
-        if name in categories:
-            texts = Category(name, (), others=False, missing=False).texts(table.column(place))
-            table = table.set_column(place, name, texts.dictionary_encode())
-    return table
+    columns = (Category(name, (), others=False, missing=False) for name in categories)
+    return table.replaced({column.name: column.texts(table.column(column.name)) for column in columns})
 
 
 def _open(column: Column) -> Column:
@@ -147,7 +146,7 @@ def _open(column: Column) -> Column:
 
 
 def _with_target_means(
-    encoder: TableEncoder, table: pa.Table, targets: np.ndarray, weights: np.ndarray
+    encoder: TableEncoder, table: TableColumns, targets: np.ndarray, weights: np.ndarray
 ) -> tuple[TableEncoder, np.ndarray]:
     """With the means of the targets where there are many categories, and the table as it is encoded for training."""
     many = [column for column in encoder.columns_ if isinstance(column, Category) and column.others]
@@ -161,12 +160,35 @@ def _with_target_means(
         fewer = relearn(column, values, _MOST_FREQUENT)
         assert isinstance(fewer, Category)
         learnt[column.name], shown[column.name] = learn_target_means(fewer, values, targets, weights, folds)
-    encoder = encoder.with_columns([learnt.get(column.name, column) for column in encoder.columns_])
-    encoder.notes_ = [*(note for note in encoder.notes_ if not note.startswith(POOLED)), _about_means(learnt.values())]
+    filled = fill_medians(numbers, medians_of(numbers))
+    useless = [name for name in learnt if not _helps(learnt[name], encoder, shown[name], filled, targets, weights)]
+    useless = useless if len(useless) < len(encoder.columns_) else []
+    learnt = {name: column for name, column in learnt.items() if name not in useless}
+    notes = [note for note in encoder.notes_ if not note.startswith(POOLED)]
+    notes += [_about_means(learnt.values())] if learnt else []
+    notes += [f"{RARE_LEVELS}: {listed(useless)}."] if useless else []
+    kept = [learnt.get(column.name, column) for column in encoder.columns_ if column.name not in useless]
+    encoder = encoder.with_columns(kept, [*encoder.left_out_, *useless])
+    encoder.notes_ = notes
     numbers = encoder.transform(table)
-    for name, means in shown.items():
-        numbers[:, encoder.groups_[name][-targets.shape[1] :]] = means
+    for name in learnt:
+        numbers[:, encoder.groups_[name][-targets.shape[1] :]] = shown[name]
     return encoder, numbers
+
+
+def _helps(
+    column: TargetMeans,
+    encoder: TableEncoder,
+    means: np.ndarray,
+    filled: np.ndarray,
+    targets: np.ndarray,
+    weights: np.ndarray,
+) -> bool:
+    """Whether means of the targets, which are cross-fitted, tell more than the other columns; many rows always do."""
+    if len(filled) >= _FEWEST_ROWS_OF_LEVEL * len(column.levels):
+        return True
+    others = np.delete(filled, encoder.groups_[column.name], axis=1)
+    return others.shape[1] == 0 or decreases_error(others, means, targets, weights)
 
 
 def _about_means(columns: Iterable[TargetMeans]) -> str:

@@ -8,15 +8,12 @@ mean of a random effect, with its variances by analysis of variance.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from skscn.readers.arrow import arrow
 from skscn.tables.columns import Category
-
-if TYPE_CHECKING:
-    from skscn.readers.arrow import ArrowValues
+from skscn.tables.values import ColumnValues
 
 _FOLDS = 5
 
@@ -69,27 +66,26 @@ class TargetMeans(Category):
     def _known(self) -> tuple[str, ...]:
         return self.levels
 
-    def encode(self, values: ArrowValues) -> np.ndarray:
+    def encode(self, values: ColumnValues) -> np.ndarray:
         """Columns of 0 and 1, and the means."""
         shown = super().encode(values)
         shown[:, -len(self.unknown) :] = self.table[codes(self.texts(values), self.levels)]
         return shown
 
 
-def codes(texts: ArrowValues, levels: tuple[str, ...]) -> np.ndarray:
+def codes(texts: ColumnValues, levels: tuple[str, ...]) -> np.ndarray:
     """The number of each text among the levels; further ones stand for a missing and for an unknown text."""
-    pa, pc = arrow(), arrow("pyarrow.compute")
-    places = pc.fill_null(pc.index_in(texts, value_set=pa.array(levels, pa.string())), len(levels) + 1)
-    found: np.ndarray = pc.if_else(pc.is_null(texts), len(levels), places).to_numpy().astype(np.int64)
-    return found
+    places = {text: place for place, text in enumerate(levels)}
+    known = np.array([places.get(text, len(levels) + 1) for text in texts.levels], dtype=np.int64)
+    return texts.of_rows(known, len(levels))
 
 
 def learn_target_means(
-    column: Category, values: ArrowValues, targets: np.ndarray, weights: np.ndarray, folds: np.ndarray
+    column: Category, values: ColumnValues, targets: np.ndarray, weights: np.ndarray, folds: np.ndarray
 ) -> tuple[TargetMeans, np.ndarray]:
     """The column with means of the targets (n, m), and the cross-fitted means of the training rows (n, m)."""
     texts = column.texts(values)
-    levels = tuple(sorted(arrow("pyarrow.compute").unique(texts).drop_null().to_pylist()))
+    levels = tuple(sorted(texts.levels))
     sums = _LevelSums.of(codes(texts, levels), targets, weights, len(levels) + 2)
     strength = sums.strength()
     means = sums.means(strength)

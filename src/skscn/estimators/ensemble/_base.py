@@ -24,17 +24,22 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from skscn.estimators._holding_out import HELD_OUT, Asked
-from skscn.estimators._importances import sampled
-from skscn.estimators._inputs import read_further, read_rows, read_training
-from skscn.estimators._opening import check_asked, group_numbers
-from skscn.estimators._typing import CategoricalFeatures, HeldOut, MatrixLike, Seed
-from skscn.estimators.ensemble._distinct_rows import DistinctRows, checked_weights, distinct_rows
-from skscn.estimators.ensemble._members import MemberPlan, bootstrap_counts, grow_member, select_columns
-from skscn.estimators.ensemble._predicting import mean_and_spread
-from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
-from skscn.estimators.ensemble.processes import Processes
-from skscn.estimators.growing import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork
+from skscn.estimators.ensemble.intervals import OutOfBag, mean_and_spread, nonnegative_weights
+from skscn.estimators.ensemble.members import (
+    DistinctRows,
+    MemberPlan,
+    Processes,
+    bootstrap_counts,
+    checked_weights,
+    distinct_rows,
+    grow_member,
+    select_columns,
+)
+from skscn.estimators.parameters import CategoricalFeatures, HeldOut, MatrixLike, Seed
+from skscn.fit.hold_out import HELD_OUT, Asked
+from skscn.fit.importances import sampled
+from skscn.fit.validation import check_asked, group_numbers, read_further, read_rows, read_training
 from skscn.progress import current_listener
 from skscn.rows import Chunks, is_dask
 from skscn.tables.filling import medians_of

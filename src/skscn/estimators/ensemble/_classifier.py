@@ -11,17 +11,17 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
-from skscn.estimators._classifier import SCNClassifier
-from skscn.estimators._holding_out import NOTHING_ASKED, Asked
-from skscn.estimators._labels import check_labels, numbers_of
-from skscn.estimators._lazily import lazily
-from skscn.estimators._typing import MatrixLike, fit_context
-from skscn.estimators.data import check_indicators
+from skscn.estimators.base import lazily
+from skscn.estimators.classifier import SCNClassifier
 from skscn.estimators.ensemble._base import BaseEnsemble, EnsembleHoldOut
-from skscn.estimators.ensemble._distinct_rows import DistinctRows
-from skscn.estimators.ensemble._predicting import by_blocks
-from skscn.estimators.ensemble.out_of_bag import OutOfBag
+from skscn.estimators.ensemble.intervals import OutOfBag, by_blocks
+from skscn.estimators.ensemble.members import DistinctRows
 from skscn.estimators.networks import is_multilabel
+from skscn.estimators.parameters import MatrixLike
+from skscn.fit.data import check_indicators, check_labels, numbers_of
+from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit_context import fit_context
+from skscn.tables.frames import exact_labels
 
 
 class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
@@ -188,8 +188,12 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         self
         """
         first = not hasattr(self, "members_")
-        known = np.asarray([] if y is None else y) if first else self.classes_
-        if classes is not None and known.ndim == 1 and not np.array_equal(np.unique(classes), np.unique(known)):
+        known = np.asarray([] if y is None else exact_labels(y)) if first else self.classes_
+        if (
+            classes is not None
+            and known.ndim == 1
+            and not np.array_equal(np.unique(exact_labels(classes)), np.unique(known))
+        ):
             raise ValueError(
                 "classes must be those of y in the first call of partial_fit; SCNClassifier can begin without rows of "
                 "some of them."

@@ -12,17 +12,14 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.estimators._holding_out import NOTHING_ASKED, Asked
-from skscn.estimators._lazily import lazily
-from skscn.estimators._typing import MatrixLike, fit_context
+from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
-from skscn.estimators.ensemble._distinct_rows import DistinctRows
-from skscn.estimators.ensemble._interval_learning import learn_conformal
-from skscn.estimators.ensemble._members import select_columns
-from skscn.estimators.ensemble._predicting import by_blocks
-from skscn.estimators.ensemble.intervals import Conformal
-from skscn.estimators.ensemble.out_of_bag import OutOfBag, positive
+from skscn.estimators.ensemble.intervals import Conformal, OutOfBag, by_blocks, learn_conformal, positive
+from skscn.estimators.ensemble.members import DistinctRows, select_columns
+from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit_context import fit_context
 from skscn.losses import OUTLIER
 
 
@@ -290,7 +287,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         def interval(rows: Any) -> tuple[np.ndarray, np.ndarray]:
             mean, spread = self._mean_and_spread(rows)
             half = (quantile * scale.at(rows, spread.reshape(len(spread), -1))).reshape(mean.shape)
-            return mean - half, mean + half
+            return np.maximum(mean - half, self._floor(mean.ndim)), mean + half
 
         lower, upper = by_blocks(self._validated_rows(X), interval)
         return lower, upper
@@ -331,10 +328,17 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             mean, spread = self._mean_and_spread(rows)
             scale = conformal.scale.at(rows, spread.reshape(len(spread), -1))
             moves = factors * scale[:, np.newaxis]
-            return (mean[:, np.newaxis] + (moves if mean.ndim == 2 else moves[:, :, 0]),)
+            found = mean[:, np.newaxis] + (moves if mean.ndim == 2 else moves[:, :, 0])
+            return (np.maximum(found, self._floor(mean.ndim)),)
 
         (found,) = by_blocks(self._validated_rows(X), predicted)
         return found
+
+    def _floor(self, dimensions: int) -> Any:
+        """0 for outputs that no member predicts to be negative, −∞ for others."""
+        never_negative = np.all([member.network_.never_negative for member in self.members_], axis=0)
+        floor = np.where(never_negative, 0.0, -np.inf)
+        return floor if dimensions == 2 else floor[0]
 
     def _learnt_conformal(self, method: str) -> Conformal:
         check_is_fitted(self, "members_")

@@ -1,0 +1,1 @@
+"""What the benchmark of plants consists of, one module each."""

@@ -1,0 +1,29 @@
+"""The name of :mod:`skscn.search` before version 0.3, for programs that import it."""
+
+from skscn.search import (
+    CONFIGURATIONS,
+    Configuration,
+    Free,
+    Ladder,
+    Pace,
+    Polished,
+    Pooled,
+    Proposal,
+    Quickprop,
+    Renewal,
+    resolve_configuration,
+)
+
+__all__ = [
+    "CONFIGURATIONS",
+    "Configuration",
+    "Free",
+    "Ladder",
+    "Pace",
+    "Polished",
+    "Pooled",
+    "Proposal",
+    "Quickprop",
+    "Renewal",
+    "resolve_configuration",
+]

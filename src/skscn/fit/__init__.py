@@ -1,0 +1,1 @@
+"""A fit, from what ``fit`` was given to fitted attributes."""

@@ -1,0 +1,311 @@
+"""The decisions of a fit: every name and every "auto" is resolved here, once, before any work.
+
+Incompatible settings are rejected here too; the message says what would work. A :class:`Recipe` follows from the
+parameters alone, a :class:`Plan` from these and the number of rows and inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import is_classifier
+
+from skscn.activations import check_activation, resolve_activation
+from skscn.fit.data import ArrayData, TrainingData
+from skscn.fit.hold_out import HoldOut
+from skscn.losses import LOSSES, LogLoss, Loss, name_of
+from skscn.network import Network
+from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
+from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.search import Configuration, Pace
+
+if TYPE_CHECKING:
+    from skscn.estimators.base import GrowingNetwork
+
+
+# Fewer rows are not split for early stopping unless the user asks for it.
+_ENOUGH_TO_HOLD_OUT = 100
+# From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
+MANY_ROWS = 100_000
+# max_nodes="auto" is this number without early stopping, and at least this number with it.
+_NODES = 100
+# It is at most this number, and limited further so that there are enough rows for each node, and so that growth, which
+# takes time in proportion to the number of rows and the square of the number of nodes, takes seconds.
+_MOST_NODES, _ROWS_PER_NODE, _MOST_WORK = 1000, 2, 2.5e8
+# Direct links are fitted by plain least squares, so they need more rows than inputs.
+_ROWS_PER_LINK = 4
+_MANY_INPUTS = 200
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What the parameters of an estimator stand for.
+
+    Attributes
+    ----------
+    layer : Layer
+    loss : Loss
+    configuration : Configuration
+    rule : type of OutputWeights
+    window : int
+    alpha : float or "gcv"
+    scaling : str or None
+    direct_link, early_stopping : bool or str
+        For the plan; ``by_size`` says which of them depend on the number of rows.
+    by_size : frozenset of str
+    validation, validation_fraction
+        As given.
+    nodes_per_step : int or None
+        None if the configuration decides.
+    max_nodes : int or None
+        None if only early stopping decides, within the limits of a plan.
+    max_layers : int
+    nodes_per_layer : int or None
+        None if early stopping decides, or else equal shares of ``max_nodes``.
+    inputs : str
+        What the nodes of further layers see.
+    """
+
+    layer: Layer
+    loss: Loss
+    configuration: Configuration
+    rule: type[OutputWeights]
+    window: int
+    alpha: float | str
+    scaling: str | None
+    direct_link: bool
+    early_stopping: bool | str
+    by_size: frozenset[str]
+    validation: str
+    validation_fraction: float
+    nodes_per_step: int | None
+    max_nodes: int | None
+    max_layers: int
+    nodes_per_layer: int | None
+    inputs: str
+
+    @classmethod
+    def of(cls, estimator: GrowingNetwork) -> Recipe:
+        """The recipe of an estimator; ValueError if its parameters contradict each other."""
+        parameter, configuration = estimator.parameter, estimator._configuration()
+        activation = resolve_activation(estimator.activation)
+        check_activation(activation)
+        rule = ALGORITHMS[parameter("algorithm")]
+        auto = {name for name in ("alpha", "scaling", "direct_link", "early_stopping") if _is_auto(parameter(name))}
+
+        loss, fraction = LOSSES[parameter("loss")].of(parameter("quantile")), estimator.validation_fraction
+
+        def resolved(name: str) -> Any:
+            return getattr(configuration, name) if name in auto else parameter(name)
+
+        recipe = cls(
+            layer=LAYERS[parameter("layer")].of(activation),
+            loss=loss,
+            configuration=configuration,
+            rule=rule,
+            window=parameter("window"),
+            alpha=0.0 if "alpha" in auto and not rule.regularises else resolved("alpha"),
+            scaling=resolved("scaling"),
+            direct_link=resolved("direct_link"),
+            early_stopping=resolved("early_stopping"),
+            by_size=frozenset(auto & {"direct_link", "early_stopping"}),
+            validation=estimator.validation,
+            validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
+            nodes_per_step=None if _is_auto(parameter("nodes_per_step")) else parameter("nodes_per_step"),
+            max_nodes=None if estimator.max_nodes == "auto" else estimator.max_nodes,
+            max_layers=parameter("max_layers"),
+            nodes_per_layer=None if _is_auto(parameter("nodes_per_layer")) else parameter("nodes_per_layer"),
+            inputs=parameter("inputs"),
+        )
+        for contradiction in recipe._contradictions(estimator):
+            raise ValueError(contradiction)
+        return recipe
+
+    def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
+        """What does not go together, and what would work."""
+        layer, search = type(self.layer).__name__, type(self.configuration).__name__
+        algorithm, loss = estimator.parameter("algorithm"), estimator.parameter("loss")
+        if self.configuration.needs_derivative and not self.layer.differentiable:
+            activation = self.layer.activation
+            what = f"layer {layer}, its slope_and_value; define it"
+            if activation is not None:
+                what = f"activation {activation.name!r}; pass skscn.Activation(name, value, derivative)"
+            yield f'{search} needs the derivative of the {what}, or use configuration="polished".'
+        if self.alpha == "gcv" and not self.rule.regularises:
+            yield (
+                f'alpha="gcv" is chosen for all output weights together, and {algorithm} never evaluates older ones '
+                'again; use a number, algorithm="SC-III", or alpha="auto".'
+            )
+        if self.max_layers > 1 and not isinstance(self.layer, Dense):
+            yield f'Further layers are on top of dense ones, not of {layer}; use layer="dense", or max_layers=1.'
+        if self.max_layers > 1 and self.configuration.needs_derivative:
+            yield f'{search} is for one layer; use configuration="polished", or max_layers=1.'
+        if is_classifier(estimator) and not self.loss.classifies:
+            known = " or ".join(f"loss={name!r}" for name, cls in LOSSES.items() if cls.classifies)
+            yield f"loss={loss!r} is for regression; use {known} for classes."
+        if not is_classifier(estimator) and not self.loss.regresses:
+            yield f'loss={loss!r} is for classes; use SCNClassifier, or for numbers loss="squared".'
+
+    def for_labels(self, multilabel: bool) -> Recipe:
+        """For classes that exclude each other, or for several labels that do not."""
+        if not multilabel:
+            return self
+        if not isinstance(self.loss, LogLoss):
+            raise ValueError('Targets with several labels need loss="log_loss".')
+        return replace(self, loss=replace(self.loss, exclusive=False))
+
+    def output_weights(self, n_outputs: int) -> OutputWeights:
+        """The rule for a number of outputs, before the first node."""
+        return self.rule(n_outputs, self.window, self.alpha)
+
+    def plan(self, data: TrainingData, hold_out: HoldOut) -> Plan:
+        """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
+        if data.n_outputs > 1 and not self.loss.several_outputs:
+            raise ValueError(
+                f"loss={name_of(self.loss)!r} is for one output, and y has {data.n_outputs}; wrap the estimator "
+                "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+            )
+        refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
+        if refusal is not None:
+            raise ValueError(refusal)
+        criterion = self._criterion(data, hold_out.names)
+        most = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0])
+        return Plan(
+            criterion,
+            self._share_held_out(data),
+            self._linear_columns(*data.shape, _ROWS_PER_LINK),
+            # With a penalty, links need no minimum of rows.
+            self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
+            self._pace(float(np.rint(data.weight))),
+            most,
+            self.max_layers,
+            self._most_in_layer(most, criterion),
+        )
+
+    def _most_in_layer(self, most: int, criterion: str | None) -> int:
+        """The largest number of nodes of a layer: what is given, all, or without early stopping equal shares."""
+        if self.nodes_per_layer is not None:
+            return self.nodes_per_layer
+        return most if criterion is not None else -(-most // self.max_layers)
+
+    def _pace(self, weight: float) -> Pace:
+        """How many nodes a step adds on rows of this total weight."""
+        if self.nodes_per_step is not None:
+            return Pace(self.nodes_per_step)
+        return self.configuration.pace(self.layer, weight)
+
+    def _criterion(self, data: TrainingData, given: str) -> str | None:
+        """What early stopping monitors; ``given`` names what ``fit`` was given for held-out rows, if anything.
+
+        With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
+        cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
+        unless they are on a cluster.
+        """
+        if given:
+            self._check_can_hold_out(given)
+            return "validation"
+        if self.early_stopping and "early_stopping" in self.by_size:
+            # Weights with mean 1 sum to the number of rows up to rounding.
+            most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
+        if isinstance(self.early_stopping, str):
+            return self.early_stopping
+        return "validation" if self.early_stopping else None
+
+    def _check_can_hold_out(self, given: str) -> None:
+        """Reject what was given to ``fit`` for held-out rows if it would not be used."""
+        if not (self.early_stopping is True or self.early_stopping == "validation"):
+            used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
+            raise ValueError(
+                f"{given} are for early stopping on held-out rows, and this network is stopped by {used}; use "
+                "early_stopping=True, or leave them out."
+            )
+        if given == "groups" and self.validation == "last":
+            raise ValueError(
+                'groups hold out whole groups drawn at random, and validation="last" holds out the last rows; use one '
+                "of the two."
+            )
+
+    def _share_held_out(self, data: TrainingData) -> float:
+        """Share of the rows to hold out; above MANY_ROWS, "auto" keeps the number of rows constant, to save memory."""
+        most = MANY_ROWS if "early_stopping" in self.by_size else np.inf
+        return self.validation_fraction * min(1.0, most / data.shape[0])
+
+    def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
+        """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
+
+        With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
+        another column of the basis.
+        """
+        if not self.direct_link:
+            return Nodes.none(IDENTITY, n_features)
+        wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
+        links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
+        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
+
+    def check_continues(self, network: Network, n_outputs: int) -> None:
+        """Reject a network that cannot be continued like this."""
+        grown = (network.n_outputs, network.nodes.layer, network.inputs.name, type(network.loss))
+        if grown != (n_outputs, self.layer, self.scaling, type(self.loss)):
+            raise ValueError(
+                "warm_start=True continues a network with the same number of outputs, layer, activation, loss and "
+                "scaling (which may depend on the configuration); use warm_start=False to start again."
+            )
+        if len(network.stack) > 1 and self.loss.rounds > 1:
+            raise ValueError(
+                f"warm_start=True cannot continue a network of several layers with loss={name_of(self.loss)!r}, which "
+                "is minimised in several rounds; use warm_start=False to start again."
+            )
+        if self.max_nodes is not None and self.max_nodes < network.n_nodes:
+            raise ValueError(
+                f"max_nodes={self.max_nodes} is below the {network.n_nodes} nodes that warm_start=True continues from; "
+                "increase max_nodes, or use warm_start=False."
+            )
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a recipe means for some rows.
+
+    Attributes
+    ----------
+    criterion : str or None
+        What early stopping monitors: one of CRITERIA, or None without early stopping.
+    share_held_out : float
+        If it monitors held-out rows, their share.
+    linear, settled_linear : Nodes
+        Intercept and direct links, in growth and in the network that is settled.
+    pace : Pace
+        How many nodes a step adds.
+    max_nodes : int
+        The largest number of nodes.
+    max_layers, nodes_per_layer : int
+        The largest number of layers, and of nodes in each.
+    """
+
+    criterion: str | None
+    share_held_out: float
+    linear: Nodes
+    settled_linear: Nodes
+    pace: Pace
+    max_nodes: int
+    max_layers: int
+    nodes_per_layer: int
+
+    def nodes_of_layer(self, below: int, most: int | None = None) -> int:
+        """The largest number of nodes of a layer on top of this number of nodes; at most ``most``."""
+        return min(self.nodes_per_layer if most is None else most, self.max_nodes - below)
+
+
+def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:
+    """The limit on the number of nodes, on a number of rows and with early stopping."""
+    if isinstance(max_nodes, int | np.integer):
+        return int(max_nodes)
+    return max(_NODES, min(_MOST_NODES, n_rows // _ROWS_PER_NODE, int((_MOST_WORK / n_rows) ** 0.5)))
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"

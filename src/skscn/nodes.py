@@ -1,0 +1,506 @@
+"""Nodes and what they compute: the hidden layer of the paper, linear columns, and layers on top of others.
+
+Activations are applied only here: kernels, searches, validation and the network all use a layer.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol, Self
+
+import numpy as np
+
+from skscn.activations import Activation
+
+
+class Graph(Protocol):
+    """What a layer needs to write itself as ONNX operators: each call returns the name of an output."""
+
+    def __call__(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """An operator."""
+        ...
+
+    def constant(self, value: Any) -> str:
+        """A constant."""
+        ...
+
+    def activation(self, activation: Activation, z: str) -> str:
+        """An activation function."""
+        ...
+
+
+class Code(Protocol):
+    """What a layer or a loss needs to write itself in C, where ``real`` is the type of numbers."""
+
+    def table(self, hint: str, values: np.ndarray) -> str:
+        """The name of a table of numbers, row by row."""
+        ...
+
+    def number(self, value: float) -> str:
+        """A number."""
+        ...
+
+    def math(self, name: str) -> str:
+        """A function of math.h, in the precision of ``real``."""
+        ...
+
+    def function(self, hint: str, returns: str, parameters: str, body: str) -> str:
+        """The name of a function."""
+        ...
+
+    def activation(self, activation: Activation) -> str:
+        """The name of a function real → real."""
+        ...
+
+    def softmax(self) -> str:
+        """The name of a function ``void (real *f, int n)`` that works in place."""
+        ...
+
+    def logistic(self) -> str:
+        """The name of a function real → real."""
+        ...
+
+
+class Layer(ABC):
+    """Computes the columns of nodes from rows of inputs.
+
+    Rows are scaled and end with an input that is 1, whose weight is the bias. A column is h = ``outer`` · value: the
+    constant factor is applied to sums and output weights, where it is free. Fields of a subclass, a dataclass, are its
+    parameters, which model files contain: activations, numbers and strings.
+    """
+
+    # g, in layers that have one.
+    activation: Activation | None = None
+
+    @classmethod
+    def of(cls, activation: Activation) -> Self:
+        """The layer that an estimator with this activation uses."""
+        return cls()
+
+    @property
+    def outer(self) -> float:
+        """The constant factor."""
+        return 1.0
+
+    @property
+    def bound(self) -> float:
+        """The largest absolute value of a column; infinity where none is known."""
+        return np.inf
+
+    def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
+        """The size that columns have where they are active: the bound or, without one, a number for each node.
+
+        By default that is its largest absolute value. X are :meth:`features` of some rows, with their weights, if any.
+        """
+        if np.isfinite(self.bound):
+            return self.bound
+        largest: np.ndarray = np.abs(self.hidden(X, nodes)).max(axis=0, initial=0.0)
+        return largest
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether gradient-based searches can use it: see :meth:`slope_and_value`."""
+        return False
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether :meth:`gradients` is defined."""
+        return False
+
+    def width(self, n_inputs: int) -> int:
+        """How many weights a node has."""
+        return n_inputs
+
+    def fits(self, nodes: Nodes, n_inputs: int) -> bool:
+        """Whether nodes that a file contains can belong to it."""
+        return len(nodes.weights) == self.width(n_inputs)
+
+    def folded(self, nodes: Nodes) -> Any:
+        """The argument of :meth:`values` for these nodes: their weights above their biases, shape (d + 1, k)."""
+        return np.vstack([nodes.weights, nodes.biases])
+
+    @abstractmethod
+    def values(self, x: np.ndarray, folded: Any) -> np.ndarray:
+        """h/outer of shape (n, k), for rows that end with a 1."""
+
+    def columns(self, x: np.ndarray, folded: Any) -> np.ndarray:
+        """The same, in shape (k, n)."""
+        return self.values(x, folded).T
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """What nodes see of rows that do not end with a 1; searches draw directions among these."""
+        return X
+
+    def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
+        """h of shape (n, k) from :meth:`features`, in their precision; to be defined if these are not the inputs."""
+        x = np.column_stack([X, np.ones(len(X), X.dtype)])
+        return self.outer * self.values(x, self.folded(nodes).astype(X.dtype))
+
+    def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """g′(z) and g(z), each (n, k), for layers whose nodes are h = g(z) with z = wᵀx + b."""
+        raise NotImplementedError(f"{type(self).__name__} has no derivative.")
+
+    def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
+        """For each output, Σ_l β_l ∂h_l/∂x of shape (n, d), for :meth:`features` x.
+
+        Feature importances need it; if a subclass defines it, :attr:`has_gradients` is true. Arrays may be overwritten.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no gradients.")
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Σ_l u_l ∂h_l/∂x of shape (n, d), for scaled inputs and factors u of shape (n, k): the chain rule."""
+        raise NotImplementedError(f"{type(self).__name__} has no gradients.")
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """The output h of these nodes in an ONNX graph, from scaled inputs that do not end with a 1."""
+        raise ValueError(f"Nodes of the layer {type(self).__name__} have no counterpart in ONNX.")
+
+    def c_function(self, code: Code, nodes: Nodes) -> str:
+        """The name of a C function ``real (const real *x, int j)``: the output h of node j, from scaled inputs."""
+        raise ValueError(f"Nodes of the layer {type(self).__name__} have no counterpart in C.")
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Nodes of one layer, as candidates and in the network.
+
+    Attributes
+    ----------
+    layer : Layer
+        The layer that computes their outputs.
+    weights : ndarray of shape (d, k)
+        w.
+    biases : ndarray of shape (k,)
+        b.
+    scopes : ndarray of shape (k,)
+        λ, the scopes that they were drawn from; NaN if unknown.
+    """
+
+    layer: Layer
+    weights: np.ndarray
+    biases: np.ndarray
+    scopes: np.ndarray
+
+    def __post_init__(self) -> None:
+        """Keep weights in one memory order: the last bits of products depend on it, and files have only one."""
+        object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
+
+    @classmethod
+    def of(cls, layer: Layer, weights: np.ndarray, biases: np.ndarray, scopes: Any = np.nan) -> Nodes:
+        """Nodes with these weights (d, k) and biases (k,); a single scope applies to all."""
+        return cls(layer, weights, biases, np.broadcast_to(np.asarray(scopes, dtype=float), biases.shape))
+
+    @classmethod
+    def none(cls, layer: Layer, n_inputs: int) -> Nodes:
+        """No nodes yet."""
+        return cls.of(layer, np.zeros((layer.width(n_inputs), 0)), np.zeros(0))
+
+    @classmethod
+    def joined(cls, blocks: Sequence[Nodes]) -> Nodes:
+        """The nodes of all blocks; where some have fewer weights than others, the rest are 0."""
+        width = max(len(block.weights) for block in blocks)
+        weights = np.hstack([_padded(block.weights, width) for block in blocks])
+        biases = np.hstack([block.biases for block in blocks])
+        return cls(blocks[0].layer, weights, biases, np.hstack([block.scopes for block in blocks]))
+
+    def __len__(self) -> int:
+        return len(self.biases)
+
+    def take(self, chosen: np.ndarray | slice) -> Nodes:
+        """Some of them, in this order."""
+        return Nodes(self.layer, self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
+
+
+def _padded(weights: np.ndarray, width: int) -> np.ndarray:
+    missing = width - len(weights)
+    return np.pad(weights, ((0, missing), (0, 0))) if missing else weights
+
+
+# The hidden layer of the paper: h(x) = g(wᵀx + b).
+
+
+# Where it is looked for the largest value of an activation, in units of the largest argument.
+_ARGUMENTS = np.linspace(-1.0, 1.0, 17)
+
+
+@dataclass(frozen=True)
+class Dense(Layer):
+    """Nodes that use all inputs and apply one activation."""
+
+    activation: Activation
+
+    @classmethod
+    def of(cls, activation: Activation) -> Dense:
+        """With this activation."""
+        return cls(activation)
+
+    @property
+    def outer(self) -> float:
+        """The factor of the activation that is applied to sums."""
+        return self.activation.core.outer
+
+    @property
+    def bound(self) -> float:
+        """b_g."""
+        return self.activation.bound
+
+    def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
+        """The bound, or the largest size of g(z) with z between −s and s, the root mean square of wᵀx + b on the rows.
+
+        An argument of the size that a node gets is what makes it active. For relu this is s, so that a node is judged
+        by ‖h‖²/‖z‖², which does not depend on the units of inputs, weights and activation.
+        """
+        if np.isfinite(self.bound):
+            return self.bound
+        z = _inner(X, nodes.weights, nodes.biases)
+        size = np.sqrt(np.average(z * z, axis=1, weights=weights))
+        # A function of the user may overflow; such a node is not alive.
+        with np.errstate(all="ignore"):
+            largest: np.ndarray = np.abs(self.activation.value(np.outer(_ARGUMENTS, size))).max(axis=0)
+        return largest
+
+    @property
+    def differentiable(self) -> bool:
+        """Whether g′ is known."""
+        return self.activation.derivative is not None
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether g′ is known."""
+        return self.differentiable
+
+    def folded(self, nodes: Nodes) -> np.ndarray:
+        """Weights above biases, times the inner factor of the activation."""
+        folded: np.ndarray = self.activation.core.inner * super().folded(nodes)
+        return folded
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """One matrix product and one pass of the activation."""
+        return self.activation.core.value(x @ folded)
+
+    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The same, contiguous in this shape."""
+        return self.activation.core.value(folded.T @ x.T)
+
+    def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
+        """Without a column of ones: in single precision, adding the bias is more accurate than multiplying it."""
+        return self.activation.value(_inner(X, nodes.weights, nodes.biases)).T
+
+    def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """g′(z) and g(z)."""
+        value, slope = self.activation.value_and_slope(_inner(X, weights, biases))
+        return slope.T, value.T
+
+    def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
+        """Σ_l β_l g′(z_l) w_l for each output: g′ once, and one matrix product for each output."""
+        assert self.activation.derivative is not None
+        slopes = self.activation.derivative(_inner(X, nodes.weights, nodes.biases))
+        transposed = nodes.weights.T.astype(X.dtype, copy=False)
+        for weights in output_weights.T.astype(X.dtype, copy=False):
+            yield (slopes * weights[:, np.newaxis]).T @ transposed
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through g′ and the weights."""
+        assert self.activation.derivative is not None
+        slopes = self.activation.derivative(_inner(X, nodes.weights, nodes.biases))
+        pulled: np.ndarray = (slopes.T * factors) @ nodes.weights.T
+        return pulled
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """As in the formula."""
+        inner = graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))
+        return graph.activation(self.activation, inner)
+
+    def c_function(self, code: Code, nodes: Nodes) -> str:
+        """As in the formula; a row of the table is a bias and its weights."""
+        width, table = len(nodes.weights), code.table("weights", np.vstack([nodes.biases, nodes.weights]).T)
+        body = f"""
+            const real *w = {table} + {width + 1} * j;
+            real z = w[0];
+            for (int i = 0; i < {width}; i++) z += w[i + 1] * x[i];
+            return {code.activation(self.activation)}(z);
+        """
+        return code.function("node", "real", "const real *x, int j", body)
+
+
+def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray:
+    """z = wᵀx + b of shape (k, n), in the precision of the rows: there are few nodes and many rows."""
+    z: np.ndarray = weights.T.astype(X.dtype) @ X.T
+    z += biases.astype(X.dtype)[:, np.newaxis]
+    return z
+
+
+# Columns that are linear in the inputs, intercept and direct links: wᵀx + b itself.
+
+
+@dataclass(frozen=True)
+class Identity(Layer):
+    """Nodes without activation."""
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """One matrix product."""
+        columns: np.ndarray = x @ folded
+        return columns
+
+    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The same, contiguous in this shape."""
+        columns: np.ndarray = folded.T @ x.T
+        return columns
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through the weights."""
+        pulled: np.ndarray = factors @ nodes.weights.T
+        return pulled
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """As in the formula."""
+        return graph("Add", graph("MatMul", x, graph.constant(nodes.weights)), graph.constant(nodes.biases))
+
+
+IDENTITY = Identity()
+
+
+# A layer on top of others: h(x) = g(wᵀz + b), where z has columns of the nodes below.
+#
+# All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
+# output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
+
+
+@dataclass(frozen=True, eq=False)
+class Deep(Layer):
+    """Nodes that see the columns of nodes below, and perhaps the inputs.
+
+    Attributes
+    ----------
+    top : Layer
+        What nodes compute from what they see.
+    below : tuple of Nodes
+        Blocks of nodes that were grown before, each with its own layer.
+    with_inputs : bool
+        Whether they see the inputs as well, which then come first.
+    """
+
+    top: Layer
+    below: tuple[Nodes, ...]
+    with_inputs: bool
+
+    @property
+    def outer(self) -> float:
+        """That of the nodes themselves."""
+        return self.top.outer
+
+    @property
+    def bound(self) -> float:
+        """That of the nodes themselves, whatever the layers below do with unseen rows."""
+        return self.top.bound
+
+    def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
+        """From features."""
+        return self.top.scales(X, nodes, weights)
+
+    @property
+    def differentiable(self) -> bool:
+        """With respect to the weights of these nodes."""
+        return self.top.differentiable
+
+    @property
+    def has_gradients(self) -> bool:
+        """Whether all derivatives on the way down to the inputs are known."""
+        own = self.top.has_gradients or isinstance(self.top, Identity)
+        return own and all(block.layer.has_gradients for block in self.below)
+
+    def width(self, n_inputs: int) -> int:
+        """A weight for each column that is seen."""
+        return n_inputs * self.with_inputs + sum(map(len, self.below))
+
+    def fits(self, nodes: Nodes, n_inputs: int) -> bool:
+        """Whether these nodes and all below can belong to a network."""
+        return super().fits(nodes, n_inputs) and all(block.layer.fits(block, n_inputs) for block in self.below)
+
+    def folded(self, nodes: Nodes) -> np.ndarray:
+        """As for nodes that see inputs."""
+        folded: np.ndarray = self.top.folded(nodes)
+        return folded
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The layers below, one after the other, and then these nodes."""
+        return self.values_above(x, folded, {})
+
+    def values_above(self, x: np.ndarray, folded: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
+        """The same, given columns of nodes below for the same rows, by the identity of these; others are added."""
+        return self.top.values(self._seen(x, known), folded)
+
+    def columns(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """The same, contiguous in this shape."""
+        return self.top.columns(self._seen(x, {}), folded)
+
+    def _seen(self, x: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
+        """Features of rows that end with a 1, which stays."""
+        return np.hstack([self._joined(x[:, :-1], known), x[:, -1:]])
+
+    def features(self, X: np.ndarray) -> np.ndarray:
+        """Inputs, if they are seen, and the columns of the nodes below, each computed once."""
+        return self._joined(X, {})
+
+    def _joined(self, X: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
+        parts = [X] if self.with_inputs else []
+        for block in self.below:
+            if id(block) not in known:
+                layer = block.layer
+                seen = layer._joined(X, known) if isinstance(layer, Deep) else layer.features(X)
+                known[id(block)] = layer.hidden(seen, block)
+            parts.append(known[id(block)])
+        return np.hstack(parts)
+
+    def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
+        """From features."""
+        return self.top.hidden(X, nodes)
+
+    def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """From features."""
+        return self.top.slope_and_value(X, weights, biases)
+
+    def gradients(self, X: np.ndarray, nodes: Nodes, output_weights: np.ndarray) -> Iterator[np.ndarray]:
+        """With respect to features."""
+        return self.top.gradients(X, nodes, output_weights)
+
+    def pulled_back(self, X: np.ndarray, nodes: Nodes, factors: np.ndarray) -> np.ndarray:
+        """Through these nodes, and from there through each block below."""
+        pulled = self.top.pulled_back(self.features(X), nodes, factors)
+        direct = X.shape[1] * self.with_inputs
+        total = pulled[:, :direct].copy() if self.with_inputs else np.zeros(X.shape)
+        ends = np.cumsum([direct, *map(len, self.below)])
+        for block, start, stop in zip(self.below, ends, ends[1:], strict=False):
+            total += block.layer.pulled_back(X, block, pulled[:, start:stop])
+        return total
+
+    def operators(self, graph: Graph, x: str, nodes: Nodes) -> str:
+        """The operators of the nodes below, each once, and then of these."""
+        return self._written(graph, x, nodes, {})
+
+    def _written(self, graph: Graph, x: str, nodes: Nodes, known: dict[int, str]) -> str:
+        seen = [x] if self.with_inputs else []
+        for block in self.below:
+            if id(block) not in known:
+                layer = block.layer
+                written = partial(layer._written, known=known) if isinstance(layer, Deep) else layer.operators
+                known[id(block)] = written(graph, x, block)
+            seen.append(known[id(block)])
+        return self.top.operators(graph, graph("Concat", *seen, axis=1) if len(seen) > 1 else seen[0], nodes)
+
+
+def readout(linear: Nodes, below: tuple[Nodes, ...], output_weights: np.ndarray) -> Nodes:
+    """The outputs of a network as columns: linear ones and blocks of nodes, with the output weights of all of them."""
+    first, rest = np.split(output_weights, [len(linear)])
+    weights = np.vstack([linear.weights @ first, rest])
+    return Nodes.of(Deep(IDENTITY, below, with_inputs=True), weights, linear.biases @ first)
+
+
+# The layers that hidden nodes can belong to; intercept and direct links are nodes of IDENTITY.
+LAYERS: dict[str, type[Layer]] = {"dense": Dense}
+
+
+__all__ = ["IDENTITY", "LAYERS", "Code", "Deep", "Dense", "Graph", "Identity", "Layer", "Nodes", "readout"]

@@ -1,0 +1,511 @@
+"""Networks that follow a stream, as scikit-learn estimators."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+
+from skscn.activations import ACTIVATIONS, Activation, Function
+from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.estimators import SCNRegressor
+from skscn.fit.plan import Recipe
+from skscn.fit_context import fit_context
+from skscn.nodes import Dense
+from skscn.online._learner import StreamLearner, StreamSettings
+from skscn.plausibility import LARGEST
+from skscn.rows.blocks import refuse_masked
+from skscn.tables.frames import exact_labels
+
+# The fewest rows with which models can be grown after a change.
+_SMALLEST_WINDOW = 100
+_LARGEST_SEED = 2**31 - 2000
+
+
+class OnlineNetwork(BaseEstimator):
+    """Base of :class:`OnlineSCNRegressor` and :class:`OnlineSCNClassifier`."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        "forgetting": [StrOptions({"auto"}), Interval(Real, 0.5, 1.0, closed="both")],
+        "max_nodes": [Interval(Integral, 1, None, closed="left")],
+        "window": [Interval(Integral, _SMALLEST_WINDOW, None, closed="left")],
+        "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
+        "random_state": ["random_state"],
+    }
+    learner_: StreamLearner
+    _validated: dict[str, Any] | None = None
+
+    @property
+    def n_rows_seen_(self) -> int:
+        """How many rows it has learnt."""
+        check_is_fitted(self, "learner_")
+        return self.learner_.rows
+
+    @property
+    def n_rows_set_aside_(self) -> int:
+        """How many rows were not learnt, because they are not finite or their targets are not plausible."""
+        check_is_fitted(self, "learner_")
+        return self.learner_.set_aside
+
+    @property
+    def n_nodes_(self) -> int:
+        """The number of nodes of the network that has been best lately."""
+        check_is_fitted(self, "learner_")
+        return self.learner_.n_nodes
+
+    @property
+    def events_(self) -> np.ndarray:
+        """What has happened: a structured array with one entry for each event, at most the last 1000."""
+        check_is_fitted(self, "learner_")
+        return self.learner_.log.table
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        """The present weights of the mean, the linear model and the networks in predictions; their sum is 1."""
+        check_is_fitted(self, "learner_")
+        mean, linear, *networks = self.learner_.mixture.shares.sum(axis=1).tolist()
+        return {"mean": mean, "linear": linear, "networks": sum(networks)}
+
+    def settings(self, seed: int) -> StreamSettings:
+        """What the parameters mean for the learner."""
+        recipe = Recipe.of(SCNRegressor(activation=self.activation))
+        assert isinstance(recipe.layer, Dense)
+        forgetting = None if self.forgetting == "auto" else float(self.forgetting)
+        return StreamSettings(
+            recipe.layer, recipe.configuration, int(self.max_nodes), int(self.window), forgetting, seed
+        )
+
+    def _check_parameters(self) -> None:
+        """Validate the parameters if they are new: scikit-learn does so in the first call only, and it takes long."""
+        parameters = {name: getattr(self, name) for name in self._parameter_constraints}
+        if parameters != self._validated:
+            self._validate_params()
+            self._validated = parameters
+
+    def _begin(self, n_outputs: int) -> None:
+        seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
+        self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, n_outputs)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _rows(self, X: Any) -> np.ndarray:
+        """Rows to predict; what is missing is the median of the last rows."""
+        if hasattr(self, "learner_") and self._is_plain(X):
+            return np.asarray(X)
+        check_is_fitted(self, "learner_")
+        refuse_masked(X=X)
+        rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+        missing = np.isnan(rows)
+        return np.where(missing, np.median(self.learner_.last_inputs, axis=0), rows) if missing.any() else rows
+
+    def _check_learnt(self, n_rows: int) -> None:
+        """Raise ValueError if no row could be learnt, ever."""
+        if not self.learner_.rows:
+            raise ValueError(
+                f"None of the {n_rows} rows could be learnt: inputs and targets must be finite numbers, up to "
+                f"{LARGEST:g}."
+            )
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether rows are as they should be.
+
+        scikit-learn's validation would not change them, and for a single row it takes longer than everything else.
+        """
+        return (
+            type(X) is np.ndarray
+            and X.dtype == np.float64
+            and X.ndim == 2
+            and len(X) > 0
+            and X.shape[1] == self.n_features_in_
+            and not hasattr(self, "feature_names_in_")
+            and bool(np.isfinite(X).all())
+        )
+
+    def _predicted(self, X: Any) -> np.ndarray:
+        """Outputs of shape (n, m)."""
+        rows = self._rows(X)
+        return self.learner_.predict(rows)
+
+
+# Regression on a stream of rows that may drift.
+
+
+class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
+    """Regression with stochastic configuration networks that learn row by row and follow drift.
+
+    A prediction is a mixture of the mean of recent targets, a linear model and two networks, weighted by their recent
+    errors. Output weights follow every row by recursive least squares with forgetting. Networks are grown on the last
+    rows whenever there are 1.75 times as many, and after an alarm of a drift detector on the errors; nodes are
+    accepted by the supervisory inequality, and useless ones are removed. A new network is on probation: of the two, the
+    one that was worse in the meantime is replaced by the next one.
+
+    One bad value does not ruin what was learnt. A row is set aside if it is not finite, or if its target is far outside
+    the range of the targets so far and its error is more than ten times as large as an ordinary recent one. If such
+    targets go on, for about ten rows, it was a change, and they are learnt; a value that repeats exactly, as a sensor
+    that is off reports it, is learnt after about a hundred. Missing inputs of a row to predict are the medians of the
+    last rows.
+
+    Predictions are for the row that comes next: they include a correction for the last errors, if that has helped.
+
+    Parameters
+    ----------
+    forgetting : float or "auto", default="auto"
+        The weight that all earlier rows keep with each new one, between 0.5 and 1: rows older than
+        1/(1 − forgetting) hardly count. "auto" has two sets of output weights side by side: 0.9999, and a memory of
+        three rows for each column.
+    max_nodes : int, default=100
+        The largest number of nodes of a network.
+    window : int, default=2000
+        How many of the last rows are kept, on which networks are grown.
+    coverage : float, default=0.9
+        The share of targets that :meth:`predict_interval` is to contain.
+    activation : str, Activation or callable, default="sigmoid"
+        Of the nodes.
+    random_state : int, RandomState instance or None, default=None
+        Determines the nodes.
+
+    Attributes
+    ----------
+    n_rows_seen_ : int
+        How many rows it has learnt.
+    n_nodes_ : int
+        The number of nodes of the network that has been best lately.
+    events_ : structured ndarray
+        At most the last 1000 events: ``row``, how many rows had been learnt; ``event``, "alarm", or "grown" or
+        "extended" for a new network, "kept" or "rejected" at the end of its probation, or "set aside"; ``reason``,
+        "warm-up", "more rows" or "drift", and for rows that were set aside "target" or "input"; ``n_nodes``; and at the
+        end of a probation the root mean squared errors of the older network, ``error_before``, and of the newer one,
+        ``error_after``, which is the error of a target that was set aside. Rows that are set aside one after the other
+        are one event.
+    n_rows_set_aside_ : int
+        How many rows were not learnt.
+    shares_ : dict
+        The present weights of the mean, the linear model and the networks.
+    n_features_in_ : int
+        How many inputs a row has.
+    feature_names_in_ : ndarray
+        Their names, if X has had names.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import OnlineSCNRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(600, 2))
+    >>> y = np.sin(6 * X[:, 0]) * np.repeat([1.0, -1.0], 300) + 0.1 * rng.normal(size=600)
+    >>> model = OnlineSCNRegressor(random_state=0)
+    >>> for start in range(0, 600, 50):
+    ...     model = model.partial_fit(X[start : start + 50], y[start : start + 50])
+    >>> [int(event["row"]) for event in model.events_ if event["event"] == "alarm"][0] > 300
+    True
+    >>> model.score(X[300:], y[300:]) > 0.9
+    True
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **OnlineNetwork._parameter_constraints,
+        "coverage": [Interval(Real, 0.0, 1.0, closed="neither")],
+    }
+    width_: AdaptiveWidth
+    _single_output: bool
+
+    def __init__(
+        self,
+        forgetting: float | Literal["auto"] = "auto",
+        max_nodes: int = 100,
+        window: int = 2000,
+        coverage: float = 0.9,
+        activation: str | Activation | Function = "sigmoid",
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.forgetting = forgetting
+        self.max_nodes = max_nodes
+        self.window = window
+        self.coverage = coverage
+        self.activation = activation
+        self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then learn rows in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "learner_"):
+            del self.learner_
+        self.partial_fit(X, y)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Learn further rows, one after the other; how they are divided into calls makes no difference.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        first = not hasattr(self, "learner_")
+        rows, targets = self._rows_and_targets(X, y, first)
+        T = targets.reshape(len(targets), -1)
+        if first:
+            self._single_output = targets.ndim == 1
+            self._begin(T.shape[1])
+            self.width_ = AdaptiveWidth(self.coverage, np.empty((0, T.shape[1])))
+        if T.shape[1] != self.learner_.n_outputs:
+            raise ValueError(f"y has {T.shape[1]} outputs, and this model has learnt {self.learner_.n_outputs}.")
+        for x, t in zip(rows, T, strict=True):
+            error = self.learner_.learn(x, t)
+            if error is not None and self.learner_.rows > 1:
+                self.width_.hit(np.abs(error))
+        self._check_learnt(len(rows))
+        return self
+
+    def _rows_and_targets(self, X: Any, y: Any, first: bool) -> tuple[np.ndarray, np.ndarray]:
+        if not first and self._is_plain(X) and self._is_plain_target(y, len(X)):
+            return X, y
+        refuse_masked(X=X, y=y)
+        each: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False}
+        rows, targets = validate_data(self, X, y, reset=first, validate_separately=(each, {**each, "ensure_2d": False}))
+        check_consistent_length(rows, targets)
+        return rows, targets
+
+    def _is_plain_target(self, y: Any, n_rows: int) -> bool:
+        plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_rows,) and self._single_output
+        return bool(plain)
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the targets of rows that come next.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+        """
+        outputs = self._predicted(X)
+        return outputs[:, 0] if self._single_output else outputs
+
+    def predict_interval(self, X: ArrayLike, coverage: float | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Predict an interval for the target of each row, the prediction ± a width that is steered by recent misses.
+
+        The width is a quantile of the last 500 errors, all of rows that had not been learnt yet. Its level rises after
+        a miss and falls slightly after a hit (adaptive conformal inference), so that the share of targets in their
+        intervals stays near ``coverage`` under drift. It is the same for all rows of a call, and for each output by
+        itself.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        coverage : float or None, default=None
+            The parameter of the model, the only one it has learnt; others are rejected.
+
+        Returns
+        -------
+        lower, upper : ndarray of shape (n_samples,) or (n_samples, n_outputs)
+            Infinite before there has been an error.
+        """
+        outputs = self._predicted(X)
+        if coverage is not None and coverage != self.width_.coverage:
+            raise ValueError(
+                f"The intervals of this model have learnt to contain {self.width_.coverage:.0%} of the targets; for "
+                f"others, use OnlineSCNRegressor(coverage={coverage!r}) from the first row on."
+            )
+        width = self.width_.width
+        lower, upper = outputs - width, outputs + width
+        return (lower[:, 0], upper[:, 0]) if self._single_output else (lower, upper)
+
+
+# Classification of a stream of rows that may drift.
+
+
+class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
+    """Classification with stochastic configuration networks that learn row by row and follow drift.
+
+    Like :class:`OnlineSCNRegressor` on an indicator of each class. Its outputs, between 0 and 1 and with sum 1, are the
+    probabilities; they are those of least squares, and less well calibrated than those of
+    :class:`~skscn.SCNClassifier`.
+
+    Parameters
+    ----------
+    forgetting : float or "auto", default="auto"
+        The weight that all earlier rows keep with each new one, between 0.5 and 1: rows older than
+        1/(1 − forgetting) hardly count. "auto" has two sets of output weights side by side: 0.9999, and a memory of
+        three rows for each column.
+    max_nodes : int, default=100
+        The largest number of nodes of a network.
+    window : int, default=2000
+        How many of the last rows are kept, on which networks are grown.
+    activation : str, Activation or callable, default="sigmoid"
+        Of the nodes.
+    random_state : int, RandomState instance or None, default=None
+        Determines the nodes.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes.
+    n_rows_seen_, n_rows_set_aside_, n_nodes_, events_, shares_, n_features_in_, feature_names_in_
+        As in :class:`OnlineSCNRegressor`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import OnlineSCNClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.uniform(size=(600, 2))
+    >>> y = np.where(np.hypot(*(X - 0.5).T) < 0.4, "inside", "outside")
+    >>> model = OnlineSCNClassifier(random_state=0)
+    >>> for start in range(0, 400, 50):
+    ...     rows = slice(start, start + 50)
+    ...     model = model.partial_fit(X[rows], y[rows], classes=["inside", "outside"])
+    >>> model.score(X[400:], y[400:]) > 0.9
+    True
+    """
+
+    classes_: np.ndarray
+
+    def __init__(
+        self,
+        forgetting: float | Literal["auto"] = "auto",
+        max_nodes: int = 100,
+        window: int = 2000,
+        activation: str | Activation | Function = "sigmoid",
+        random_state: int | np.random.RandomState | None = None,
+    ):
+        self.forgetting = forgetting
+        self.max_nodes = max_nodes
+        self.window = window
+        self.activation = activation
+        self.random_state = random_state
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Forget everything, then learn rows in their order.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+
+        Returns
+        -------
+        self
+        """
+        if hasattr(self, "learner_"):
+            del self.learner_, self.classes_
+        self._learn(X, y, None)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
+        """Learn further rows, one after the other; how they are divided into calls makes no difference.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,)
+        classes : array-like of shape (n_classes,), default=None
+            All classes that y may have in this or in later calls. Needed in the first call.
+
+        Returns
+        -------
+        self
+        """
+        if classes is None and not hasattr(self, "learner_"):
+            raise ValueError("The first call of partial_fit needs classes=, all classes that y may have later on.")
+        self._learn(X, y, None if classes is None else unique_labels(exact_labels(classes)))
+        return self
+
+    def _learn(self, X: ArrayLike, y: ArrayLike, classes: np.ndarray | None) -> None:
+        self._check_parameters()
+        refuse_masked(X=X, y=y)
+        first = not hasattr(self, "learner_")
+        rows: Any
+        rows, y = validate_data(self, X, exact_labels(y), dtype=np.float64, reset=first, ensure_all_finite=False)
+        check_classification_targets(y)
+        labels = column_or_1d(y)
+        if first:
+            self.classes_ = self._checked(np.unique(labels) if classes is None else classes)
+            self._begin(len(self.classes_))
+        elif classes is not None and not np.array_equal(classes, self.classes_):
+            raise ValueError(f"classes must stay the same; this model has learnt {self.classes_.tolist()}.")
+        for x, t in zip(rows, self._indicators(labels), strict=True):
+            self.learner_.learn(x, t)
+        self._check_learnt(len(rows))
+
+    @staticmethod
+    def _checked(classes: np.ndarray) -> np.ndarray:
+        if len(classes) < 2:
+            raise ValueError(f"A classifier needs at least two classes; there is only one class: {classes[0]}.")
+        return classes
+
+    def _indicators(self, labels: np.ndarray) -> np.ndarray:
+        known = np.isin(labels, self.classes_)
+        if not known.all():
+            raise ValueError(
+                f"y has the class {labels[~known].tolist()[0]!r}, which is not among those of the first call: "
+                f"{self.classes_.tolist()}."
+            )
+        indicators: np.ndarray = (labels[:, np.newaxis] == self.classes_).astype(np.float64)
+        return indicators
+
+    def predict_proba(self, X: ArrayLike) -> np.ndarray:
+        """Predict the probability of each class, for rows that come next.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_samples, n_classes)
+        """
+        # A little is added, so that there are probabilities even if no output is positive.
+        outputs = self._predicted(X).clip(0.0, 1.0) + np.finfo(np.float64).eps
+        probabilities: np.ndarray = outputs / outputs.sum(axis=1, keepdims=True)
+        return probabilities
+
+    def predict(self, X: ArrayLike) -> np.ndarray:
+        """Predict the class of each row that comes next.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        y : ndarray of shape (n_samples,)
+        """
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        classes: np.ndarray = self.classes_[likeliest]
+        return classes

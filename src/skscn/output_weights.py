@@ -1,0 +1,419 @@
+"""Which output weights a new node re-evaluates: only its own (SC-I), those in a window (SC-II), or all (SC-III).
+
+The rules share their algebra; each node moves the output along one direction. Let the rule keep an orthonormal basis Q
+of the hidden columns that it re-evaluates together with the new one, and let h = Qr + ρq. Because the residual e is
+orthogonal to Q, re-evaluating those output weights is e ← e − q(qᵀe). The rules differ only in the columns they keep:
+none (SC-I), the newest K − 1 (SC-II), all (SC-III).
+
+Before the first node there may be linear columns, intercept and direct links; all rules solve for them together, and
+only SC-III solves for them again with every node.
+
+With R the triangular factor of the kept columns, q = (h − H R⁻¹ r)/ρ: a combination of hidden columns, the *direction*
+u of this node. After L nodes the network's output is H U C, where U holds the directions and C the qᵀe.
+
+With a ridge penalty α‖β‖² on the output weights that a rule evaluates, all of this is the same on more rows: each
+column has a further row, in which it is √α, all others are 0, and the target is 0. These rows are not stored: R tells
+what is in them. A column that is no longer evaluated takes its row with it.
+
+Several nodes are added together: the parts V of their columns that are orthogonal to Q are formed on all rows in one
+block, and a Cholesky factorisation of VᵀV has the same effect as adding them one after the other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar, NamedTuple
+
+import numpy as np
+from scipy import sparse
+from scipy.linalg import qr, solve_triangular
+
+from skscn.factor import Factor
+from skscn.nodes import Nodes
+from skscn.rows import Rows
+from skscn.supervision import SMALLEST_REMAINDER, Sums
+
+# ‖v‖², relative to its initial value, that must be left of a column when those before it in its block are removed;
+# with less, the Cholesky factor would not be accurate.
+_SMALLEST_PART = 1e-3
+# Number of columns that are added together where they need no supervision.
+_BLOCK = 16
+
+
+@dataclass(frozen=True)
+class Solution:
+    """The output weights that a network keeps: β = U C of shape (columns, m), and its factors."""
+
+    output_weights: np.ndarray
+    directions: sparse.csc_array
+    coefficients: np.ndarray
+
+
+class Ridge(NamedTuple):
+    """What is in the rows √α β = 0 of the columns that are kept, with the basis Q = (Q₁; Q₂) and Q₂ = √α R⁻¹ there.
+
+    Attributes
+    ----------
+    alpha : float
+    absent : ndarray of shape (b, b)
+        Q₂ᵀQ₂, which Q₁ᵀQ₁ lacks to be the identity.
+    inner : ndarray of shape (b, m)
+        Q₁ᵀe on the training rows, since e is orthogonal to Q on all rows.
+    squares : ndarray of shape (m,)
+        α‖β_q‖², what these rows add to ‖e_q‖².
+    """
+
+    alpha: float
+    absent: np.ndarray
+    inner: np.ndarray
+    squares: np.ndarray
+
+
+class Admission:
+    """Columns that have been opened, and the effect of adding them one after the other.
+
+    With ``orthogonal`` directions the factor is the Cholesky factor, VᵀV = RᵀR, and each column is judged by what those
+    before it leave of it. Otherwise every column is its own direction.
+
+    Attributes
+    ----------
+    sums : Sums
+        Row sums of the columns against the residual left by those admitted so far; with those of a ridge, if there is
+        one.
+    residual_squares : ndarray of shape (m,)
+        ‖e_q‖² of that residual, likewise.
+    factor, coefficients : ndarray of shape (k, k) and (k, m)
+        Of those admitted.
+    """
+
+    def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool, ridge: Ridge | None = None):
+        self.nodes, self.columns = nodes, rows.open(nodes, None if ridge is None else ridge.absent)
+        self.orthogonal, self._ridge = orthogonal, ridge
+        self.residual_squares, self._squares = rows.residual_squares, self.columns.sums.squares
+        self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
+        if ridge is not None:
+            self.residual_squares, self._squares = self.residual_squares + ridge.squares, self._squares + ridge.alpha
+            self._left += ridge.alpha * np.eye(len(self._left))
+            self._inner += self.columns.projection.T @ ridge.inner
+        self.factor, self.coefficients = np.zeros_like(self._left), np.zeros_like(self._inner)
+        self._smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * self._left.diagonal())
+
+    def __len__(self) -> int:
+        return len(self._left)
+
+    @property
+    def sums(self) -> Sums:
+        """The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩."""
+        return Sums(self._inner.T, self._squares, self.columns.sums.quartics)
+
+    def is_independent(self, j: int) -> bool:
+        """Whether enough of column j is left after removing the basis and the columns admitted before it."""
+        return bool(self._left[j, j] > self._smallest[j])
+
+    def admit(self, j: int) -> None:
+        """Admit column j: remove it from the residual and from the columns after it."""
+        size = np.sqrt(self._left[j, j])
+        row, coefficients = self._left[j] / size, self._inner[j] / size
+        self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
+        self._inner -= np.outer(row, coefficients)
+        self.residual_squares = self.residual_squares - coefficients**2
+        if self.orthogonal:
+            self._left -= np.outer(row, row)
+        elif self._ridge is not None:
+            # Its output weight is not evaluated again, and no longer penalised.
+            self.residual_squares = self.residual_squares - self._ridge.alpha * (coefficients / size) ** 2
+
+    def admit_all(self) -> np.ndarray:
+        """Admit each column that is independent; return which are."""
+        passed = np.zeros(len(self), dtype=bool)
+        for j in range(len(self)):
+            if self.is_independent(j):
+                self.admit(j)
+                passed[j] = True
+        return passed
+
+    @cached_property
+    def transform(self) -> np.ndarray:
+        """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
+        if self.orthogonal:
+            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self)))
+            return inverse
+        return np.diag(1.0 / self.factor.diagonal())
+
+
+class OutputWeights:
+    """One rule for the output weights, with its state while a network grows.
+
+    Parameters
+    ----------
+    n_outputs : int
+        m.
+    window : int
+        K of SC-II; ignored by the other rules.
+    alpha : float or "gcv"
+        The ridge penalty: of the final output weights, in a rule that regularises these; in others, of the output
+        weights that are evaluated with each node.
+    """
+
+    keeps_columns: ClassVar[bool] = True
+    # Whether all output weights are regularised at the end, and not while the network grows.
+    regularises: ClassVar[bool] = False
+    # Whether several nodes can be added together.
+    takes_blocks: ClassVar[bool] = True
+
+    def __init__(self, n_outputs: int, window: int = 15, alpha: float | str = 0.0):
+        self.n_outputs = n_outputs
+        self.window = window
+        self.alpha = alpha
+        # The penalty while the network grows.
+        self.penalty = 0.0 if self.regularises else float(alpha)
+        self.restart()
+
+    def restart(self) -> None:
+        """Forget all columns."""
+        self.factor = np.zeros((0, 0))
+        self.linear = self.below = 0
+        self.linear_nodes: Nodes | None = None
+        self._joined: list[Nodes] = []
+        self._directions: list[np.ndarray] = []
+        self._coefficients: list[np.ndarray] = []
+
+    @property
+    def nodes(self) -> int:
+        """L, the number of nodes so far, without those of layers below."""
+        return len(self._directions) - self.fixed
+
+    @property
+    def fixed(self) -> int:
+        """How many columns there were before the first node: linear ones, and those of layers below."""
+        return self.linear + self.below
+
+    @property
+    def grown(self) -> Nodes:
+        """The nodes, without linear columns and layers below; there must be some."""
+        return Nodes.joined(self._joined)
+
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Start with linear columns.
+
+        Return the numbers of those that do not depend on the others, in the order in which they were added.
+        """
+        kept = self._append_independent(rows, nodes)
+        self.linear, self.linear_nodes = len(kept), nodes.take(kept)
+        return kept
+
+    def begin_layer(self) -> None:
+        """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
+        self.below = len(self._directions) - self.linear
+        self.linear_nodes, self._joined = None, []
+
+    def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
+        kept: list[int] = []
+        left = np.split(np.arange(len(nodes)), range(_BLOCK, len(nodes), _BLOCK))
+        while left:
+            numbers = left.pop(0)
+            if not len(numbers):
+                continue
+            block = Admission(rows, nodes.take(numbers), orthogonal=True)
+            passed = block.admit_all()
+            if passed.all():
+                self._join(rows, block)
+                kept.extend(numbers)
+            elif len(numbers) > 1:
+                # Columns that add little to the others are checked one by one, after them.
+                left = [numbers[passed], *left, *numbers[~passed, np.newaxis]]
+        return np.array(kept, dtype=int)
+
+    def open(self, rows: Rows, nodes: Nodes) -> Admission:
+        """Form the columns of nodes, to be judged one after the other; nothing is changed yet."""
+        return Admission(rows, nodes, orthogonal=self.keeps_columns, ridge=self._ridge() if self.penalty else None)
+
+    def _ridge(self) -> Ridge:
+        size = len(self.factor)
+        beta = self.output_weights()[len(self._directions) - size :]
+        # Q₂/√α.
+        inverse = solve_triangular(self.factor, np.eye(size)) if size else self.factor
+        absent, inner = self.penalty * (inverse.T @ inverse), self.penalty * (inverse.T @ beta)
+        return Ridge(self.penalty, absent, inner, self.penalty * (beta**2).sum(axis=0))
+
+    def join(self, rows: Rows, block: Admission) -> None:
+        """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
+        self._join(rows, block)
+        self._joined.append(block.nodes)
+
+    def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Add nodes that were accepted before.
+
+        Return which of them can be added: those that do not nearly depend on the kept columns and on those before
+        them. If one cannot, nothing is changed.
+        """
+        block = self.open(rows, nodes)
+        passed = block.admit_all()
+        if passed.all():
+            self.join(rows, block)
+        return passed
+
+    def _join(self, rows: Rows, block: Admission) -> None:
+        rows.join(block.transform, block.coefficients, keep=block.orthogonal)
+        self._note_directions(block)
+        self._coefficients.extend(block.coefficients)
+        if block.orthogonal:
+            self._extend_factor(block.columns.projection, block.factor)
+
+    def _note_directions(self, block: Admission) -> None:
+        """Each direction as a combination of the kept columns and the columns of its block up to its own."""
+        transform = block.transform
+        kept = block.columns.projection @ transform
+        if len(self.factor):
+            kept = solve_triangular(self.factor, kept)
+        for j in range(len(transform)):
+            first = 0 if block.orthogonal else j
+            self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
+
+    def _forget(self, rows: Rows) -> None:
+        """Drop all kept columns: their output weights stay unchanged."""
+        if len(self.factor):
+            rows.rotate(np.zeros((len(self.factor), 0)))
+            self.factor = np.zeros((0, 0))
+
+    def _extend_factor(self, projection: np.ndarray, factor: np.ndarray) -> None:
+        size, more = len(self.factor), len(factor)
+        extended = np.zeros((size + more, size + more))
+        extended[:size, :size], extended[:size, size:], extended[size:, size:] = self.factor, projection, factor
+        self.factor = extended
+
+    def _columns(self, nodes: int | None) -> int:
+        return self.fixed + (self.nodes if nodes is None else nodes)
+
+    def coefficients(self, nodes: int | None = None) -> np.ndarray:
+        """C of shape (columns, m): how far each column moved the output along its direction; linear columns first."""
+        return np.array(self._coefficients[: self._columns(nodes)]).reshape(-1, self.n_outputs)
+
+    def directions(self, nodes: int | None = None) -> sparse.csc_array:
+        """U, upper triangular: column j combines columns into the direction of column j; linear columns first."""
+        columns = self._directions[: self._columns(nodes)]
+        size = len(columns)
+        starts = np.cumsum([0, *map(len, columns)])
+        # Each column ends on the diagonal and extends up over the hidden columns that were kept when it was added.
+        indices = [np.arange(end - len(column), end) for end, column in enumerate(columns, start=1)]
+        values = np.concatenate([np.zeros(0), *columns])
+        return sparse.csc_array((values, np.concatenate([np.zeros(0, int), *indices]), starts), shape=(size, size))
+
+    def solution(self, rows: Rows, nodes: int) -> Solution:
+        """The final output weights of the first ``nodes`` nodes."""
+        return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
+
+    def final_factor(self, rows: Rows, nodes: int) -> Factor | None:
+        """What further rows can join to evaluate the first ``nodes`` nodes again; None if some weights are fixed."""
+        return None
+
+    def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
+        """Leave-one-out residuals of the training rows with these numbers, for fixed nodes."""
+        return rows.leave_one_out(numbers)
+
+    def output_weights(self, nodes: int | None = None) -> np.ndarray:
+        """β of shape (columns, m), linear columns first, as after the first ``nodes`` nodes (all by default)."""
+        beta: np.ndarray = self.directions(nodes) @ self.coefficients(nodes)
+        return beta
+
+
+# SC-I: only the new node's output weight is evaluated, β_L = ⟨e, h⟩/‖h‖²; the others stay (Theorem 6).
+
+
+class Constructive(OutputWeights):
+    """The rule of Algorithm SC-I, steps 18 to 20."""
+
+    keeps_columns: ClassVar[bool] = False
+
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Solve for the linear columns together, then keep them fixed."""
+        kept = super().append_linear(rows, nodes)
+        self._forget(rows)
+        return kept
+
+
+# SC-II: the newest K output weights are re-evaluated after each node, the older ones stay (Theorem 8).
+
+
+class Windowed(OutputWeights):
+    """The rule of Algorithm SC-II, with a basis of the sliding window: O(N K²) per node, whatever L."""
+
+    # The window slides with every node.
+    takes_blocks: ClassVar[bool] = False
+
+    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+        """Solve for the linear columns together, then keep them fixed: the window is for nodes."""
+        kept = super().append_linear(rows, nodes)
+        self._forget(rows)
+        return kept
+
+    def join(self, rows: Rows, block: Admission) -> None:
+        """Add a node, then drop the oldest column so that K − 1 remain to be solved with the next one."""
+        super().join(rows, block)
+        if len(self.factor) == self.window:
+            self._release_oldest(rows)
+
+    def _release_oldest(self, rows: Rows) -> None:
+        """Without its first column the factor is upper Hessenberg; a rotation makes it triangular again."""
+        rotation, factor = qr(self.factor[:, 1:], mode="economic")
+        self.factor = factor
+        rows.rotate(rotation)
+
+
+# SC-III: all output weights solve the global least squares problem after each node (Theorem 7).
+
+
+class LeastSquares(OutputWeights):
+    """The rule of Algorithm SC-III, with an orthonormal basis that grows by one vector per node: O(N L) each."""
+
+    regularises = True
+
+    def output_weights(self, nodes: int | None = None) -> np.ndarray:
+        """β = R⁻¹ Qᵀ T; the triangular solve is backward stable where the product U C is not quite."""
+        coefficients = self.coefficients(nodes)
+        size = len(coefficients)
+        return solve_triangular(self.factor[:size, :size], coefficients) if size else coefficients
+
+    def final_factor(self, rows: Rows, nodes: int) -> Factor:
+        """R and C of the first nodes; the residual then still contained what later nodes removed from it."""
+        size, coefficients = self._columns(nodes), self.coefficients()
+        residual_squares = rows.residual_squares + (coefficients[size:] ** 2).sum(axis=0)
+        triangle = np.ascontiguousarray(self.factor[:size, :size])
+        return Factor(triangle, coefficients[:size], residual_squares, rows.weight, self.linear)
+
+    def solution(self, rows: Rows, nodes: int) -> Solution:
+        """The output weights of the first nodes, regularised; with the same α, those of every smaller network too."""
+        factor = self.final_factor(rows, nodes)
+        alpha = self.chosen(factor)
+        return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
+
+    def solved(self, factor: Factor) -> Solution:
+        """The output weights that follow from a factor of these columns, perhaps of more rows."""
+        return solved(factor, self.chosen(factor))
+
+    def chosen(self, factor: Factor) -> float:
+        """α for a factor."""
+        return factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
+
+    def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:
+        """With the same regularisation as the output weights."""
+        factor = self.final_factor(rows, self.nodes)
+        alpha = self.chosen(factor)
+        if alpha == 0.0:
+            return super().leave_one_out(rows, numbers)
+        return rows.leave_one_out(numbers, factor.smoother(alpha), factor.coefficients)
+
+
+def solved(factor: Factor, alpha: float) -> Solution:
+    """The output weights that follow from a factor, regularised if α > 0, and those of every smaller network."""
+    ridge = factor.regularised(alpha) if alpha > 0.0 else factor
+    directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
+    return Solution(ridge.output_weights(), directions, ridge.coefficients)
+
+
+ALGORITHMS: dict[str, type[OutputWeights]] = {"SC-I": Constructive, "SC-II": Windowed, "SC-III": LeastSquares}
+
+
+__all__ = ["ALGORITHMS", "Admission", "Constructive", "LeastSquares", "OutputWeights", "Solution", "Windowed", "solved"]

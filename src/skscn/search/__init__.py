@@ -1,0 +1,48 @@
+"""Phase 1: searching for hidden parameters w, b; one file per strategy.
+
+A strategy only proposes: short lists of candidates, the most promising list first. Whether a candidate enters the
+network is decided by :mod:`skscn.growth`, on all rows, in the same way for every strategy.
+"""
+
+from skscn.search.base import Configuration, Pace, Proposal
+from skscn.search.ladder import Free, Ladder, Renewal
+from skscn.search.polished import Polished
+from skscn.search.pool import Pooled
+from skscn.search.quickprop import Quickprop
+
+CONFIGURATIONS: dict[str, type[Configuration]] = {
+    "ladder": Ladder,
+    "renewal": Renewal,
+    "pooled": Pooled,
+    "polished": Polished,
+    "free": Free,
+    "quickprop": Quickprop,
+}
+
+
+def resolve_configuration(
+    configuration: str | Configuration,
+    *,
+    scopes: tuple[float, ...],
+    contractions: tuple[float, ...],
+    max_candidates: int,
+) -> Configuration:
+    """The strategy with this registered name, created with these settings; an instance is used as it is."""
+    if isinstance(configuration, str):
+        return CONFIGURATIONS[configuration](scopes, contractions, max_candidates)
+    return configuration
+
+
+__all__ = [
+    "CONFIGURATIONS",
+    "Configuration",
+    "Free",
+    "Ladder",
+    "Pace",
+    "Polished",
+    "Pooled",
+    "Proposal",
+    "Quickprop",
+    "Renewal",
+    "resolve_configuration",
+]

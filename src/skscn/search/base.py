@@ -1,0 +1,145 @@
+"""The contract between a search and the constructive loop: a strategy proposes, growth decides."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
+
+import numpy as np
+
+from skscn.factor import Factor
+from skscn.nodes import Layer, Nodes
+from skscn.rows import Rows
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """A short list of candidate nodes.
+
+    Attributes
+    ----------
+    nodes : Nodes
+        The candidates.
+    contractions : tuple of float
+        r, increasing: each candidate must satisfy the supervisory inequality with one of them; with 1 all do.
+    candidates : int
+        How many candidates have been drawn for this step so far.
+    """
+
+    nodes: Nodes
+    contractions: tuple[float, ...]
+    candidates: int
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    def take(self, chosen: np.ndarray) -> "Proposal":
+        """Some of them, in this order."""
+        return replace(self, nodes=self.nodes.take(chosen))
+
+
+# What a strategy yields, and what is sent back after each: how many candidates were accepted.
+Proposals = Generator[Proposal, int, None]
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How many nodes a step adds.
+
+    Attributes
+    ----------
+    least : int
+        In a small network, and in any if ``share`` is 0.
+    share : float
+        Of the nodes that a larger network has.
+    most : int or None
+        In a network of any size.
+    """
+
+    least: int
+    share: float = 0.0
+    most: int | None = None
+
+    def after(self, nodes: int) -> int:
+        """How many nodes to add to this number of nodes."""
+        wanted = max(self.least, int(self.share * nodes))
+        return wanted if self.most is None else min(wanted, self.most)
+
+
+class Configuration(ABC):
+    """A strategy for Phase 1.
+
+    Parameters
+    ----------
+    scopes : sequence of float
+        Υ, the λ's: weights and biases are drawn from [−λ, λ]. Strategies without supervision use the first.
+    contractions : sequence of float
+        r, increasing; for strategies with supervision.
+    max_candidates : int
+        T_max, draws in each scope; where there is no choice among draws, how often to try again.
+    """
+
+    # The values for this strategy where an estimator's parameter is "auto"; these are the paper's choices.
+    scaling: str | None = "minmax"
+    direct_link = False
+    early_stopping = False
+    alpha: float | str = 0.0
+    # What it needs: the derivative of nodes with respect to their weights.
+    needs_derivative = False
+    # Whether predictions are kept near the range of the training targets.
+    bounded = False
+    # Whether it draws candidates by how much the network so far depends on each feature.
+    guided = False
+
+    def __init__(
+        self,
+        scopes: Sequence[float],
+        contractions: Sequence[float] = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999),
+        max_candidates: int = 200,
+    ):
+        self.scopes = tuple(scopes)
+        self.contractions = tuple(contractions)
+        self.max_candidates = max_candidates
+
+    def informed(self, contraction: float, relevance: np.ndarray | None) -> Self:
+        """The strategy for the next step.
+
+        Parameters
+        ----------
+        contraction : float
+            r with which the last node was accepted; 0 if there is none.
+        relevance : ndarray of shape (d,) or None
+            How much the network so far depends on each feature, relative to the one it depends on most; None if that is
+            not known, or the strategy is not ``guided``.
+        """
+        return self
+
+    def degrees_per_node(self, n_features: int) -> float:
+        """Degrees of freedom of a node: one for its output weight, and one for having been chosen among many."""
+        return 2.0
+
+    def pace(self, layer: Layer, weight: float) -> Pace:
+        """How many nodes steps add, in a layer and on rows of this total weight."""
+        return Pace(1)
+
+    def is_due(self, before: int, nodes: int) -> bool:
+        """Whether all nodes are to be improved after a step from ``before`` to ``nodes`` nodes."""
+        return False
+
+    def refined(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
+        """All nodes of a network improved, with R and C of its columns; None where the strategy cannot do that."""
+        return None
+
+    @abstractmethod
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
+        """Short lists for node L = ``node`` and the ``count`` − 1 after it, the most promising first.
+
+        A generator: after each list ``yield`` says how many of its candidates were accepted. It is not resumed once the
+        step is complete.
+        """
+
+
+def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Nodes:
+    """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
+    weights = rng.uniform(-scope, scope, (rows.layer.width(rows.n_features), count))
+    return rows.nodes(weights, rng.uniform(-scope, scope, count), scope)

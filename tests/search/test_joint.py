@@ -1,0 +1,157 @@
+"""Polishing nodes: properties of the Levenberg–Marquardt steps, against finite differences and plain least squares."""
+
+import numpy as np
+import pytest
+
+from skscn import ACTIVATIONS, SCNRegressor
+from skscn.nodes import Dense
+from skscn.output_weights import LeastSquares
+from skscn.rows import memory_rows
+from skscn.scaling import scale_inputs
+from skscn.search import polish
+from skscn.search.polish import Place, improved, improved_alone
+from skscn.search.polished import Polished
+from skscn.search.pool import Search, Sweep
+
+RNG = np.random.default_rng(5)
+X, P = RNG.uniform(size=(300, 3)), RNG.integers(1, 4, size=300).astype(float)
+T = np.column_stack([np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2], np.cos(5 * X[:, 1])])
+PULL, LONGEST = 1e-9, 100.0
+
+
+def grown(activation="sigmoid", weights=None, nodes=6):
+    """Rows with a few nodes in the basis, and the rule."""
+    rows = memory_rows(
+        X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
+    )
+    rule, rng = LeastSquares(2), np.random.default_rng(7)
+    for _ in range(nodes):
+        rule.append(rows, rows.nodes(rng.uniform(-5, 5, (3, 1)), rng.uniform(-5, 5, 1)))
+    return rows, rule
+
+
+def place(activation="sigmoid", weights=None, pull=PULL, damping=1.0):
+    """In double precision."""
+    search = Search(grown(activation, weights)[0], np.random.default_rng(0), moderate=0.0)
+    return Place(search.layer, search.X, search.roots, search.basis, search.residual, pull, 0.0, LONGEST, damping)
+
+
+def points(count=3):
+    return np.random.default_rng(1).normal(size=(count, 4))
+
+
+def error_left(where, at):
+    """What least squares with all of these nodes leaves of the residual."""
+    _, h = where.layer.slope_and_value(where.X, at[:, :-1].T, at[:, -1])
+    h = h if where.roots is None else h * where.roots[:, np.newaxis]
+    columns = np.column_stack([where.basis.T, h])
+    e = where.residual.T
+    return float(((e - columns @ np.linalg.lstsq(columns, e, rcond=None)[0]) ** 2).sum())
+
+
+@pytest.mark.parametrize("activation", [name for name in ACTIVATIONS if name != "relu"])
+@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
+def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activation, weights, monkeypatch):
+    monkeypatch.setattr(polish, "_SHIFT", 0.0)
+    where, at, step = place(activation, weights, pull=0.0), points(), 1e-5
+    used = polish._largest(at[:, :-1])
+    state = polish._State(where, at, 0.0)
+    plain = polish._centred(where.X, np.zeros(3))
+    _, gradient = polish._normal_equations(where, state, used, plain, 0.0)
+    slopes = [
+        (error_left(where, at + moved) - error_left(where, at - moved)) / (2 * step)
+        for moved in step * np.eye(12).reshape(12, 3, 4)
+    ]
+    np.testing.assert_allclose(-2.0 * gradient, slopes, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
+def test_the_gradient_of_each_candidate_alone(weights):
+    where, at, step = place(weights=weights, pull=0.0), points(), 1e-5
+    state = polish._Alone(where, at, 0.0)
+    plain = polish._centred(where.X, np.zeros(3))
+    _, gradients = state.normal_equations(where, plain, polish._largest(at[:, :-1]), 0.0)
+    for number, node in enumerate(at):
+        slopes = [
+            (error_left(where, node[None] + moved) - error_left(where, node[None] - moved)) / (2 * step)
+            for moved in step * np.eye(4)[:, None]
+        ]
+        np.testing.assert_allclose(-2.0 * gradients[number], slopes, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+@pytest.mark.parametrize("damping", [1.0, 0.01])
+def test_steps_together_never_increase_the_error_and_reduce_it(activation, damping):
+    where, at = place(activation, damping=damping), points()
+    errors = [error_left(where, improved(where, at, steps)) for steps in (0, 2, 10)]
+    assert errors[2] <= errors[1] <= errors[0]
+    assert errors[2] < 0.95 * errors[0]
+
+
+def test_candidates_alone_never_get_worse():
+    where, at = place(), points(6)
+    found = improved_alone(where, at, 5)
+    before, after = ([error_left(where, node[None]) for node in nodes] for nodes in (at, found))
+    assert (np.array(after) <= np.array(before) * (1 + 1e-9)).all()
+    assert min(after) < 0.95 * min(before)
+
+
+@pytest.mark.parametrize("polish", [improved, improved_alone])
+def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(polish, monkeypatch):
+    monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
+    at = points()
+    at[0, 1] = at[2, 0] = 0.0
+    found = polish(place(), at, 5)
+    np.testing.assert_array_equal(found[:, :-1] == 0.0, at[:, :-1] == 0.0)
+    assert (found != at).any()
+
+
+@pytest.mark.parametrize("polish", [improved, improved_alone])
+def test_flat_nodes_do_no_harm(polish):
+    found = polish(place(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
+    assert np.isfinite(found).all()
+
+
+@pytest.mark.parametrize("polish", [improved, improved_alone])
+def test_of_very_many_inputs_only_the_largest_weights_move(polish, monkeypatch):
+    monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
+    at = points()
+    found = polish(place(), at, 5)
+    fixed = np.abs(at[:, :-1]).argmin(axis=1)
+    if polish is improved_alone:
+        np.testing.assert_array_equal(found[range(3), fixed], at[range(3), fixed])
+    assert (found != at).any()
+
+
+@pytest.mark.parametrize("most_rows", [2000, 200], ids=["all rows", "a sample"])
+def test_nodes_that_leave_a_sweep_and_come_back_leave_it_as_it_was(most_rows):
+    rows, rule = grown()
+    search = Search(rows, np.random.default_rng(0), most_rows=most_rows, moderate=0.0)
+    sweep = Sweep.of(search, rule.final_factor(rows, rule.nodes))
+    residual, total = search.residual.copy(), sweep.coefficients.T @ search.basis + search.residual
+    block = np.array([1, 4])
+    sweep.leave(block)
+    columns = search.columns(rule.grown.take(np.array([0, 2, 3, 5]))).T
+    left = total.T - columns @ np.linalg.lstsq(columns, total.T, rcond=None)[0]
+    np.testing.assert_allclose(search.residual.T, left, atol=1e-6)
+    assert sweep.join(rule.grown.take(block), block)
+    np.testing.assert_allclose(search.residual, residual, atol=1e-4)
+    np.testing.assert_allclose(search.basis @ search.basis.T, np.eye(6), atol=1e-5)
+    np.testing.assert_array_equal(sweep.order, [0, 2, 3, 5, 1, 4])
+
+
+def test_all_nodes_are_polished_at_growing_sizes():
+    search, sizes = Polished((1.0,)), range(3, 100, 3)
+    assert [size for size in sizes if search.is_due(size - 3, size)] == [12, 18, 27, 42, 63, 93]
+
+
+def test_polishing_all_nodes_reduces_the_error_and_is_in_the_history():
+    rng = np.random.default_rng(0)
+    inputs = rng.uniform(size=(4000, 3))
+    y = np.sin(7 * inputs[:, 0] * inputs[:, 1]) + inputs[:, 2] ** 2
+    model = SCNRegressor(max_nodes=30, early_stopping=False, random_state=0).fit(inputs, y)
+    history = model.history_
+    assert history["polished"].sum() >= 2
+    # A step may add fewer than three nodes.
+    assert 12 <= history["nodes"][history["polished"]][0] <= 14
+    assert (np.diff(history["train_rmse"]) <= 0).all()
