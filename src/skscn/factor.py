@@ -8,6 +8,7 @@ weights solve the same problem with the last rows and columns of R and C alone.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -171,6 +172,58 @@ class Factor:
         left, singular, _ = svd(self.triangle[linear:, linear:])
         matrix[linear:, linear:] = (left * (singular**2 / (singular**2 + alpha))) @ left.T
         return matrix
+
+    def leading(self, size: int) -> Factor:
+        """The factor of the first columns."""
+        left = self.residual_squares + (self.coefficients[size:] ** 2).sum(axis=0)
+        return replace(
+            self,
+            triangle=self.triangle[:size, :size],
+            coefficients=self.coefficients[:size],
+            residual_squares=left,
+            linear=min(self.linear, size),
+        )
+
+    def standardised(self) -> tuple[Factor, np.ndarray]:
+        """The factor of columns divided by what linear ones leave of their standard deviation, and these divisors."""
+        inner = self.triangle[self.linear :, self.linear :]
+        units = np.append(np.ones(self.linear), np.sqrt((inner**2).sum(axis=0) / self.weight))
+        units[units == 0.0] = 1.0
+        return replace(self, triangle=self.triangle / units), units
+
+    def ridge_path(self, penalties: Sequence[float]) -> np.ndarray:
+        """β of shape (penalties, k, m), for each penalty per row of the weights of standardised columns."""
+        (scaled, units), linear = self.standardised(), self.linear
+        left, singular, right = svd(scaled.triangle[linear:, linear:], full_matrices=False)
+        turned, weights = left.T @ self.coefficients[linear:], []
+        for penalty in penalties:
+            kept = np.divide(singular, singular**2 + penalty * self.weight, where=singular > 0.0, out=0.0 * singular)
+            inner = right.T @ (kept[:, np.newaxis] * turned)
+            known = self.coefficients[:linear] - scaled.triangle[:linear, linear:] @ inner
+            weights.append(np.vstack([solve_triangular(scaled.triangle[:linear, :linear], known), inner]))
+        return np.array(weights) / units[:, np.newaxis]
+
+    def degrees_of_freedom(self, penalty: float) -> float:
+        """Those of output weights on the ridge path."""
+        scaled, _ = self.standardised()
+        squares = svd(scaled.triangle[self.linear :, self.linear :], compute_uv=False) ** 2
+        squares = squares[squares > 0.0]
+        return self.linear + float((squares / (squares + penalty * self.weight)).sum())
+
+    def windowed(self, linear: int, window: int) -> np.ndarray:
+        """β of shape (k, m) by Algorithm SC-II (SC-I with a window of 1), with R and C in place of columns and targets.
+
+        The first ``linear`` columns are solved for together; each column after them is then solved for with those
+        before it that are within the window, and the others stay as they are.
+        """
+        left, size = self.coefficients.copy(), len(self.triangle)
+        weights = np.zeros_like(left)
+        for end in range(min(linear, size), size + 1):
+            part = slice(0 if end <= linear else max(linear, end - window), end)
+            change = lstsq(self.triangle[:end, part], left[:end])[0]
+            weights[part] += change
+            left[:end] -= self.triangle[:end, part] @ change
+        return weights
 
 
 def _signs(triangle: np.ndarray) -> np.ndarray:

@@ -250,7 +250,7 @@ def grow(
         )
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = Nodes.joined([new.node for new in accepted])
+        added = accepted[0].node.joined([new.node for new in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,

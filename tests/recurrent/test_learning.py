@@ -5,7 +5,6 @@ import pytest
 
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
-from skscn.recurrent.later import freedom
 from skscn.recurrent.learners import LearntWeights
 from skscn.recurrent.spreads import quantile, widest_sizes
 
@@ -171,7 +170,7 @@ def test_degrees_of_freedom_are_the_trace_of_the_smoother():
     inputs = centred / centred.std(axis=0)
     for alpha in (0.0, 1e-2, 1.0):
         smoother = inputs @ np.linalg.solve(inputs.T @ inputs + alpha * len(inputs) * np.eye(5), inputs.T)
-        assert np.isclose(freedom(factor, alpha), 1.0 + np.trace(smoother))
+        assert np.isclose(factor.degrees_of_freedom(alpha), 1.0 + np.trace(smoother))
 
 
 def test_widths_are_those_of_the_widest_fold():

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from skscn.recurrent.choosing import Effort, grow
-from skscn.recurrent.fitting import _squares
-from skscn.recurrent.growing import Growing
-from skscn.recurrent.later import later_errors, solutions
+from skscn.growth import grow, replay
+from skscn.recurrent.fitting import squared_error
+from skscn.recurrent.growing import GrowingReservoir, ReservoirSearch
+from skscn.recurrent.later import later_errors
 from skscn.recurrent.nodes import (
     LARGEST_FEEDBACK,
     RecurrentNodes,
-    Style,
+    ReservoirConfig,
     all_states,
     block_states,
     candidate_states,
@@ -22,16 +22,17 @@ from skscn.recurrent.nodes import (
 )
 from skscn.recurrent.sequences import Sequences
 from skscn.recurrent.spreads import widening
+from skscn.search import Pace
+from skscn.supervision import weakening
 
 RNG = np.random.default_rng(0)
-CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999)
-STYLE = Style(2, (0.1, 5.0), products=True)
+CONFIG = ReservoirConfig(2, (0.1, 5.0), products=True)
 
 
-def drawn(width, count, seed=0, style=STYLE):
+def drawn(width, count, seed=0, config=CONFIG):
     """A reservoir of random nodes, each of which may hear those before it."""
     rng = np.random.default_rng(seed)
-    return RecurrentNodes.joined([draw(rng, 2, width, 2 * present, style) for present in range(count // 2)])
+    return RecurrentNodes.joined([draw(rng, 2, width, 2 * present, config) for present in range(count // 2)])
 
 
 def sequences(n=300, parts=1, seed=0):
@@ -74,7 +75,7 @@ def test_candidates_have_the_states_of_nodes_across_parts_of_memory(monkeypatch)
     monkeypatch.setattr("skscn.recurrent.nodes._PART", 7)
     rng, segments = np.random.default_rng(1), [slice(0, 25), slice(25, 60)]
     z, lagged = rng.normal(size=(60, 6)), rng.normal(size=(60, 8))
-    nodes, rows = draw(rng, 20, 6, 8, STYLE), np.arange(3, 60, 2)
+    nodes, rows = draw(rng, 20, 6, 8, CONFIG), np.arange(3, 60, 2)
     exact = block_states(z, lagged, nodes, segments)
     assert np.allclose(candidate_states(z, lagged, nodes, segments, rows), exact[rows], rtol=0, atol=1e-13)
 
@@ -83,7 +84,7 @@ def test_candidates_have_the_states_of_nodes_across_parts_of_memory(monkeypatch)
 def test_echo_state(seed):
     """What two initial states differ by vanishes, although the weights of earlier nodes are not limited."""
     rng = np.random.default_rng(seed)
-    nodes = drawn(6, 40, seed, Style(2, (0.003, 1.0), products=True))
+    nodes = drawn(6, 40, seed, ReservoirConfig(2, (0.003, 1.0), products=True))
     assert nodes.is_triangular()
     assert nodes.has_echo_state().all()
     z = rng.normal(size=(500, 6))
@@ -92,36 +93,60 @@ def test_echo_state(seed):
 
 
 def test_drawn_nodes_satisfy_the_condition():
-    nodes = draw(np.random.default_rng(0), 2000, 3, 5, STYLE)
+    nodes = draw(np.random.default_rng(0), 2000, 3, 5, CONFIG)
     assert np.abs(nodes.feedback).max() <= LARGEST_FEEDBACK < 1.0
     assert nodes.sources.max() < 5
     assert nodes.factors.max() < 3 + 5
 
 
-def test_growth_refuses_a_node_outside_the_condition():
-    growing = Growing(sequences().course(2), STYLE, CONTRACTIONS, 50, 10)
-    unstable = drawn(6, 2)
-    unstable.feedback[:] = 1.01
-    assert growing._accept(unstable, 0.0) is None
-    assert len(growing.nodes) == 0
+def growing_steps(data, count, nodes, share=1.0, **rule):
+    """A reservoir, and the generator of its steps."""
+    growing = GrowingReservoir.of(data, CONFIG, share, nodes, **rule)
+    steps = grow(
+        growing.rows,
+        ReservoirSearch(CONFIG, 100),
+        growing.output_weights,
+        max_nodes=nodes,
+        tol=1e-12,
+        pace=Pace(count),
+        seed=0,
+        state=growing.state,
+    )
+    return growing, steps
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_growth_keeps_states_and_satisfies_the_inequality(parts):
+def residual(growing):
+    return growing.rows.sample(np.arange(growing.rows.n_rows)).residual
+
+
+@pytest.mark.parametrize("rule", [{}, {"algorithm": "SC-I"}, {"algorithm": "SC-II", "window": 3}], ids=str)
+@pytest.mark.parametrize(("parts", "count"), [(1, 1), (3, 4)])
+def test_every_node_satisfies_the_inequality_of_the_paper_and_leaves_earlier_states(parts, count, rule):
     data = sequences(parts=parts)
-    growing, rng = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 12), np.random.default_rng(0)
-    for node in range(1, 13):
-        before, states = (growing.residual**2).sum(), growing.states.copy()
-        accepted = growing.step(rng, 1)
-        r = accepted.contraction
-        assert accepted.slack >= 0.0
-        assert (growing.residual**2).sum() <= (r + (1 - r) / (node + 1)) * before * (1 + 1e-12)
-        assert (growing.states[:, : node - 1] == states).all()
+    growing, steps = growing_steps(data, count, 12, **rule)
+    before, known = residual(growing), 0
+    for step in steps:
+        columns = growing.columns[data.scored(), growing.linear + known :]
+        e = before
+        for node, h in enumerate(columns.T, start=known + 1):
+            # ξ_L with the residual that the nodes before have left, L and the r that was recorded.
+            r = step.contraction
+            required = (1.0 - r - weakening(r, node)) * (e**2).sum()
+            assert ((h @ e) ** 2).sum() / (h @ h) >= required * (1 - 1e-9)
+            e = left_by(growing, data, node)
+        assert (residual(growing) ** 2).sum() <= (before**2).sum()
+        assert np.allclose(residual(growing), e, rtol=0, atol=1e-10)
+        before, known = residual(growing), step.nodes
+    assert known == 12
     whole = np.vstack([all_states(growing.course.z[part], growing.nodes) for part in data.segments])
-    assert (whole == growing.states).all()
-    basis = growing.basis
-    assert np.allclose(basis.T @ basis, np.eye(growing.size), atol=1e-12)
-    assert np.allclose(basis @ growing.triangle[: growing.size, : growing.size], growing.columns[growing.course.rows])
+    assert (whole == growing.course.states).all()
+
+
+def left_by(growing, data, nodes):
+    """The residual after the first nodes, by the definition of the rule."""
+    rows, rule = data.scored(), growing.output_weights
+    weights = rule.output_weights(nodes)
+    return data.targets[rows] - growing.columns[rows, : growing.linear + nodes] @ weights
 
 
 def test_the_delay_line_stays_within_a_sequence():
@@ -134,28 +159,28 @@ def test_the_delay_line_stays_within_a_sequence():
 
 def grown(parts=1):
     data = sequences(parts=parts)
-    effort = Effort(10, 50, 5, CONTRACTIONS, 1e-12)
-    growing, _ = grow(data, STYLE, effort, np.random.default_rng(0), 0.7)
+    growing, steps = growing_steps(data, 5, 10, share=0.7)
+    assert len(list(steps)) >= 2
     return data, growing
 
 
 @pytest.mark.parametrize("penalty", [0.0, 1e-6, 1e-2])
 def test_output_weights_are_those_of_ridge_regression(penalty):
     data, growing = grown()
-    rows = growing.course.rows
+    rows = data.scored(0.0, 0.7)
     H = growing.columns[rows, 1:]
     units = H.std(axis=0)
     ridge = Ridge(alpha=penalty * len(rows), solver="svd", tol=0).fit(H / units, data.targets[rows, 0])
-    (weights,) = solutions(growing.factor(), growing.size, [penalty])
+    (weights,) = growing.factor(0.7).ridge_path([penalty])
     assert np.allclose(growing.columns[rows] @ weights[:, 0], ridge.predict(H / units), rtol=0, atol=1e-9)
 
 
 def test_later_errors_use_weights_from_the_rows_before():
     data, growing = grown(parts=2)
-    blocks, penalties = data.blocks(0.7, 3), [1e-4]
-    errors = later_errors(growing.factor(), growing.columns, data.targets, blocks, [growing.size], penalties)
-    squares, rows = [], growing.course.rows
-    for block in blocks:
+    errors = later_errors(growing, [growing.size], [1e-4])
+    squares, rows = [], data.scored(0.0, 0.7)
+    for block in data.blocks(0.7, 3):
+        # Weights are penalised in units of the columns on the rows that they come from.
         scaled = growing.columns[:, 1:] / growing.columns[rows, 1:].std(axis=0)
         ridge = Ridge(alpha=1e-4 * len(rows), solver="svd").fit(scaled[rows], data.targets[rows])
         squares.append((ridge.predict(scaled[block]).reshape(-1, 1) - data.targets[block]) ** 2)
@@ -175,24 +200,22 @@ def test_blocks_of_later_rows_are_the_end_of_each_sequence():
 def test_a_window_of_output_weights(window):
     """SC-II by its definition: linear columns once, then each node with those before it that are in the window."""
     data = sequences()
-    growing, rng = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 8, window), np.random.default_rng(0)
-    for _ in range(8):
-        before = (growing.residual**2).sum()
-        r = growing.step(rng, 1).contraction
-        assert (growing.residual**2).sum() <= (r + (1 - r) / (len(growing.nodes) + 1)) * before * (1 + 1e-12)
-    H, T, linear = growing.columns[growing.course.rows], data.targets[growing.course.rows], growing.linear
+    growing, steps = growing_steps(data, 1, 8, algorithm="SC-II", window=window)
+    assert len(list(steps)) == 8
+    rows, linear = data.scored(), growing.linear
+    H, T = growing.columns[rows], data.targets[rows]
     weights = np.zeros((growing.size, 1))
     weights[:linear] = np.linalg.lstsq(H[:, :linear], T, rcond=None)[0]
     for end in range(linear + 1, growing.size + 1):
         part = slice(max(linear, end - window), end)
         weights[part] += np.linalg.lstsq(H[:, part], T - H @ weights, rcond=None)[0]
-    (found,) = growing.solutions(growing.factor(), growing.size, [1e-3])
+    (found,) = growing.weights(growing.factor(1.0), [1e-3])
     assert np.allclose(H @ found, H @ weights, rtol=0, atol=1e-12)
-    assert np.allclose(growing.residual, T - H @ weights, rtol=0, atol=1e-12)
-    again = Growing(data.course(2), STYLE, CONTRACTIONS, 100, 8, window)
+    assert np.allclose(residual(growing), T - H @ weights, rtol=0, atol=1e-12)
+    again, _ = growing_steps(data, 1, 8, algorithm="SC-II", window=window)
     for node in range(8):
-        again.repeat(growing.nodes.take(slice(node, node + 1)))
-    assert (again.residual == growing.residual).all()
+        replay(again.rows, again.output_weights, growing.output_weights.grown.take(slice(node, node + 1)))
+    assert (residual(again) == residual(growing)).all()
 
 
 def test_intervals_by_horizon_widen_and_have_no_holes():
@@ -204,13 +227,11 @@ def test_intervals_by_horizon_widen_and_have_no_holes():
 
 
 def test_nodes_grown_again_are_kept_only_if_they_are_better_under_the_penalty():
-    rows = sequences(400)
-    growing = Growing(rows.course(2), STYLE, CONTRACTIONS, 40, 20)
-    while len(growing.nodes) < 20:
-        growing.step(np.random.default_rng(len(growing.nodes)), 4)
-    factor, alpha = growing.factor(), 1e-3
-    (weights,) = growing.solutions(factor, len(factor.triangle), [alpha])
-    scored = rows.scored()
-    left = rows.targets[scored] - growing.columns[scored] @ weights
-    assert _squares(growing, factor, alpha) == pytest.approx((left**2).sum())
-    assert _squares(growing, factor, alpha) > factor.residual_squares.sum()
+    data, alpha = sequences(400), 1e-3
+    growing, steps = growing_steps(data, 4, 20)
+    assert list(steps)
+    factor, scored = growing.factor(1.0), data.scored()
+    (weights,) = growing.weights(factor, [alpha])
+    left = data.targets[scored] - growing.columns[scored] @ weights
+    assert squared_error(growing, factor, alpha) == pytest.approx((left**2).sum())
+    assert squared_error(growing, factor, alpha) > factor.residual_squares.sum()

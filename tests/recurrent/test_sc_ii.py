@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from skscn import RecurrentSCNRegressor, load_model, save_model
-from skscn.recurrent.later import windowed_solutions
 
 pytestmark = pytest.mark.usefixtures("few_pilots")
 RNG = np.random.default_rng(6)
@@ -26,7 +25,7 @@ def test_output_weights_are_those_of_the_windows(feedback, tmp_path):
     model.partial_fit(X[300:], Y[300:])
     reservoir = model.reservoir_
     linear = int((reservoir.kept <= reservoir.nodes.width).sum())
-    expected = windowed_solutions(reservoir.factor, len(reservoir.kept), linear, 3)
+    expected = reservoir.factor.windowed(linear, 3)
     assert np.array_equal(reservoir.output_weights[reservoir.kept], expected)
     assert np.square(model.predict(X, y=Y) - Y)[100:].mean() < 0.5 * Y.var()
     save_model(model, tmp_path / "model.scn")

@@ -83,7 +83,7 @@ def test_without_targets_predictions_come_back(models, name):
     model, rows, _ = models[name]
     found, _ = run(model, step_state(model), rows)
     reservoir = model.reservoir_
-    expected = reservoir.shaped(reservoir.columns(rows)[0] @ reservoir.output_weights)
+    expected = reservoir.shaped(reservoir.clip_outputs(reservoir.columns(rows)[0] @ reservoir.output_weights))
     np.testing.assert_allclose(shaped(model, found), expected, atol=1e-9, rtol=0)
 
 
@@ -130,7 +130,8 @@ def test_no_nodes(models):
     session, state = opened(to_onnx(model)), np.full((1, none.width - 2), np.nan)
     for row, expected in zip(rows, columns @ model.reservoir_.output_weights, strict=True):
         predicted, state = session.run(None, {"X": row[np.newaxis], "state": state})
-        np.testing.assert_allclose(predicted[0], model.reservoir_.shaped(expected[np.newaxis]), atol=1e-9, rtol=0)
+        expected = model.reservoir_.clip_outputs(expected[np.newaxis])
+        np.testing.assert_allclose(predicted[0], model.reservoir_.shaped(expected), atol=1e-9, rtol=0)
 
 
 def test_several_sequences_side_by_side(models):

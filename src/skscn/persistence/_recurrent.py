@@ -53,8 +53,8 @@ def _check_reservoir(reservoir: Reservoir) -> None:
         raise UnusableError("a node of a reservoir hears a node that does not exist")
     if nodes.width != (reservoir.length + 1) * reservoir.n_driving or len(reservoir.output_weights) != columns:
         raise UnusableError("the nodes of a reservoir do not fit its delay line or its outputs")
-    if not len(kept) or kept[0] != 0 or (np.diff(kept) <= 0).any() or kept[-1] >= columns:
-        raise UnusableError("the columns of a reservoir are not in order")
+    if not len(kept) or kept[0] != 0 or len(np.unique(kept)) < len(kept) or kept.max() >= columns:
+        raise UnusableError("the columns of a reservoir do not exist, or are there twice")
     if reservoir.input_limits is not None and len(reservoir.input_limits) != 2:
         raise UnusableError("the inputs of a reservoir have no lower and upper limits")
     if reservoir.single_output and reservoir.n_outputs != 1:

@@ -22,11 +22,11 @@ from skscn.fit.observers import Callbacks, CallbackSupportMixin
 from skscn.fit_context import fit_context
 from skscn.progress import Listener, current_listener, listening
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
-from skscn.recurrent.fitting import Audience, FittedReservoir, Journal, choose_styles
+from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit
 from skscn.recurrent.inputs import given
-from skscn.recurrent.nodes import RecurrentNodes, Style
+from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.predicting import ReservoirRegressor, driven
-from skscn.recurrent.prepared import Prepared
+from skscn.recurrent.sequences import Prepared
 from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
 
@@ -95,9 +95,9 @@ class GrownReservoir(NamedTuple):
 class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
     """The mean of several recurrent stochastic configuration networks.
 
-    Pilot networks choose styles once, for all members. Each member has its own draws, compares a network of each style
-    on later rows, and keeps the best. The members run as one reservoir, ``reservoir_``: where outputs come back as
-    inputs, it is their mean that comes back to all of them.
+    Pilot networks choose configurations once, for all members. Each member has its own draws, compares a network of
+    each configuration on later rows, and keeps the best. The members run as one reservoir, ``reservoir_``: where
+    outputs come back as inputs, it is their mean that comes back to all of them.
 
     Parameters
     ----------
@@ -225,25 +225,24 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         # Each member is a step.
         callbacks = Callbacks(self, rows.X, rows.target, {}, self.n_estimators)
         with single_threaded(), opened_file(self, data.fingerprint) as file:
-            members = self._grown(data, Journal(file, self.draw_seed), callbacks)
+            members = self._grown(data, ReplayLog(file, self.draw_seed), callbacks)
         learnt = _learnt(data, members)
         for name, value in learnt.items():
             setattr(self, name, value)
         callbacks.end(lambda: learnt)
         return self
 
-    def _grown(self, data: Prepared, journal: Journal, callbacks: Callbacks) -> list[GrownReservoir]:
+    def _grown(self, data: Prepared, log: ReplayLog, callbacks: Callbacks) -> list[GrownReservoir]:
         template = RecurrentSCNRegressor(
             **{name: value for name, value in self.get_params().items() if name not in _OWN}
         )
-        audience = Audience(type(self).__name__, self.max_nodes, self.verbose, data.unit, None, lambda notice: {})
-        styles = choose_styles(data.sequences, template.effort(), journal, audience)
-        journal.save()
-        seeds = np.random.RandomState(journal.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)
+        configs = ReservoirFit(type(self).__name__, data, template.budget(), log, self.verbose).choose_configs()
+        log.save()
+        seeds = np.random.RandomState(log.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)
         listener = current_listener()
         elsewhere = None if listener is None else listener.elsewhere()
         tasks = (
-            delayed(_grow)(self._member(template, int(seed)), data, styles, number, elsewhere)
+            delayed(_grow)(self._member(template, int(seed)), data, configs, number, elsewhere)
             for number, seed in enumerate(seeds)
         )
         finished: list[GrownReservoir] = []
@@ -327,8 +326,12 @@ def _mean(members: Sequence[RecurrentSCNRegressor], weights: Sequence[np.ndarray
 
 
 def _grow(
-    member: RecurrentSCNRegressor, data: Prepared, styles: Sequence[Style], number: int, elsewhere: Listener | None
+    member: RecurrentSCNRegressor,
+    data: Prepared,
+    configs: Sequence[ReservoirConfig],
+    number: int,
+    elsewhere: Listener | None,
 ) -> GrownReservoir:
     """Grow a member, in this process or in another one."""
     with listening(current_listener() or elsewhere):
-        return GrownReservoir(number, member, member.grow(data, styles, None))
+        return GrownReservoir(number, member, member.grow(data, configs, None))

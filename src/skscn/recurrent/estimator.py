@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal, Self
 
@@ -15,20 +16,15 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skscn.fit.checkpoint import opened_file
 from skscn.fit.observers import Callbacks, CallbackSupportMixin
 from skscn.fit_context import fit_context
-from skscn.growth import StopReason
-from skscn.recurrent.choosing import SHARE, Effort, full_weights
-from skscn.recurrent.fitting import Audience, FittedReservoir, Journal, Notice, choose_styles, fit_reservoir
-from skscn.recurrent.growing import rule
+from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
+from skscn.recurrent.growing import weights_of
 from skscn.recurrent.inputs import Given, given
-from skscn.recurrent.nodes import Style
+from skscn.recurrent.nodes import ReservoirConfig
 from skscn.recurrent.predicting import ReservoirRegressor, driven
-from skscn.recurrent.prepared import Prepared
 from skscn.recurrent.reservoir import Reservoir
+from skscn.recurrent.sequences import Prepared
 from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
-
-# r, each closer to 1: how little a node may reduce the error.
-CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999, 0.9999999)
 
 
 class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
@@ -187,26 +183,19 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         callbacks.end(lambda: {name: value for name, value in vars(self).items() if name in _LEARNT})
         return self
 
-    def grow(self, data: Prepared, styles: Sequence[Style] | None, callbacks: Callbacks | None) -> FittedReservoir:
-        """Fit to prepared rows, with the best of these styles; None lets pilot networks choose them."""
-        effort = self.effort()
-        audience = Audience(
-            type(self).__name__,
-            self.max_nodes,
-            self.verbose,
-            data.unit,
-            callbacks,
-            lambda notice: _so_far(data, notice),
-        )
+    def grow(
+        self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks | None
+    ) -> FittedReservoir:
+        """Fit to prepared rows, with the best of these configurations; None lets pilot networks choose them."""
         with single_threaded(), opened_file(self, data.fingerprint) as file:
-            journal = Journal(file, self.draw_seed)
-            chosen = choose_styles(data.sequences, effort, journal, audience) if styles is None else styles
-            fitted = fit_reservoir(data.sequences, chosen, effort, self.n_iter_no_change, journal, audience)
-            journal.save()
-        for name, value in _learnt(data, fitted).items():
+            log = ReplayLog(file, self.draw_seed)
+            learnt = partial(learnt_attributes, data)
+            fit = ReservoirFit(type(self).__name__, data, self.budget(), log, self.verbose, callbacks, learnt)
+            fitted = fit.run(fit.choose_configs() if configs is None else configs)
+            log.save()
+        for name, value in learnt(fitted).items():
             setattr(self, name, value)
-        self.history_, self.stop_reason_ = audience.history(), str(fitted.reason)
-        audience.end(self.n_nodes_, self.stop_reason_)
+        self.history_, self.stop_reason_ = fit.history, str(fit.reason)
         return fitted
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -234,25 +223,32 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         assert rows.y is not None
         reservoir = self.reservoir_.widen(rows.y)
         columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
-        self.reservoir_ = with_rows(reservoir, rows, columns, self.effort().window)
+        self.reservoir_ = with_rows(reservoir, rows, columns, self.window if self.algorithm == "SC-II" else None)
         self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
         self.n_rows_seen_ += len(rows.X)
         return self
 
-    def effort(self) -> Effort:
+    def budget(self) -> GrowthBudget:
         """How networks are grown."""
-        window = self.window if self.algorithm == "SC-II" else None
-        return Effort(self.max_nodes, self.max_candidates, self.nodes_per_step, CONTRACTIONS, self.tol, window)
+        return GrowthBudget(
+            self.max_nodes,
+            self.max_candidates,
+            self.nodes_per_step,
+            self.tol,
+            self.n_iter_no_change,
+            self.algorithm,
+            self.window,
+        )
 
 
 # What callbacks are given of a fitted estimator.
 _LEARNT = ("reservoir_", "states_", "n_nodes_", "history_", "stop_reason_", "n_rows_seen_", "_residuals", "_spread")
 
 
-def _learnt(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:
+def learnt_attributes(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:
     """The attributes of a fitted estimator."""
     reservoir = data.reservoir(
-        fitted.style.length, fitted.nodes, fitted.output_weights, fitted.kept, fitted.factor, fitted.alpha
+        fitted.config.length, fitted.nodes, fitted.output_weights, fitted.kept, fitted.factor, fitted.alpha
     )
     columns, after = driven(reservoir, data.rows, [None] * len(data.rows.segments))
     spread = np.empty((0, reservoir.n_outputs, 0))
@@ -268,26 +264,6 @@ def _learnt(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:
     }
 
 
-def _so_far(data: Prepared, notice: Notice) -> dict[str, Any]:
-    """The attributes of an estimator that stopped after a step, for callbacks."""
-    growing, factor = notice.growing, notice.growing.factor()
-    (weights,) = full_weights(growing, growing.solutions(factor, growing.size, [notice.alpha]))
-    return _learnt(
-        data,
-        FittedReservoir(
-            growing.style,
-            growing.nodes,
-            weights,
-            growing.kept,
-            factor,
-            notice.alpha,
-            {SHARE: growing.residual},
-            None,
-            StopReason.CALLBACK,
-        ),
-    )
-
-
 def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray, window: int | None = None) -> Reservoir:
     """The reservoir with output weights from further rows as well; ``columns`` are [1, z, s] of these rows."""
     assert rows.y is not None
@@ -297,6 +273,6 @@ def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray, window: in
     kept, targets = reservoir.kept, (rows.y[known] - reservoir.outputs.offset) / reservoir.outputs.scale
     factor = reservoir.joinable.with_rows(columns[known][:, kept], targets)
     weights = np.zeros_like(reservoir.output_weights)
-    solve = rule(window, linear=int((kept <= reservoir.nodes.width).sum()))
-    (weights[kept],) = solve(factor, len(kept), [reservoir.alpha])
+    linear = int((kept <= reservoir.nodes.width).sum())
+    (weights[kept],) = weights_of(factor, [reservoir.alpha], window, linear)
     return replace(reservoir, output_weights=weights, factor=factor)

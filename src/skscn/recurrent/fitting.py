@@ -1,4 +1,4 @@
-"""A recurrent fit: pilots choose the style, later rows the number of nodes and the penalty; then all rows are used.
+"""A recurrent fit: pilots choose configurations, later rows the number of nodes and the penalty; then all rows count.
 
 One-step models are grown again on all rows. Models whose outputs come back keep the nodes that later free runs have
 proved, with output weights from all rows, and are checked to stay within their limits.
@@ -6,278 +6,121 @@ proved, with output weights from all rows, and are checked to stay within their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any
+from collections.abc import Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile
 from skscn.fit.observers import Callbacks
-from skscn.growth import HISTORY, Step, StopReason
-from skscn.nodes import IDENTITY, Nodes
+from skscn.growth import HISTORY, Step, StopReason, grow, history_columns, history_of, resume
 from skscn.progress import Progress, current_listener, round_of
-from skscn.recurrent.choosing import (
-    BLOCKS,
-    SHARE,
-    Effort,
-    best_styles,
-    full_weights,
-    grow,
-    held_outputs,
-    judge,
-    pilots_for,
-)
 from skscn.recurrent.free_runs import Starts, free_run
-from skscn.recurrent.growing import AcceptedNodes, Growing
-from skscn.recurrent.later import LaterChoice, freedom, later_errors, leading
-from skscn.recurrent.nodes import RecurrentNodes, Style
+from skscn.recurrent.growing import GrowingReservoir, ReservoirSearch
+from skscn.recurrent.later import LaterChoice, LaterRows, choose, later_errors
+from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.reservoir import limits
-from skscn.recurrent.sequences import Sequences
+from skscn.recurrent.sequences import SHARE, Prepared, Sequences
+from skscn.search import Pace
+from skscn.stopping import StoppingMonitor
 
-# The steps of a network; the last one is None if no candidate passed.
-Steps = list[AcceptedNodes | None]
-_TERMS = ("contraction", "slack", "candidates", "seconds")
+# Lengths of the delay line, and scopes, to choose from.
+LENGTHS = (0, 2, 4, 7, 10, 14, 20, 28, 40)
+LARGE, SMALL = (0.1, 10.0), (0.003, 1.0)
+# A delay line has at most this many columns, and at most one for this number of scored rows.
+_WIDEST, _ROWS_PER_COLUMN = 320, 5
+# Rows, candidates and nodes of pilot networks: many short ones, and fewer longer ones.
+_PILOT_ROWS, _PILOT_POOL, _SHORT, _LONG = 3000, 200, 15, 30
+# The kinds of nodes in which short pilot networks compare all lengths; how many lengths the longer ones try, and in
+# which kinds.
+_TWO_KINDS = ((LARGE, False), (SMALL, True))
+_LENGTHS_KEPT, _KINDS = 3, tuple(product((LARGE, SMALL), (False, True), (False, True)))
+# Shares of time after which intervals look at errors. Weights of the rows before need this many rows for each degree of
+# freedom, or their errors say more about too few rows than about later ones.
+_FOLDS, _ROWS_PER_FREEDOM = (0.4, 0.55, SHARE), 2.0
+# Free runs from the end of training must stay within their limits for this number of rows.
+_STABLE = 2000
 
 
-class Journal:
-    """The journal of one fit.
+@dataclass(frozen=True)
+class GrowthBudget:
+    """How networks are grown: parameters of the estimator."""
+
+    max_nodes: int
+    max_candidates: int
+    nodes_per_step: int
+    tol: float
+    patience: int
+    algorithm: str
+    window: int
+
+
+class GrownNodes(NamedTuple):
+    """Nodes that were grown before, and the history of their steps."""
+
+    nodes: RecurrentNodes
+    history: np.ndarray
+
+
+class ReplayLog:
+    """What a fit has done so far, to be repeated by one that continues it: errors of pilots, and networks.
+
+    Draws follow from the seed and the number of nodes, so that nodes which join again lead to the same network.
 
     Parameters
     ----------
     file : CheckpointFile or None
-        Where it is kept; what is there already will be repeated.
+        Where the log is kept.
     draw_seed : callable
         Returns the seed of a fit that begins.
 
     Attributes
     ----------
     seed : int
-    rng : Generator
-        Of all draws.
-    repeats : bool
-        Whether the last step, or pilot network, was a repetition.
+    errors : list of float
+        Of the pilots.
+    networks : list of GrownNodes
+    suspended : bool
+        Whether somebody has ended the fit: what follows is not what it would have done, and is not kept.
     """
 
     def __init__(self, file: CheckpointFile | None, draw_seed: Callable[[], int]):
-        self._file, self.repeats = file, False
-        self._errors: list[float] = []
-        self._networks: list[Steps] = []
-        # Where the fit is.
-        self._pilot, self._network, self._step, self._suspended = 0, -1, 0, False
+        self._file, self.suspended = file, False
+        self.errors: list[float] = []
+        self.networks: list[GrownNodes] = []
         read = None if file is None else file.read()
         if file is None or read is None:
             self.seed = draw_seed()
-            self.rng = np.random.default_rng(self.seed)
             return
         about, arrays = read
         with file.complete():
-            self.seed = int(about["seed"])
-            self.rng = np.random.default_rng(self.seed)
-            self._errors = arrays["errors"].tolist()
-            self._networks = [_steps_of(arrays, f"{number}_") for number in range(about["networks"])]
-            # Nothing is drawn while steps are repeated.
-            self.rng.bit_generator.state = about["generator"]
+            self.seed, self.errors = int(about["seed"]), arrays["errors"].tolist()
+            self.networks = [_grown_of(arrays, f"{number}_") for number in range(about["networks"])]
 
-    def pilot(self, error: Callable[[], float]) -> float:
-        """The error of the next pilot network, which ``error`` computes."""
-        self.repeats = self._pilot < len(self._errors)
-        if not self.repeats:
-            self._errors.append(error())
-            self._note()
-        self._pilot += 1
-        return self._errors[self._pilot - 1]
+    def note(self, number: int, grown: GrownNodes) -> None:
+        """Keep the present state of a network, now and then in the file."""
+        if not self.suspended:
+            self.networks[number:] = [grown]
+            self.save(now=False)
 
-    def suspend(self) -> None:
-        """What follows is not what the fit would have done, and is not noted."""
-        self._suspended = True
-
-    def begin_network(self) -> None:
-        """Another network grows."""
-        self._network, self._step = self._network + 1, 0
-        if self._network == len(self._networks):
-            self._networks.append([])
-
-    def step(self, growing: Growing, rng: np.random.Generator, count: int) -> AcceptedNodes | None:
-        """The next step of this network."""
-        if self._suspended:
-            return growing.step(rng, count)
-        steps = self._networks[self._network]
-        self.repeats = self._step < len(steps)
-        if not self.repeats:
-            steps.append(growing.step(rng, count))
-            self._note()
-        accepted = steps[self._step]
-        if self.repeats and accepted is not None:
-            growing.repeat(accepted.nodes)
-        self._step += 1
-        return accepted
-
-    def _note(self) -> None:
-        if self._file is not None and self._file.is_due:
-            self.save()
-
-    def save(self) -> None:
-        """Write the file, if there is one."""
-        if self._file is None or self._suspended:
+    def save(self, *, now: bool = True) -> None:
+        """Write the file, if there is one, and it is due."""
+        if self._file is None or self.suspended or not (now or self._file.is_due):
             return
-        arrays = {"errors": np.array(self._errors)}
-        for number, steps in enumerate(self._networks):
-            arrays |= {f"{number}_{name}": values for name, values in _arrays_of(steps).items()}
-        about = {"seed": self.seed, "networks": len(self._networks), "generator": self.rng.bit_generator.state}
-        self._file.write(about, arrays)
+        arrays = {"errors": np.array(self.errors)}
+        for number, (nodes, history) in enumerate(self.networks):
+            own = {**nodes.arrays(), **{f"history_{name}": values for name, values in history_columns(history).items()}}
+            arrays |= {f"{number}_{name}": values for name, values in own.items()}
+        self._file.write({"seed": self.seed, "networks": len(self.networks)}, arrays)
 
 
-def _arrays_of(steps: Sequence[AcceptedNodes | None]) -> dict[str, np.ndarray]:
-    passed = [step for step in steps if step is not None]
-    counts = np.array([0 if step is None else len(step.nodes) for step in steps], dtype=np.int64)
-    terms = np.array([[float(getattr(step, name)) for name in _TERMS] for step in passed]).reshape(-1, len(_TERMS))
-    if not passed:
-        return {"counts": counts, "terms": terms}
-    nodes = RecurrentNodes.joined([step.nodes for step in passed])
-    return {"counts": counts, "terms": terms, **{field.name: getattr(nodes, field.name) for field in fields(nodes)}}
-
-
-def _steps_of(arrays: Mapping[str, np.ndarray], prefix: str) -> Steps:
-    counts, terms = arrays[f"{prefix}counts"], iter(arrays[f"{prefix}terms"].tolist())
-    if not counts.any():
-        return [None] * len(counts)
-    nodes = RecurrentNodes(*(arrays[f"{prefix}{field.name}"] for field in fields(RecurrentNodes)))
-    steps: Steps = []
-    for count, end in zip(counts.tolist(), np.cumsum(counts).tolist(), strict=True):
-        if not count:
-            steps.append(None)
-            continue
-        contraction, slack, candidates, seconds = next(terms)
-        steps.append(AcceptedNodes(nodes.take(slice(end - count, end)), contraction, slack, int(candidates), seconds))
-    return steps
-
-
-# Following a fit step by step: history, progress, callbacks and listeners, each of which only reads the steps.
-
-
-@dataclass(frozen=True, eq=False)
-class Notice:
-    """One step of growth: the network after it, what was accepted, its error on later rows, and the penalty for it."""
-
-    growing: Growing
-    accepted: AcceptedNodes
-    validation_rmse: float
-    alpha: float
-
-    def step(self, unit: float) -> Step:
-        """The step as that of any other network, with errors in this unit."""
-        nodes, accepted = self.accepted.nodes, self.accepted
-        return Step(
-            Nodes.of(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
-            len(self.growing.nodes),
-            float(nodes.scopes.max()),
-            accepted.contraction,
-            accepted.slack,
-            unit * self.growing.rmse,
-            accepted.candidates,
-            accepted.seconds,
-            unit * self.validation_rmse,
-        )
-
-
-class Audience:
-    """Whoever follows a fit; each of them can end it.
-
-    Parameters
-    ----------
-    name : str
-        What is fitted.
-    max_nodes, verbose : int
-    unit : float
-        How large a scaled error of 1 is.
-    callbacks : Callbacks or None
-    learnt : callable
-        Returns what an estimator that stopped after a step would have learnt.
-    """
-
-    def __init__(
-        self,
-        name: str,
-        max_nodes: int,
-        verbose: int,
-        unit: float,
-        callbacks: Callbacks | None,
-        learnt: Callable[[Notice], dict[str, Any]],
-    ):
-        self._name, self._max_nodes, self._verbose, self._unit = name, max_nodes, verbose, unit
-        self._callbacks, self._learnt = callbacks, learnt
-        self._progress = Progress(name, max_nodes, verbose)
-        self._rows: list[tuple[Any, ...]] = []
-        self._round, self._pilots, self._ends = 0, 0, False
-
-    @property
-    def stopped(self) -> bool:
-        """Whether the fit is to end."""
-        listener = current_listener()
-        self._ends = self._ends or (listener is not None and listener.stopped())
-        return self._ends
-
-    def begin_pilots(self, most: int) -> None:
-        """Pilot networks are about to grow, at most this many."""
-        self._progress, self._pilots = Progress(f"{self._name}, pilot networks", most, self._verbose), 0
-
-    def pilot(self, style: Style, error: float, *, repeated: bool) -> None:
-        """Show the error of a pilot network on later rows, unless it has been shown before."""
-        self._pilots += 1
-        if not repeated:
-            shown = f"{self._pilots}/{self._progress.total}: {style}, validation {self._unit * error:.5g}"
-            self._progress.show(self._pilots, shown)
-
-    def end_pilots(self, styles: Sequence[Style]) -> None:
-        """Show what the pilot networks have chosen."""
-        self._progress.end(f"chose {'; '.join(map(str, styles))}")
-
-    def begin_round(self, number: int, most: int) -> None:
-        """Another network grows."""
-        self._round, listener = number, current_listener()
-        self._progress = Progress(f"{self._name}, {round_of(number, most)}", self._max_nodes, self._verbose)
-        if listener is not None:
-            listener.begin_round(number, most)
-
-    def notify(self, notice: Notice, *, repeated: bool) -> bool:
-        """Take note of a step; return whether to stop. Steps that are repeated have been shown before."""
-        step = notice.step(self._unit)
-        values = {**vars(step), "round": self._round}
-        self._rows.append(tuple(values[name] for name in HISTORY.names or ()))
-        if repeated:
-            return False
-        self._progress.update(step)
-        if self._callbacks is not None:
-            self._ends |= self._callbacks.stop_after_step(lambda: self._learnt(notice))
-        listener = current_listener()
-        if listener is not None:
-            self._ends |= listener.step(step, self._max_nodes)
-        return self._ends
-
-    def end(self, nodes: int, reason: str) -> None:
-        """Show how the fit ended."""
-        self._progress.close(nodes, reason)
-
-    def history(self) -> np.ndarray:
-        """The steps as a table."""
-        return np.array(self._rows, dtype=HISTORY)
-
-
-# A fit: pilots choose the style, later rows the number of nodes and the penalty; then all rows are used.
-#
-# One-step models are grown again on all rows. Models whose outputs come back keep the nodes that later free runs have
-# proved, with output weights from all rows, and are checked to stay within their limits.
-
-
-# Penalties with which the error on later rows is followed during growth.
-_FOLLOWED = (0.0, 1e-12, 1e-8, 1e-4)
-# Shares of time after which intervals look at errors. Weights of the rows before need this many rows for each degree of
-# freedom, or their errors say more about too few rows than about later ones.
-_FOLDS, _ROWS_PER_FREEDOM = (0.4, 0.55, SHARE), 2.0
-# Free runs from the end of training must stay within their limits for this number of rows.
-_STABLE = 2000
+def _grown_of(arrays: Mapping[str, np.ndarray], prefix: str) -> GrownNodes:
+    own = {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
+    history = history_of({name: own[f"history_{name}"] for name in HISTORY.names or ()})
+    return GrownNodes(RecurrentNodes(*(own[name] for name in RecurrentNodes.empty(0).arrays())), history)
 
 
 @dataclass(frozen=True, eq=False)
@@ -286,7 +129,7 @@ class FittedReservoir:
 
     Attributes
     ----------
-    style : Style
+    config : ReservoirConfig
     nodes : RecurrentNodes
     output_weights : ndarray of shape (1 + p + L, m)
     kept : ndarray of int
@@ -299,213 +142,272 @@ class FittedReservoir:
         By shares of time: on the rows after that share, in order of time, scaled, with weights from the rows before.
     early_weights : ndarray of shape (1 + p + L, m) or None
         Of models whose outputs come back: output weights of the same nodes from the first part of time.
-    reason : StopReason
     """
 
-    style: Style
+    config: ReservoirConfig
     nodes: RecurrentNodes
     output_weights: np.ndarray
     kept: np.ndarray
     factor: Factor
     alpha: float
     residuals: dict[float, np.ndarray]
-    early_weights: np.ndarray | None
-    reason: StopReason
+    early_weights: np.ndarray | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class _Finalist:
-    """A network of full size, grown on the first part of time."""
+class ReservoirFit:
+    """One fit of a reservoir, followed by progress, callbacks and listeners, each of which can end it.
 
-    style: Style
-    growing: Growing
-    choice: LaterChoice
-    exhausted: bool
-
-
-def choose_styles(sequences: Sequences, effort: Effort, journal: Journal, audience: Audience) -> list[Style]:
-    """Styles to compare in networks of full size; once the fit is to end, pilots are left out."""
-
-    def pilot(style: Style, error: Callable[[], float]) -> float:
-        if audience.stopped:
-            journal.suspend()
-            return np.inf
-        found = journal.pilot(error)
-        audience.pilot(style, found, repeated=journal.repeats)
-        return found
-
-    audience.begin_pilots(pilots_for(sequences))
-    styles = best_styles(sequences, effort, journal.rng, pilot)
-    audience.end_pilots(styles)
-    return styles
-
-
-def fit_reservoir(
-    sequences: Sequences, styles: Sequence[Style], effort: Effort, patience: int, journal: Journal, audience: Audience
-) -> FittedReservoir:
-    """Fit a reservoir of the best of these styles to scaled sequences.
-
-    When someone in the audience asks to stop, the network so far is kept.
+    Parameters
+    ----------
+    name : str
+        What is fitted.
+    data : Prepared
+    budget : GrowthBudget
+    log : ReplayLog
+    verbose : int
+    callbacks : Callbacks or None
+    learnt : callable
+        Returns what an estimator with a reservoir would have learnt.
     """
-    most = len(styles) + (0 if sequences.fed_back else 1)
-    finalists: list[_Finalist] = []
-    for number, style in enumerate(styles, start=1):
-        if finalists and audience.stopped:
-            break
-        audience.begin_round(number, most)
-        journal.begin_network()
-        follower = _Follower(sequences, patience, journal, audience)
-        growing, exhausted = grow(sequences, style, effort, journal.rng, SHARE, follower, journal.step)
-        finalists.append(_Finalist(style, growing, judge(sequences, growing), exhausted))
-    best = min(finalists, key=lambda finalist: finalist.choice.error)
-    if sequences.fed_back:
-        return _refitted(sequences, best, effort, stopped=audience.stopped)
-    return _regrown(sequences, best, effort, journal, audience, most)
 
+    def __init__(
+        self,
+        name: str,
+        data: Prepared,
+        budget: GrowthBudget,
+        log: ReplayLog,
+        verbose: int,
+        callbacks: Callbacks | None = None,
+        learnt: Callable[[FittedReservoir], dict[str, Any]] = lambda fitted: {},
+    ):
+        self.name, self.data, self.sequences, self.budget, self.log = name, data, data.sequences, budget, log
+        self.verbose, self.callbacks, self.learnt = verbose, callbacks, learnt
+        self.histories: list[np.ndarray] = []
+        self.reason = StopReason.MAX_NODES
+        self._ends = False
 
-class _Follower:
-    """Follows growth by the error on later rows; says when to stop."""
+    @property
+    def is_stopped(self) -> bool:
+        """Whether somebody has ended the fit."""
+        listener = current_listener()
+        self._ends = self._ends or (listener is not None and listener.stopped())
+        self.log.suspended |= self._ends
+        return self._ends
 
-    def __init__(self, sequences: Sequences, patience: int, journal: Journal, audience: Audience):
-        self.targets, self.blocks = sequences.targets, sequences.blocks(SHARE, BLOCKS)
-        self.patience, self.journal, self.audience = patience, journal, audience
-        self._best, self._best_nodes = np.inf, 0
+    @property
+    def history(self) -> np.ndarray:
+        """The steps of all networks."""
+        return np.concatenate([np.empty(0, HISTORY), *self.histories])
 
-    def __call__(self, growing: Growing, accepted: AcceptedNodes) -> bool:
-        sizes = [growing.size]
-        (errors,) = later_errors(
-            growing.factor(), growing.columns, self.targets, self.blocks, sizes, _FOLLOWED, growing.solutions
+    # Pilots -----------------------------------------------------------------------------------------------------------
+
+    def choose_configs(self) -> list[ReservoirConfig]:
+        """The configurations whose pilot networks have the smallest errors on later rows: with recurrence and without.
+
+        Recurrence may pay only in larger networks, so it is not decided by pilots. A third one is the best of the rest.
+        """
+        some, pilot = self.sequences.last(_PILOT_ROWS), 0
+        short = replace(
+            self.budget,
+            max_nodes=min(_SHORT, self.budget.max_nodes),
+            max_candidates=min(_PILOT_POOL, self.budget.max_candidates),
+            nodes_per_step=5,
         )
-        error, alpha = float(errors.min()), _FOLLOWED[int(errors.argmin())]
-        if error < self._best:
-            self._best, self._best_nodes = error, len(growing.nodes)
-        stop = self.audience.notify(Notice(growing, accepted, error, alpha), repeated=self.journal.repeats)
-        return stop or len(growing.nodes) - self._best_nodes >= self.patience
+        long = replace(short, max_nodes=min(_LONG, self.budget.max_nodes))
+        lengths = lengths_for(some)
+        most = len(_TWO_KINDS) * len(lengths) + len(_KINDS) * min(_LENGTHS_KEPT, len(lengths))
+        progress = Progress(f"{self.name}, pilot networks", most, self.verbose)
+
+        def best_first(configs: list[ReservoirConfig], budget: GrowthBudget) -> list[ReservoirConfig]:
+            nonlocal pilot
+            errors = []
+            for config in configs:
+                if pilot == len(self.log.errors) and not self.is_stopped:
+                    growing = self._growing(some, config, budget, SHARE)
+                    for _ in self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot):
+                        pass
+                    self.log.errors.append(choose(growing).error)
+                    self.log.save(now=False)
+                    shown = f"{pilot + 1}/{most}: {config}, validation {self.data.unit * self.log.errors[-1]:.5g}"
+                    progress.show(pilot + 1, shown)
+                errors.append(self.log.errors[pilot] if pilot < len(self.log.errors) else np.inf)
+                pilot += 1
+            return [configs[place] for place in np.argsort(errors, kind="stable")]
+
+        two = best_first([ReservoirConfig(length, *kind) for length in lengths for kind in _TWO_KINDS], short)
+        kept = list(dict.fromkeys(config.length for config in two))[:_LENGTHS_KEPT]
+        ranked = best_first([ReservoirConfig(length, *kind) for length in kept for kind in _KINDS], long)
+        ahead = [next(config for config in ranked if config.recurrent == recurrent) for recurrent in (True, False)]
+        chosen = [*ahead, next(config for config in ranked if config not in ahead)]
+        progress.end(f"chose {'; '.join(map(str, chosen))}")
+        return chosen
+
+    # Networks of full size --------------------------------------------------------------------------------------------
+
+    def run(self, configs: Sequence[ReservoirConfig]) -> FittedReservoir:
+        """Fit a reservoir of the best of these configurations; one that is stopped has the network so far."""
+        rounds = len(configs) + (0 if self.sequences.fed_back else 1)
+        finalists: list[tuple[GrowingReservoir, LaterChoice, StopReason]] = []
+        for number, config in enumerate(configs, start=1):
+            if finalists and self.is_stopped:
+                break
+            growing = self._growing(self.sequences, config, self.budget, SHARE, round=number)
+            monitor = LaterRows(self.budget.patience, growing, self.data.unit)
+            reason = self._follow(growing, monitor, self.budget, rounds)
+            finalists.append((growing, choose(growing), reason))
+        growing, choice, reason = min(finalists, key=lambda finalist: finalist[1].error)
+        fitted = self._refit(growing, choice) if self.sequences.fed_back else self._grow_again(growing, choice, rounds)
+        fewer = len(fitted.nodes) < growing.output_weights.nodes
+        self.reason = StopReason.CALLBACK if self.is_stopped else StopReason.EARLY_STOPPING if fewer else reason
+        return fitted
+
+    def _growing(
+        self, sequences: Sequences, config: ReservoirConfig, budget: GrowthBudget, share: float, round: int = 1
+    ) -> GrowingReservoir:
+        outputs = self.data.outputs if len(self.data.outputs.scale) == 1 else None
+        return GrowingReservoir.of(
+            sequences, config, share, budget.max_nodes, budget.algorithm, budget.window, outputs=outputs, round=round
+        )
+
+    def _steps(
+        self, growing: GrowingReservoir, monitor: StoppingMonitor, budget: GrowthBudget, seed: int
+    ) -> Generator[Step, None, StopReason]:
+        return grow(
+            growing.rows,
+            ReservoirSearch(growing.config, budget.max_candidates),
+            growing.output_weights,
+            max_nodes=budget.max_nodes,
+            tol=budget.tol,
+            pace=Pace(budget.nodes_per_step),
+            seed=seed,
+            monitor=monitor,
+            state=growing.state,
+        )
+
+    def _follow(
+        self, growing: GrowingReservoir, monitor: StoppingMonitor, budget: GrowthBudget, rounds: int
+    ) -> StopReason:
+        """Grow a network, from where an earlier fit was; return why growth ended."""
+        number, listener, state = growing.state.round, current_listener(), growing.state
+        progress = Progress(f"{self.name}, {round_of(number, rounds)}", budget.max_nodes, self.verbose)
+        if listener is not None:
+            listener.begin_round(number, rounds)
+        monitor.begin(state.fixed, growing.output_weights, growing.rows)
+        if number <= len(self.log.networks):
+            nodes, history = self.log.networks[number - 1]
+            nodes, pace = replace(nodes, layer=growing.course), Pace(budget.nodes_per_step)
+            resume(growing.rows, growing.output_weights, nodes, history, pace, monitor, state)
+        steps = self._steps(growing, monitor, budget, self.log.seed + 1000 * number)
+        reason: StopReason | None = None
+        while reason is None:
+            try:
+                step = next(steps)
+            except StopIteration as end:
+                reason = end.value
+                break
+            self.log.note(number - 1, GrownNodes(growing.nodes, state.history))
+            progress.update(step)
+            if self.callbacks is not None:
+                alpha = monitor.alpha if isinstance(monitor, LaterRows) else 0.0
+                self._ends |= self.callbacks.stop_after_step(lambda: self.learnt(so_far(growing, alpha)))  # noqa: B023
+            if listener is not None:
+                self._ends |= listener.step(step, budget.max_nodes)
+            if self._ends:
+                reason = StopReason.CALLBACK
+        self.histories.append(state.history)
+        progress.close(growing.output_weights.nodes, reason)
+        return reason
+
+    def _grow_again(self, growing: GrowingReservoir, choice: LaterChoice, rounds: int) -> FittedReservoir:
+        """The same configuration, number of nodes and penalty on all rows, unless the fit is to end.
+
+        Draws differ: new nodes are kept if they explain all rows better, under the same penalty, and predict later
+        rows, which they have seen, as well as those that had not seen them.
+        """
+        size, alpha = choice.columns, choice.alpha
+        kept, factor = growing, growing.factor_of(self.sequences.scored(), size)
+        if not self.is_stopped:
+            same = replace(self.budget, max_nodes=size - growing.linear)
+            again = self._growing(self.sequences, growing.config, same, 1.0, round=rounds)
+            self._follow(again, StoppingMonitor(), same, rounds)
+            whole = again.factor(1.0)
+            if (
+                again.size >= size
+                and squared_error(again, whole, alpha) <= squared_error(growing, factor, alpha)
+                and later_errors(again, [size], [alpha])[0, 0] <= choice.error
+            ):
+                kept, factor = again, whole
+        (weights,) = kept.weights(factor, [alpha])
+        nodes, columns = kept.nodes.take(slice(size - kept.linear)), kept.kept[:size]
+        residuals = later_residuals(growing, choice)
+        return FittedReservoir(growing.config, nodes, kept.full(weights), columns, factor, alpha, residuals)
+
+    def _refit(self, growing: GrowingReservoir, choice: LaterChoice) -> FittedReservoir:
+        """The nodes that free runs have chosen, with output weights from all rows, under the best stable penalty.
+
+        Weights from the first part of time, which free runs have tested, are kept if none is.
+        """
+        size, alphas = choice.columns, [choice.alpha, *choice.others]
+        factor, nodes = growing.factor_of(self.sequences.scored(), size), growing.nodes
+        nodes = nodes.take(slice(size - growing.linear))
+        tried = growing.full(growing.weights(factor, alphas))
+        stable = (place for place, weights in enumerate(tried) if stays_bounded(growing, nodes, weights))
+        place = next(stable, None)
+        alpha = choice.alpha if place is None else alphas[place]
+        (before,) = growing.full(growing.weights(growing.factor(SHARE).leading(size), [alpha]))
+        weights = before if place is None else tried[place]
+        residuals = later_residuals(growing, replace(choice, alpha=alpha))
+        return FittedReservoir(growing.config, nodes, weights, growing.kept[:size], factor, alpha, residuals, before)
 
 
-def _regrown(
-    sequences: Sequences, best: _Finalist, effort: Effort, journal: Journal, audience: Audience, number: int
-) -> FittedReservoir:
-    """The same style, number of nodes and penalty on all rows, in the last round, unless the fit is to end."""
-    columns, alpha = best.choice.columns, best.choice.alpha
-    wanted = columns - best.growing.linear
-
-    def follow(growing: Growing, accepted: AcceptedNodes) -> bool:
-        return audience.notify(Notice(growing, accepted, np.nan, alpha), repeated=journal.repeats)
-
-    growing, exhausted, factor = best.growing, best.exhausted, _joined(sequences, best.growing, columns)
-    if not audience.stopped:
-        audience.begin_round(number, number)
-        journal.begin_network()
-        same = replace(effort, nodes=wanted)
-        again, ended = grow(sequences, best.style, same, journal.rng, notify=follow, step=journal.step)
-        # Draws differ: new nodes are kept if they explain all rows better, under the same penalty, and predict later
-        # rows, which they have seen, as well as those that had not seen them.
-        explains = again.size >= columns and _squares(again, again.factor(), alpha) <= _squares(growing, factor, alpha)
-        if explains and _later_error(sequences, again, columns, alpha) <= best.choice.error:
-            growing, exhausted, factor = again, ended, again.factor()
-    size = len(factor.triangle)
-    (weights,) = growing.solutions(factor, size, [alpha])
-    return FittedReservoir(
-        best.style,
-        growing.nodes.take(slice(size - growing.linear)),
-        full_weights(growing, weights),
-        growing.kept[:size],
-        factor,
-        alpha,
-        _later_residuals(sequences, best.growing, best.choice),
-        None,
-        StopReason.CALLBACK if audience.stopped else _reason(best, wanted, effort, exhausted),
-    )
+def lengths_for(sequences: Sequences) -> list[int]:
+    """Lengths of the delay line that the number of rows allows."""
+    widest = min(_WIDEST, len(sequences.scored(0.0, SHARE)) // _ROWS_PER_COLUMN)
+    shortest = min(segment.stop - segment.start for segment in sequences.segments)
+    return [
+        length
+        for length in LENGTHS
+        if length == 0 or ((length + 1) * sequences.u.shape[1] <= widest and length < shortest)
+    ]
 
 
-def _squares(growing: Growing, factor: Factor, alpha: float) -> float:
-    """The squared error on all rows of a factor, with output weights under a penalty."""
-    (weights,) = growing.solutions(factor, len(factor.triangle), [alpha])
+def so_far(growing: GrowingReservoir, alpha: float) -> FittedReservoir:
+    """What a fit that stopped now would have found."""
+    factor = growing.factor(growing.share)
+    (weights,) = growing.full(growing.weights(factor, [alpha]))
+    numbers = growing.sequences.scored(0.0, growing.share)
+    left = growing.sequences.targets[numbers] - growing.columns[numbers] @ weights[growing.kept]
+    return FittedReservoir(growing.config, growing.nodes, weights, growing.kept, factor, alpha, {SHARE: left})
+
+
+def squared_error(growing: GrowingReservoir, factor: Factor, alpha: float) -> float:
+    """On all rows of a factor, with output weights under a penalty."""
+    (weights,) = growing.weights(factor, [alpha])
     left = factor.coefficients - factor.triangle @ weights
     return float(factor.residual_squares.sum() + (left**2).sum())
 
 
-def _later_error(sequences: Sequences, growing: Growing, size: int, alpha: float) -> float:
-    """The error on later rows of the first columns of a network that was grown on all rows, by weights from before."""
-    factor, blocks = _factor_before(sequences, growing, size, SHARE), sequences.blocks(SHARE, BLOCKS)
-    columns = growing.columns[:, :size]
-    errors = later_errors(factor, columns, sequences.targets, blocks, [size], [alpha], growing.solutions)
-    return float(errors[0, 0])
-
-
-def _factor_before(sequences: Sequences, growing: Growing, size: int, share: float) -> Factor:
-    """The factor of the first columns on the rows before a share of time."""
-    rows = sequences.scored(0.0, share)
-    empty = Factor.empty(size, sequences.targets.shape[1], 1)
-    return empty.with_rows(growing.columns[rows, :size], sequences.targets[rows])
-
-
-def _joined(sequences: Sequences, growing: Growing, size: int) -> Factor:
-    """The factor of all rows, of the first columns of a network that was grown on the first part of time."""
-    first = leading(growing.factor(), size)
-    for block in sequences.blocks(SHARE, BLOCKS):
-        first = first.with_rows(growing.columns[block, :size], sequences.targets[block])
-    return first
-
-
-def _refitted(sequences: Sequences, best: _Finalist, effort: Effort, *, stopped: bool) -> FittedReservoir:
-    """The nodes that free runs have chosen, with output weights from all rows, under the best penalty that is stable.
-
-    Weights from the first part of time, which free runs have tested, are kept if none is.
-    """
-    growing, size = best.growing, best.choice.columns
-    factor, nodes = _joined(sequences, growing, size), growing.nodes.take(slice(size - growing.linear))
-    alphas = [best.choice.alpha, *best.choice.others]
-    tried = full_weights(growing, growing.solutions(factor, size, alphas))
-    stable = (place for place, weights in enumerate(tried) if _stays(sequences, growing, nodes, weights))
-    place = next(stable, None)
-    alpha = best.choice.alpha if place is None else alphas[place]
-    (before,) = full_weights(growing, growing.solutions(growing.factor(), size, [alpha]))
-    return FittedReservoir(
-        best.style,
-        nodes,
-        before if place is None else tried[place],
-        growing.kept[:size],
-        factor,
-        alpha,
-        _later_residuals(sequences, growing, replace(best.choice, alpha=alpha)),
-        before,
-        StopReason.CALLBACK if stopped else _reason(best, len(nodes), effort, best.exhausted),
-    )
-
-
-def _stays(sequences: Sequences, growing: Growing, nodes: RecurrentNodes, weights: np.ndarray) -> bool:
+def stays_bounded(growing: GrowingReservoir, nodes: RecurrentNodes, weights: np.ndarray) -> bool:
     """Whether a free run from the end of training, with the last inputs again and again, stays within its limits."""
-    last, m = len(sequences.u) - 1, sequences.targets.shape[1]
-    starts = Starts(growing.course.z[[last]], growing.states[[last], : len(nodes)], held_outputs(sequences)[[last]])
-    n_inputs = sequences.u.shape[1] - m
+    sequences, last = growing.sequences, [len(growing.sequences.u) - 1]
+    starts = Starts(growing.course.z[last], growing.course.states[last, : len(nodes)], sequences.outputs[last])
+    n_inputs = sequences.u.shape[1] - sequences.targets.shape[1]
     inputs = np.resize(sequences.u[:, :n_inputs], (1, _STABLE, n_inputs)) if n_inputs else None
     low, high = limits(sequences.targets)
     course = free_run(nodes, starts, weights[np.newaxis], (low, high), _STABLE, inputs)
     return bool(((course > low) & (course < high)).all())
 
 
-def _later_residuals(sequences: Sequences, growing: Growing, choice: LaterChoice) -> dict[float, np.ndarray]:
+def later_residuals(growing: GrowingReservoir, choice: LaterChoice) -> dict[float, np.ndarray]:
     """Residuals on all rows after some shares of time, with weights from the rows before, where these are enough.
 
     What is predicted later is as far from the training rows as these are; weights that learn from rows in between would
     promise too much where the process drifts.
     """
-    found, size = {}, choice.columns
+    found, size, sequences = {}, choice.columns, growing.sequences
     for share in _FOLDS:
-        before, rows = _factor_before(sequences, growing, size, share), sequences.scored(share)
-        if share == SHARE or before.weight > _ROWS_PER_FREEDOM * freedom(before, choice.alpha):
-            (weights,) = growing.solutions(before, size, [choice.alpha])
+        before, rows = growing.factor_of(sequences.scored(0.0, share), size), sequences.scored(share)
+        if share == SHARE or before.weight > _ROWS_PER_FREEDOM * before.degrees_of_freedom(choice.alpha):
+            (weights,) = growing.weights(before, [choice.alpha])
             found[share] = sequences.targets[rows] - growing.columns[rows, :size] @ weights
     return found
-
-
-def _reason(best: _Finalist, nodes: int, effort: Effort, exhausted: bool) -> StopReason:
-    if nodes < len(best.growing.nodes):
-        return StopReason.EARLY_STOPPING
-    if nodes >= effort.nodes:
-        return StopReason.MAX_NODES
-    if best.growing.rmse <= effort.tol:
-        return StopReason.TOL
-    return StopReason.NO_CANDIDATE if exhausted else StopReason.EARLY_STOPPING

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.recurrent.nodes import RecurrentNodes
+from skscn.recurrent.nodes import RecurrentNodes, step
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,22 +58,12 @@ def free_run(
     line, states, outputs = starts.line, starts.nodes, starts.outputs
     runs, m = outputs.shape
     d = m + (0 if inputs is None else inputs.shape[2])
-    multiplied = np.flatnonzero(nodes.products)
-    one, other = nodes.factors[:, multiplied]
     course = np.empty((steps, runs, m))
-    for step in range(steps):
-        newest = outputs if inputs is None else np.hstack([inputs[:, step], outputs])
+    for number in range(steps):
+        newest = outputs if inputs is None else np.hstack([inputs[:, number], outputs])
         line = np.hstack([newest, line[:, :-d]])
-        drive = line @ nodes.weights + nodes.biases
-        for sources, source_weights in zip(nodes.sources, nodes.source_weights, strict=True):
-            drive += states[:, sources] * source_weights
-        drive += nodes.feedback * states
-        np.tanh(drive, out=drive)
-        if len(multiplied):
-            known = np.hstack([line, states])
-            drive[:, multiplied] = known[:, one] * known[:, other]
-        states = drive
+        states = step(nodes, line @ nodes.weights + nodes.biases, line, states)
         columns = np.hstack([np.ones((runs, 1)), line, states])
         outputs = (columns[:, np.newaxis] @ weights)[:, 0].clip(*limits)
-        course[step] = outputs
+        course[number] = outputs
     return course

@@ -1,263 +1,278 @@
-"""Growth of a reservoir: candidates are simulated together, and the best that passes the inequality is accepted."""
+"""A reservoir in training: it grows by the same loop as any network, :func:`skscn.growth.grow`.
+
+Only two things differ from a dense network. Columns depend on earlier rows, so those of a node are simulated on all
+rows at once, and rows are looked up in them (:class:`Course`). Candidates are drawn for the delay line and for the
+nodes that are there already, and simulated together (:class:`ReservoirSearch`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.recurrent.later import Solve, solutions, windowed_solutions
-from skscn.recurrent.nodes import RecurrentNodes, Segments, Style, block_states, candidate_states, draw, one_row_later
-from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, slack
+from skscn.growth import GrowthState, begin
+from skscn.nodes import Layer, Nodes
+from skscn.output_weights import ALGORITHMS, LeastSquares, OutputWeights
+from skscn.recurrent.nodes import (
+    RECURRENT,
+    RecurrentNodes,
+    ReservoirConfig,
+    Segments,
+    block_states,
+    candidate_states,
+    draw,
+    one_row_later,
+)
+from skscn.recurrent.sequences import Sequences
+from skscn.rows import Rows, open_rows
+from skscn.scaling import scale_inputs
+from skscn.search import Configuration, Pace, Proposal
+from skscn.search.base import Proposals
+from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT
 
+# r, each closer to 1: how little a node may reduce the error. Noise-free series are approximated to the last digits,
+# where the part of a node that is new is tiny.
+CONTRACTIONS = tuple(1.0 - 0.1**power for power in range(1, 14))
 # Candidates are compared on at most this many rows, drawn at random; those accepted are judged on all of them.
 MOST_ROWS = 2000
-# Columns of the delay line that depend on the ones before are left out of the basis.
-_DEPENDENT = 1e-9
+# Lists of candidates that are proposed, each if the one before was refused.
+_LISTS = 3
 
 
-@dataclass(frozen=True, eq=False)
-class Course:
-    """What a reservoir is grown on.
+class Looked(Layer):
+    """Columns that are computed on all rows at once; the only input of a row is its number."""
+
+    def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
+        """Rows of the columns."""
+        return folded[x[:, 0].astype(int)]
+
+
+class DelayLine(Looked):
+    """The linear columns of a reservoir: combinations of the delay line (n, p) of all rows."""
+
+    def __init__(self, z: np.ndarray):
+        self.z = z
+
+    def folded(self, nodes: Nodes) -> np.ndarray:
+        """Columns on all rows."""
+        columns: np.ndarray = self.z @ nodes.weights + nodes.biases
+        return columns
+
+
+class Course(Looked):
+    """What simulates recurrent nodes while they grow: the delay line of all rows, and the states of the nodes so far.
 
     Attributes
     ----------
     z : ndarray of shape (n, p)
-        The delay line of all rows, of all sequences.
-    targets : ndarray of shape (n, m)
-        Scaled; only those of scored rows are used.
-    rows : ndarray of int
-        The rows that are scored: targets are known and the washout is over.
     segments : sequence of slices
         The sequences.
+    states, lagged : ndarray of shape (n, most)
+        Of the nodes that have joined: on each row, and one row before.
     """
 
-    z: np.ndarray
-    targets: np.ndarray
-    rows: np.ndarray
-    segments: Segments
+    def __init__(self, z: np.ndarray, segments: Segments, most: int):
+        self.z, self.segments = z, segments
+        self.states, self.lagged = np.empty((2, most, len(z))).transpose(0, 2, 1)
+        self._last: tuple[Nodes | None, np.ndarray] = (None, self.states[:, :0])
+
+    def width(self, n_inputs: int) -> int:
+        """p."""
+        return self.z.shape[1]
+
+    def folded(self, nodes: Nodes) -> np.ndarray:
+        """States on all rows; those of the last nodes are remembered."""
+        if nodes is not self._last[0]:
+            assert isinstance(nodes, RecurrentNodes)
+            self._last = nodes, block_states(self.z, self.lagged, nodes, self.segments)
+        return self._last[1]
+
+    def join(self, nodes: Nodes, before: int) -> None:
+        """Let nodes be inputs of those that follow."""
+        new = slice(before, before + len(nodes))
+        self.states[:, new] = self.folded(nodes)
+        self.lagged[:, new] = one_row_later(self.states[:, new], self.segments)
 
 
-@dataclass(frozen=True)
-class AcceptedNodes:
-    """What the acceptance of nodes in one step was like."""
+class ReservoirSearch(Configuration):
+    """The best of one pool of candidates, by what each lowers the error after those before it.
 
-    nodes: RecurrentNodes
-    contraction: float
-    slack: float
-    candidates: int
-    seconds: float
-
-
-class Growing:
-    """A growing reservoir with its states on all rows and an orthonormal basis of its columns on the scored rows.
-
-    Columns are [1, z, states]; those of the delay line that depend on others are left out. All output weights are
-    evaluated again with each node (SC-III), or those within a window of nodes (SC-II).
+    Parameters
+    ----------
+    config : ReservoirConfig
+        What is drawn.
+    max_candidates : int
+        T_max.
     """
 
-    def __init__(
-        self,
-        course: Course,
-        style: Style,
-        contractions: tuple[float, ...],
-        pool: int,
+    def __init__(self, config: ReservoirConfig, max_candidates: int):
+        super().__init__(config.scopes, CONTRACTIONS, max_candidates)
+        self.config = config
+
+    def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
+        """The best candidates together; if all of them are refused, the next ones."""
+        course, present = rows.layer, node - 1
+        assert isinstance(course, Course)
+        candidates = draw(rng, self.max_candidates, course.width(1), present, self.config)
+        candidates = replace(candidates, layer=course)
+        places = np.arange(rows.n_rows)
+        if len(places) > MOST_ROWS:
+            places = np.sort(rng.choice(places, MOST_ROWS, replace=False))
+        sample = rows.sample(places)
+        numbers = sample.X[:, 0].astype(int)
+        h = candidate_states(course.z, course.lagged[:, :present], candidates, course.segments, numbers)
+        basis = sample.basis if len(places) == rows.n_rows else np.linalg.qr(sample.basis)[0]
+        chosen = best_first(h, basis, sample.residual, _LISTS * count)
+        for start in range(0, len(chosen), count):
+            yield Proposal(candidates.take(chosen[start : start + count]), self.contractions, self.max_candidates)
+
+
+def best_first(h: np.ndarray, basis: np.ndarray, residual: np.ndarray, count: int) -> np.ndarray:
+    """Up to ``count`` of the candidates (n, T) that lower the squared error most, each after those before it."""
+    centred = h - h.mean(axis=0)
+    centred *= centred
+    squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
+    supported = (squares > 0.0) & (squares**2 >= SMALLEST_SUPPORT * len(h) * quartics)
+    smallest = np.where(supported, SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h), np.inf)
+    new = h - basis @ (basis.T @ h)
+    norms, falls = np.einsum("ij,ij->j", new, new), residual.T @ new
+    chosen: list[int] = []
+    while len(chosen) < count:
+        scores = np.divide((falls**2).sum(axis=0), norms, out=np.zeros_like(norms), where=norms > smallest)
+        best = int(scores.argmax())
+        if scores[best] <= 0.0:
+            break
+        chosen.append(best)
+        shares = new[:, best] @ new / norms[best]
+        falls = falls - np.outer(falls[:, best], shares)
+        norms, smallest[best] = norms - shares**2 * norms[best], np.inf
+        new -= np.outer(new[:, best], shares)
+    return np.array(chosen, dtype=int)
+
+
+@dataclass(frozen=True, eq=False)
+class GrowingReservoir:
+    """A reservoir in training, on the first part of time or on all of it.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    config : ReservoirConfig
+    share : float
+        Of time, on which it grows.
+    course : Course
+        The states of its nodes, on all rows.
+    rows : Rows
+        The scored rows of that part of time.
+    output_weights : OutputWeights
+    state : GrowthState
+    """
+
+    sequences: Sequences
+    config: ReservoirConfig
+    share: float
+    course: Course
+    rows: Rows
+    output_weights: OutputWeights
+    state: GrowthState
+
+    @classmethod
+    def of(
+        cls,
+        sequences: Sequences,
+        config: ReservoirConfig,
+        share: float,
         most: int,
-        window: int | None = None,
-    ):
-        n, width = course.z.shape
-        self.course, self.style, self.contractions, self.pool, self.window = course, style, contractions, pool, window
-        self.nodes = RecurrentNodes.empty(width)
-        self._columns = np.empty((n, 1 + width + most), order="F")
-        self._lagged = np.empty((n, most), order="F")
-        self._basis = np.empty((len(course.rows), 1 + width + most), order="F")
-        self.triangle = np.zeros((1 + width + most, 1 + width + most))
-        self.size = 0
-        self.residual = course.targets[course.rows].copy()
-        self.base = np.array([j for j, column in enumerate([np.ones(n), *course.z.T]) if self._join_linear(column)])
-        self.linear = self.size
+        algorithm: str = "SC-III",
+        window: int = 15,
+        **history: Any,
+    ) -> GrowingReservoir:
+        """One with linear columns only; ``history`` are further fields of its GrowthState."""
+        z = sequences.delay_line(config.length)
+        course, width = Course(z, sequences.segments, most), z.shape[1]
+        numbers = sequences.scored(0.0, share)
+        targets = sequences.targets[numbers]
+        rows = open_rows(
+            numbers[:, np.newaxis].astype(float),
+            targets,
+            layer=course,
+            scaling=scale_inputs(None, numbers[:, None]),
+            together=True,
+        )
+        linear = Nodes.of(DelayLine(z), np.eye(width, 1 + width, k=1), np.eye(1, 1 + width)[0])
+        rule = ALGORITHMS[algorithm](targets.shape[1], window)
+        state = GrowthState(linear, **history)
+        begin(rows, rule, state, Pace(1))
+        return cls(sequences, config, share, course, rows, rule, state)
 
     @property
-    def columns(self) -> np.ndarray:
-        """[1, z, states] on all rows."""
-        return self._columns[:, : self.size]
+    def nodes(self) -> RecurrentNodes:
+        """The nodes so far, as they are in a trained reservoir."""
+        if not self.output_weights.nodes:
+            return RecurrentNodes.empty(self.course.z.shape[1])
+        grown = self.output_weights.grown
+        assert isinstance(grown, RecurrentNodes)
+        return replace(grown, layer=RECURRENT)
 
     @property
-    def states(self) -> np.ndarray:
-        """States of all nodes on all rows."""
-        return self._columns[:, self.linear : self.size]
+    def linear(self) -> int:
+        """The number of linear columns that do not depend on others."""
+        return self.output_weights.linear
+
+    @property
+    def size(self) -> int:
+        """The number of columns."""
+        return self.linear + self.output_weights.nodes
 
     @property
     def kept(self) -> np.ndarray:
-        """Which of all columns [1, z, s] the columns of the basis are."""
-        return np.append(self.base, 1 + self.course.z.shape[1] + np.arange(len(self.nodes)))
+        """The numbers of its columns among all columns [1, z, s]."""
+        assert self.state.independent is not None
+        return np.append(self.state.independent, 1 + self.course.z.shape[1] + np.arange(self.output_weights.nodes))
 
     @property
-    def lagged(self) -> np.ndarray:
-        """The states one row before."""
-        return self._lagged[:, : len(self.nodes)]
+    def columns(self) -> np.ndarray:
+        """Its columns on all rows, shape (n, size)."""
+        (linear,) = self.state.fixed
+        return np.hstack([linear.layer.folded(linear), self.course.states[:, : self.output_weights.nodes]])
 
-    @property
-    def basis(self) -> np.ndarray:
-        """Q on the scored rows."""
-        return self._basis[:, : self.size]
+    def factor(self, share: float) -> Factor:
+        """R and C of the scored rows in this first part of time; only the intercept is not penalised."""
+        rule = self.output_weights
+        if share == self.share and isinstance(rule, LeastSquares):
+            return replace(rule.final_factor(self.rows, rule.nodes), linear=1)
+        return self.factor_of(self.sequences.scored(0.0, share), self.size)
 
-    @property
-    def rmse(self) -> float:
-        """The error on the scored rows, in units of the scaled targets."""
-        return float(np.sqrt((self.residual**2).mean()))
+    def factor_of(self, numbers: np.ndarray, size: int) -> Factor:
+        """The factor of the first columns on the rows with these numbers."""
+        empty = Factor.empty(size, self.rows.n_outputs, 1)
+        return empty.with_rows(self.columns[numbers, :size], self.sequences.targets[numbers])
 
-    def factor(self) -> Factor:
-        """R and C of the scored rows; only the intercept is not penalised."""
-        size, targets = self.size, self.course.targets[self.course.rows]
-        coefficients = self.basis.T @ targets
-        residual = self.residual if self.window is None else targets - self.basis @ coefficients
-        return Factor(
-            self.triangle[:size, :size].copy(), coefficients, (residual**2).sum(axis=0), float(len(targets)), 1
+    def weights(self, factor: Factor, penalties: Sequence[float]) -> np.ndarray:
+        """Output weights (penalties, size, m) of the columns of a factor, by the rule of this network."""
+        return weights_of(
+            factor, penalties, None if isinstance(self.output_weights, LeastSquares) else self.window, self.linear
         )
 
-    def solutions(self, factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
-        """Output weights (penalties, size, m) of the first columns, by the rule of this network."""
-        return rule(self.window, self.linear)(factor, size, penalties)
+    @property
+    def window(self) -> int:
+        """K, the number of nodes whose output weights are evaluated again: 1 in SC-I."""
+        return self.output_weights.window if self.output_weights.keeps_columns else 1
 
-    def step(self, rng: np.random.Generator, count: int) -> AcceptedNodes | None:
-        """Accept up to ``count`` nodes from one pool of candidates; None if no candidate passes."""
-        start, course = perf_counter(), self.course
-        candidates = draw(rng, self.pool, course.z.shape[1], len(self.nodes), self.style)
-        places = np.arange(len(course.rows))
-        if len(places) > MOST_ROWS:
-            places = np.sort(rng.choice(places, MOST_ROWS, replace=False))
-        columns = candidate_states(course.z, self.lagged, candidates, course.segments, course.rows[places])
-        chosen = self._ranked(columns, places, count)
-        return self._accept(candidates.take(chosen), start) if len(chosen) else None
-
-    def _accept(self, block: RecurrentNodes, start: float) -> AcceptedNodes | None:
-        """Accept those of the chosen candidates that pass, judged by their exact states."""
-        states = block_states(self.course.z, self.lagged, block, self.course.segments)
-        accepted, terms = [], []
-        for j in np.flatnonzero(block.has_echo_state()):
-            judged = self._judge(states[:, j])
-            if judged is not None:
-                accepted.append(j)
-                terms.append(judged)
-        if not accepted:
-            return None
-        joined = block.take(np.array(accepted))
-        self._note(joined, states[:, accepted])
-        contraction, slacks = max(term[0] for term in terms), min(term[1] for term in terms)
-        return AcceptedNodes(joined, contraction, slacks, self.pool, perf_counter() - start)
-
-    def repeat(self, nodes: RecurrentNodes) -> None:
-        """Add nodes that were accepted before, with the same result."""
-        states = block_states(self.course.z, self.lagged, nodes, self.course.segments)
-        for column in states.T:
-            remainder, shares, norm = self._orthogonal(column[self.course.rows])
-            moved, length = self._moved(column[self.course.rows], remainder, norm)
-            self._join(column, remainder / norm, shares, norm, moved / length)
-        self._note(nodes, states)
-
-    def _note(self, nodes: RecurrentNodes, states: np.ndarray) -> None:
-        before = len(self.nodes)
-        self._lagged[:, before : before + len(nodes)] = one_row_later(states, self.course.segments)
-        self.nodes = RecurrentNodes.joined([self.nodes, nodes])
-
-    def _judge(self, states: np.ndarray) -> tuple[float, float] | None:
-        """Add a column if it satisfies the inequality; return r and the slack."""
-        remainder, shares, norm = self._orthogonal(states[self.course.rows])
-        if norm <= SMALLEST_REMAINDER * np.sqrt((shares**2).sum()):
-            return None
-        moved, length = self._moved(states[self.course.rows], remainder, norm)
-        sums = Sums((self.residual.T @ moved)[:, np.newaxis], np.array([length**2]))
-        squares = (self.residual**2).sum(axis=0)
-        for contraction in self.contractions:
-            found = slack(sums, squares, contraction, len(self.nodes) + 1, together=True)
-            if found[0, 0] >= 0.0:
-                self._join(states, remainder / norm, shares, norm, moved / length)
-                return contraction, float(found[0, 0])
-        return None
-
-    def _ranked(self, columns: np.ndarray, places: np.ndarray, count: int) -> np.ndarray:
-        """The candidates that lower the error on these of the scored rows most, each after those before it."""
-        usable = np.flatnonzero(_supported(columns))
-        remainders, basis, residual = columns[:, usable], self._solved()[places], self.residual[places]
-        smallest = SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", remainders, remainders)
-        if len(places) < len(self.residual):
-            basis, _ = np.linalg.qr(basis)
-        remainders -= basis @ (basis.T @ remainders)
-        norms = np.einsum("ij,ij->j", remainders, remainders)
-        falls, chosen = residual.T @ remainders, []
-        for _ in range(min(count, len(usable))):
-            squares = (falls**2).sum(axis=0)
-            scores = np.divide(squares, norms, out=np.zeros_like(squares), where=norms > smallest)
-            best = int(scores.argmax())
-            if scores[best] <= 0.0:
-                break
-            chosen.append(int(usable[best]))
-            shares = remainders[:, best] @ remainders / norms[best]
-            falls = falls - np.outer(falls[:, best], shares)
-            norms, smallest[best] = norms - shares**2 * norms[best], np.inf
-            remainders -= np.outer(remainders[:, best], shares)
-        return np.array(chosen, dtype=int)
-
-    def _join_linear(self, column: np.ndarray) -> bool:
-        remainder, shares, norm = self._orthogonal(column[self.course.rows])
-        independent = bool(norm > _DEPENDENT * np.sqrt((shares**2).sum() + norm**2))
-        if independent:
-            self._join(column, remainder / norm, shares, norm, remainder / norm)
-        return independent
-
-    def _orthogonal(self, column: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
-        """What the basis leaves of a column, its shares in the basis, and its norm; twice is enough."""
-        basis = self.basis
-        shares = basis.T @ column
-        remainder = column - basis @ shares
-        again = basis.T @ remainder
-        remainder -= basis @ again
-        return remainder, shares + again, float(np.sqrt(remainder @ remainder))
-
-    def _moved(self, column: np.ndarray, remainder: np.ndarray, norm: float) -> tuple[np.ndarray, float]:
-        """What the columns that are solved for with this one leave of it, along which the output moves; its norm."""
-        if self.window is None:
-            return remainder, norm
-        basis = self._solved()
-        moved = column - basis @ (basis.T @ column)
-        return moved, float(np.sqrt(moved @ moved))
-
-    def _solved(self) -> np.ndarray:
-        """An orthonormal basis of the columns that are solved for together with the next one."""
-        if self.window is None:
-            return self.basis
-        first = max(self.linear, self.size + 1 - self.window)
-        return np.asarray(self.basis @ np.linalg.qr(self.triangle[: self.size, first : self.size])[0])
-
-    def _join(
-        self, column: np.ndarray, direction: np.ndarray, shares: np.ndarray, norm: float, along: np.ndarray
-    ) -> None:
-        size = self.size
-        self._columns[:, size] = column
-        self._basis[:, size] = direction
-        self.triangle[:size, size], self.triangle[size, size] = shares, norm
-        self.size += 1
-        self.residual -= np.outer(along, along @ self.residual)
+    def full(self, weights: np.ndarray) -> np.ndarray:
+        """Output weights (…, size, m) of its first columns as those of all columns [1, z, s], 0 for those left out."""
+        width = self.course.z.shape[1]
+        full = np.zeros((*weights.shape[:-2], 1 + width + weights.shape[-2] - self.linear, weights.shape[-1]))
+        full[..., self.kept[: weights.shape[-2]], :] = weights
+        return full
 
 
-def rule(window: int | None, linear: int) -> Solve:
-    """How output weights follow from a factor whose first columns are linear: SC-III, or SC-II with a window."""
+def weights_of(factor: Factor, penalties: Sequence[float], window: int | None, linear: int) -> np.ndarray:
+    """Output weights (penalties, k, m): ridge for each penalty (SC-III), or a window of nodes, which has no penalty."""
     if window is None:
-        return solutions
-
-    def windowed(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
-        return np.repeat(windowed_solutions(factor, size, linear, window)[np.newaxis], len(penalties), axis=0)
-
-    return windowed
-
-
-def _supported(columns: np.ndarray) -> np.ndarray:
-    """Whether each candidate varies, and not only on a handful of rows (participation ratio)."""
-    centred = columns - columns.mean(axis=0)
-    centred *= centred
-    squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
-    return np.asarray((squares > 0.0) & (squares**2 >= SMALLEST_SUPPORT * len(columns) * quartics))
+        return factor.ridge_path(penalties)
+    return np.repeat(factor.windowed(linear, window)[np.newaxis], len(penalties), axis=0)

@@ -1,21 +1,32 @@
-"""Errors on later rows: output weights from the rows so far are tried on the rows that follow, block after block."""
+"""What later rows choose: how many nodes, and which penalty.
+
+A network is grown on the first part of time and judged on the rest of it: by the errors of one step, block after block,
+each with output weights from the rows before; or by free runs if outputs come back as inputs.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
-from scipy.linalg import lstsq, svd
 
-from skscn.factor import Factor
+from skscn.nodes import Nodes
+from skscn.output_weights import OutputWeights
+from skscn.recurrent.free_runs import Starts, free_run
+from skscn.recurrent.growing import GrowingReservoir
+from skscn.recurrent.reservoir import limits
+from skscn.recurrent.sequences import BLOCKS, SHARE, Sequences
+from skscn.rows import Rows
+from skscn.stopping import BestNodes
 
-# α per row, relative to columns of variance 1.
+# α per row, relative to columns of variance 1: to choose from, and with which growth is monitored.
 PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
-
-# Output weights (penalties, size, m) of the first ``size`` columns from a factor, for each penalty.
-Solve: TypeAlias = Callable[[Factor, int, Sequence[float]], np.ndarray]
+_MONITORED = (0.0, 1e-12, 1e-8, 1e-4)
+# Free runs: how many, how long, with which penalties.
+_RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+# The error, in standard deviations of the target, from which on a free run has left the true course.
+_LOST = 0.5
 
 
 @dataclass(frozen=True)
@@ -31,82 +42,111 @@ class LaterChoice:
     others: tuple[float, ...] = ()
 
 
-def leading(factor: Factor, size: int) -> Factor:
-    """The factor of the first columns."""
-    left = factor.residual_squares + (factor.coefficients[size:] ** 2).sum(axis=0)
-    return Factor(factor.triangle[:size, :size], factor.coefficients[:size], left, factor.weight, factor.linear)
-
-
-def standardised(factor: Factor) -> tuple[Factor, np.ndarray]:
-    """The factor for columns whose variance on its rows is 1, and what each column is divided by."""
-    inner = factor.triangle[1:, 1:]
-    units = np.append(1.0, np.sqrt((inner**2).sum(axis=0) / factor.weight))
-    units[units == 0.0] = 1.0
-    scaled = Factor(factor.triangle / units, factor.coefficients, factor.residual_squares, factor.weight, factor.linear)
-    return scaled, units
-
-
-def solutions(factor: Factor, size: int, penalties: Sequence[float]) -> np.ndarray:
-    """Output weights of the first ``size`` columns for each penalty, shape (penalties, size, m)."""
-    scaled, units = standardised(factor)
-    triangle, coefficients = scaled.triangle[:size, :size], scaled.coefficients[:size]
-    left, singular, right = svd(triangle[1:, 1:], full_matrices=False)
-    turned = left.T @ coefficients[1:]
-    weights = []
-    for penalty in penalties:
-        kept = np.divide(singular, singular**2 + penalty * factor.weight, where=singular > 0.0, out=0.0 * singular)
-        inner = right.T @ (kept[:, np.newaxis] * turned)
-        first = (coefficients[0] - triangle[0, 1:] @ inner) / triangle[0, 0]
-        weights.append(np.vstack([first, inner]) / units[:size, np.newaxis])
-    return np.array(weights)
-
-
-def windowed_solutions(factor: Factor, size: int, linear: int, window: int) -> np.ndarray:
-    """Output weights (size, m) of Algorithm SC-II, with R and C in place of the columns and targets.
-
-    The first ``linear`` columns are solved for together; each column after them is then solved for with those before
-    it that are within the window, and the others stay as they are.
-    """
-    triangle, left = factor.triangle[:size, :size], factor.coefficients[:size].copy()
-    weights = np.zeros_like(left)
-    for end in range(min(linear, size), size + 1):
-        part = slice(0 if end <= linear else max(linear, end - window), end)
-        change = lstsq(triangle[:end, part], left[:end])[0]
-        weights[part] += change
-        left[:end] -= triangle[:end, part] @ change
-    return weights
-
-
-def later_errors(
-    factor: Factor,
-    columns: np.ndarray,
-    targets: np.ndarray,
-    blocks: Sequence[np.ndarray],
-    sizes: Sequence[int],
-    penalties: Sequence[float] = PENALTIES,
-    solve: Solve = solutions,
-) -> np.ndarray:
-    """Root mean squared errors (sizes, penalties) over all blocks, each with weights from the rows before it."""
-    squares, count = np.zeros((len(sizes), len(penalties))), 0
+def later_errors(growing: GrowingReservoir, sizes: Sequence[int], penalties: Sequence[float]) -> np.ndarray:
+    """Root mean squared errors (sizes, penalties) over blocks of later rows, each with weights from the rows before."""
+    columns, targets, blocks = growing.columns, growing.sequences.targets, growing.sequences.blocks(SHARE, BLOCKS)
+    factor, squares = growing.factor(SHARE), np.zeros((len(sizes), len(penalties)))
     for number, block in enumerate(blocks):
-        H, T = columns[block], targets[block]
+        if number:
+            factor = factor.with_rows(columns[blocks[number - 1]], targets[blocks[number - 1]])
         for place, size in enumerate(sizes):
-            outputs = np.tensordot(H[:, :size], solve(factor, size, penalties), axes=(1, 1))
-            squares[place] += ((outputs - T[:, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
-        count += len(block)
-        if number < len(blocks) - 1:
-            factor = factor.with_rows(H, T)
-    return np.asarray(np.sqrt(squares / count))
+            weights = growing.weights(factor.leading(size), penalties)
+            outputs = np.tensordot(columns[block, :size], weights, axes=(1, 1))
+            squares[place] += ((outputs - targets[block, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
+    return np.asarray(np.sqrt(squares / sum(map(len, blocks))))
 
 
-def best_choice(errors: np.ndarray, sizes: Sequence[int], penalties: Sequence[float] = PENALTIES) -> LaterChoice:
-    """The smallest error."""
+class LaterRows(BestNodes):
+    """Stops growth by the error on later rows.
+
+    Parameters
+    ----------
+    patience : int
+        Nodes without improvement.
+    growing : GrowingReservoir
+    unit : float
+        How large a scaled error of 1 is.
+
+    Attributes
+    ----------
+    alpha : float
+        The best of some penalties for the present network.
+    """
+
+    def __init__(self, patience: int, growing: GrowingReservoir, unit: float):
+        super().__init__(patience)
+        self.growing, self.unit, self.alpha = growing, unit, 0.0
+
+    def _add(self, nodes: Nodes) -> None:
+        """The course has their states."""
+
+    def _forget(self) -> None:
+        """There is nothing to forget."""
+
+    def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
+        (errors,) = later_errors(self.growing, [self.growing.size], _MONITORED)
+        self.alpha = _MONITORED[int(errors.argmin())]
+        return float(errors.min()), self.unit * float(errors.min())
+
+
+def choose(growing: GrowingReservoir) -> LaterChoice:
+    """The number of columns and the penalty that later rows choose."""
+    every = max(5, growing.output_weights.nodes // 3) if growing.sequences.fed_back else 5
+    sizes = sorted({*range(growing.linear, growing.size, every), growing.size})
+    if growing.sequences.fed_back:
+        return _by_free_runs(growing, sizes)
+    errors = later_errors(growing, sizes, PENALTIES)
     size, penalty = np.unravel_index(np.argmin(errors), errors.shape)
-    return LaterChoice(sizes[int(size)], penalties[int(penalty)], float(errors.min()))
+    return LaterChoice(sizes[int(size)], PENALTIES[int(penalty)], float(errors.min()))
 
 
-def freedom(factor: Factor, alpha: float) -> float:
-    """The degrees of freedom of output weights under a penalty."""
-    scaled, _ = standardised(factor)
-    squares = svd(scaled.triangle[1:, 1:], compute_uv=False) ** 2
-    return 1.0 + float((squares[squares > 0.0] / (squares[squares > 0.0] + alpha * factor.weight)).sum())
+def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int]) -> LaterChoice:
+    variants = [(size, penalty) for size in sizes for penalty in _FREE_PENALTIES]
+    factor, weights = growing.factor(SHARE), np.zeros((len(variants), growing.size, growing.rows.n_outputs))
+    for place, size in enumerate(sizes):
+        rows = slice(place * len(_FREE_PENALTIES), (place + 1) * len(_FREE_PENALTIES))
+        weights[rows, :size] = growing.weights(factor.leading(size), _FREE_PENALTIES)
+    squares = free_errors(growing, weights)
+    known = ~np.isnan(squares)
+    errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)
+    # The logarithm tells small errors apart as well as large ones. Beyond _LOST it hardly changes: most horizons of a
+    # chaotic course are beyond what can be predicted, and runs that settle at the mean are closest there, however wrong
+    # their first steps are.
+    scores = 0.25 * np.log((errors**2 + 1e-48) / (errors**2 + _LOST**4)).mean(axis=0)
+    best = int(scores.argmin())
+    size, alpha = variants[best]
+    others = [variants[place][1] for place in scores.argsort(kind="stable") if variants[place][0] == size]
+    return LaterChoice(size, alpha, float(np.exp(scores[best])), tuple(others[1:]))
+
+
+def free_errors(growing: GrowingReservoir, weights: np.ndarray) -> np.ndarray:
+    """Squared errors (steps, origins, variants, m) of free runs with each of these output weights; NaN if unknown."""
+    sequences, variants = growing.sequences, len(weights)
+    origins, steps = free_origins(sequences)
+    ahead = origins[:, np.newaxis] + np.arange(1, steps + 1)
+    m = sequences.targets.shape[1]
+    n_inputs = sequences.u.shape[1] - m
+    states = growing.course.states[origins, : growing.output_weights.nodes]
+    starts = Starts(growing.course.z[origins], states, sequences.outputs[origins])
+    course = free_run(
+        growing.nodes,
+        starts.repeated(variants),
+        np.tile(growing.full(weights), (len(origins), 1, 1)),
+        limits(sequences.targets),
+        steps,
+        np.repeat(sequences.u[ahead, :n_inputs], variants, axis=0) if n_inputs else None,
+    )
+    truth = sequences.targets[ahead].transpose(1, 0, 2)[:, :, np.newaxis]
+    return np.asarray((course.reshape(steps, len(origins), variants, m) - truth) ** 2)
+
+
+def free_origins(sequences: Sequences, runs: int | None = None) -> tuple[np.ndarray, int]:
+    """Rows in the last part of time from which free runs start, evenly spread, and how long these are."""
+    longest = max(segment.stop - segment.start for segment in sequences.segments)
+    steps = int(np.clip((1.0 - SHARE) * longest / 2, 1, _STEPS))
+    ends = np.empty(len(sequences.u), int)
+    for segment in sequences.segments:
+        ends[segment] = segment.stop
+    rows = sequences.scored(SHARE)
+    rows = rows[rows + steps < ends[rows]]
+    return rows[np.unique(np.linspace(0, len(rows) - 1, _RUNS if runs is None else runs).astype(int))], steps

@@ -8,7 +8,6 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 
 from skscn.adaptive_intervals import AdaptiveWidth
-from skscn.recurrent.later import standardised
 from skscn.recurrent.reservoir import Reservoir
 
 # The width begins with this many of the errors on later training rows.
@@ -81,7 +80,7 @@ class Standard:
 
     def __init__(self, reservoir: Reservoir):
         factor = reservoir.joinable
-        self.kept, self.units = reservoir.kept, standardised(factor)[1]
+        self.kept, self.units = reservoir.kept, factor.standardised()[1]
         self.means = factor.triangle[0] / factor.triangle[0, 0]
         self.means[0] = 0.0
 
@@ -238,7 +237,7 @@ class Blend:
 def initial_covariance(reservoir: Reservoir, memory: float) -> np.ndarray:
     """The inverse of XᵀX + αI for standardised columns X, with the weight of as many rows as are remembered."""
     factor = reservoir.joinable
-    triangle = standardised(factor)[0].triangle[1:, 1:]
+    triangle = factor.standardised()[0].triangle[1:, 1:]
     penalty = max(reservoir.alpha, _SMALLEST_PENALTY) * factor.weight
     covariance = np.zeros((len(triangle) + 1, len(triangle) + 1))
     covariance[0, 0] = 1.0 / factor.weight

@@ -1,15 +1,29 @@
-"""Sequences of rows in order of time: what is scored, and which rows come later."""
+"""Sequences of rows in order of time: scaled, with the outputs that come back; which of them are scored, and later."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
+from typing import Literal
 
 import numpy as np
 
-from skscn.recurrent.growing import Course
-from skscn.recurrent.nodes import Segments, delay_line
+from skscn.factor import Factor
+from skscn.recurrent.inputs import Given
+from skscn.recurrent.nodes import RecurrentNodes, Segments, delay_line
+from skscn.recurrent.reservoir import Reservoir, held, limits
+from skscn.scaling import Scaling, scale_inputs
+
+# The first part of time, on which networks are grown to be judged, and in how many blocks the rest is.
+SHARE, BLOCKS = 0.7, 3
+# The washout if it is not given: this many rows, or a quarter of the shortest sequence.
+_WASHOUT = 100
+# Scored rows that a fit needs: for growth, and for the blocks of later rows that judge it.
+_FEWEST = 6
+# Inputs are kept within their range in training and this share of it on both sides.
+_BEYOND = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,10 +65,20 @@ class Sequences:
         blocks = [self.scored(first, last) for first, last in pairwise(shares)]
         return [block for block in blocks if len(block)]
 
-    def course(self, length: int, share: float = 1.0) -> Course:
-        """What a reservoir with a delay line of this length is grown on: the first part of each sequence."""
-        line = delay_line(self.u, self.segments, length)
-        return Course(line, self.targets, self.scored(0.0, share), self.segments)
+    def delay_line(self, length: int) -> np.ndarray:
+        """z of all rows."""
+        return delay_line(self.u, self.segments, length)
+
+    @cached_property
+    def outputs(self) -> np.ndarray:
+        """The known output of each row, or the last one known before; only where outputs come back."""
+        m = self.targets.shape[1]
+        outputs = np.empty_like(self.targets)
+        outputs[:-1] = self.u[1:, -m:]
+        for segment in self.segments:
+            last = self.targets[segment.stop - 1]
+            outputs[segment.stop - 1] = np.where(np.isnan(last), self.u[segment.stop - 1, -m:], last)
+        return outputs
 
     def last(self, most: int) -> Sequences:
         """The last rows: at most ``most`` of one sequence, or as many whole sequences as that allows."""
@@ -69,10 +93,136 @@ class Sequences:
             room -= segment.stop - start
             if room <= 0:
                 break
-        return self._only(kept[::-1])
-
-    def _only(self, kept: Sequence[slice]) -> Sequences:
+        kept = kept[::-1]
         rows = np.concatenate([np.arange(part.start, part.stop) for part in kept])
         ends = np.cumsum([part.stop - part.start for part in kept])
         segments = [slice(int(end) - (part.stop - part.start), int(end)) for part, end in zip(kept, ends, strict=True)]
-        return Sequences(self.u[rows], self.targets[rows], segments, self.washout, self.fed_back)
+        return replace(self, u=self.u[rows], targets=self.targets[rows], segments=segments)
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The rows of a fit.
+
+    Attributes
+    ----------
+    rows : Given
+        As they were given.
+    inputs, outputs : Scaling
+    sequences : Sequences
+        Scaled.
+    """
+
+    rows: Given
+    inputs: Scaling
+    outputs: Scaling
+    sequences: Sequences
+
+    @classmethod
+    def of(cls, rows: Given, *, feedback: bool, washout: int | Literal["auto"]) -> Prepared:
+        """Scale rows; ValueError if there are too few."""
+        assert rows.y is not None
+        shortest = min(segment.stop - segment.start for segment in rows.segments)
+        skipped = min(_WASHOUT, shortest // 4) if washout == "auto" else int(washout)
+        _check_each(rows, rows.y, skipped)
+        inputs, outputs = _input_scaling(rows.X), _output_scaling(rows.y)
+        u, targets = inputs.transform(rows.X), (rows.y - outputs.offset) / outputs.scale
+        if feedback:
+            u = np.hstack([u, np.vstack([_came_back(targets[segment]) for segment in rows.segments])])
+        sequences = Sequences(u, targets, rows.segments, skipped, bool(feedback))
+        _check_enough(sequences)
+        return cls(rows, inputs, outputs, sequences)
+
+    @property
+    def unit(self) -> float:
+        """How large a scaled error of 1 is; errors of several outputs, which may have different units, stay scaled."""
+        return float(self.outputs.scale[0]) if len(self.outputs.scale) == 1 else 1.0
+
+    def reservoir(
+        self,
+        length: int,
+        nodes: RecurrentNodes,
+        output_weights: np.ndarray,
+        kept: np.ndarray,
+        factor: Factor,
+        alpha: float,
+    ) -> Reservoir:
+        """A trained reservoir for such rows."""
+        targets = self.sequences.targets
+        return Reservoir(
+            self.inputs,
+            self.outputs,
+            length,
+            self.sequences.fed_back,
+            bool(np.isnan(targets).any()),
+            nodes,
+            output_weights,
+            *limits(targets),
+            kept,
+            factor,
+            alpha,
+            self.rows.single_output,
+            _input_limits(self.sequences.u[:, : len(self.inputs.offset)]),
+        )
+
+    def fingerprint(self) -> str:
+        """The same for the same rows."""
+        rows = self.rows
+        digest = hashlib.blake2b(repr((rows.labels, rows.segments, rows.X.shape)).encode(), digest_size=16)
+        for values in (rows.X, rows.y):
+            digest.update(np.ascontiguousarray(values).data)
+        return digest.hexdigest()
+
+
+def _check_each(rows: Given, y: np.ndarray, washout: int) -> None:
+    for label, segment in zip(rows.labels, rows.segments, strict=True):
+        length = segment.stop - segment.start
+        if length <= washout:
+            raise ValueError(
+                f"Sequence {label!r} has {length} rows, not more than washout={washout}; use a smaller one."
+            )
+        if np.isnan(y[segment]).any(axis=1).all():
+            raise ValueError(f"Sequence {label!r} has no row with a known target.")
+
+
+def _check_enough(sequences: Sequences) -> None:
+    judged, grown = sequences.blocks(SHARE, BLOCKS), sequences.scored(0.0, SHARE)
+    if len(sequences.scored()) < _FEWEST or not judged or len(grown) < _FEWEST // 2:
+        raise ValueError(
+            f"n_samples={len(sequences.u)} with {len(sequences.scored())} known targets after the washout is too few; "
+            f"at least {_FEWEST} are needed, in the first and in the last part of time."
+        )
+
+
+def _input_scaling(X: np.ndarray) -> Scaling:
+    """To mean 0 and standard deviation 1."""
+    if not X.shape[1]:
+        return Scaling.centred(np.zeros(0), np.ones(0))
+    unit = _power_of_two(X)
+    scaling = scale_inputs("standard", X / unit)
+    assert isinstance(scaling, Scaling)
+    return replace(scaling, offset=unit * scaling.offset, scale=unit * scaling.scale)
+
+
+def _output_scaling(y: np.ndarray) -> Scaling:
+    unit = _power_of_two(y)
+    deviation = unit * np.nanstd(y / unit, axis=0)
+    return Scaling.centred(unit * np.nanmean(y / unit, axis=0), np.where(deviation > 0.0, deviation, 1.0))
+
+
+def _power_of_two(values: np.ndarray) -> np.ndarray:
+    """The size of each column, so that squares are finite; dividing by it changes no digit."""
+    _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
+    return np.asarray(np.ldexp(1.0, exponent))
+
+
+def _input_limits(u: np.ndarray) -> np.ndarray:
+    """What scaled inputs are kept between: their range in training, and a part of it beyond."""
+    low, high = u.min(axis=0), u.max(axis=0)
+    beyond = _BEYOND * (high - low)
+    return np.stack([low - beyond, high + beyond])
+
+
+def _came_back(targets: np.ndarray) -> np.ndarray:
+    """The target of the row before, or the last one known; 0, the mean, before the first."""
+    return held(np.vstack([np.zeros(targets.shape[1]), targets[:-1]]))

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 
 from skscn.adaptive_intervals import check_coverage
-from skscn.recurrent.choosing import free_origins, held_outputs
 from skscn.recurrent.free_runs import Starts, free_run
+from skscn.recurrent.later import free_origins
 from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import Sequences
@@ -44,7 +44,7 @@ def free_spread(sequences: Sequences, nodes: RecurrentNodes, columns: np.ndarray
     ahead = origins[:, np.newaxis] + np.arange(1, steps + 1)
     n_inputs = sequences.u.shape[1] - sequences.targets.shape[1]
     last = columns[origins]
-    starts = Starts(last[:, 1 : 1 + nodes.width], last[:, 1 + nodes.width :], held_outputs(sequences)[origins])
+    starts = Starts(last[:, 1 : 1 + nodes.width], last[:, 1 + nodes.width :], sequences.outputs[origins])
     course = free_run(
         nodes,
         starts,

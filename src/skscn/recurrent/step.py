@@ -123,7 +123,7 @@ class _StepOperators(Operators):
         known = self._joined([z, self._part("state", self.length, self.length + len(nodes))])
         parts = []
         if not multiplied.all():
-            weights = np.vstack([nodes.weights, nodes.heard()])[:, ~multiplied]
+            weights = np.vstack([nodes.weights, nodes.recurrent_weights()])[:, ~multiplied]
             parts.append(self.node("Tanh", self._affine(known, weights, nodes.biases[~multiplied])))
         if multiplied.any():
             columns = (self.constant(numbers) for numbers in nodes.factors[:, multiplied])
