@@ -13,7 +13,7 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS, LocalBackend, Operation, Rows, memory_rows, memory_storage
+from skscn.rows import ROWS, LocalBackend, MemoryStorage, Operation, Rows, memory_rows
 from skscn.scaling import scale_inputs
 from skscn.search import CONFIGURATIONS, Configuration, Pace, Proposal
 
@@ -176,8 +176,8 @@ def in_threads(problem, n_jobs):
     """Rows in short stretches, so that there is work for several threads."""
     X, Y, p = problem
     scaling, residual = scale_inputs("minmax", X), Y if p is None else Y * np.sqrt(p)[:, None]
-    storage = memory_storage(X, scaling, residual.copy(), len(X))
-    backend = LocalBackend(storage, (*X.shape, Y.shape[1]), sample_weight=p, n_jobs=n_jobs, stretch=8)
+    storage = MemoryStorage(X, scaling, residual, p)
+    backend = LocalBackend(storage, (*X.shape, Y.shape[1]), n_jobs=n_jobs, stretch=8)
     return Rows(backend, Dense(ACTIVATIONS["sigmoid"]))
 
 
@@ -200,7 +200,7 @@ class Meet(Operation):
     def __init__(self, count):
         self.met, self.threads = threading.Barrier(count), {}
 
-    def __call__(self, shard, rows):
+    def __call__(self, storage, rows):
         if threading.get_ident() not in self.threads:
             self.threads[threading.get_ident()] = rows
             self.met.wait(timeout=60)

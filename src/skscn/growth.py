@@ -322,7 +322,7 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     if not output_weights.nodes or not rows.layer.has_gradients or rows.layer.width(rows.n_features) == 1:
         return None
     sample = rows.sample(np.unique(np.linspace(0, rows.n_rows - 1, _ROWS_FOR_RELEVANCE).astype(int)))
-    X, weights = rows.layer.features(sample.X), None if sample.roots is None else sample.roots**2
+    X, weights = rows.layer.features(sample.X), None if sample.sqrt_weight is None else sample.sqrt_weight**2
     linear, other = np.split(output_weights.output_weights(), [output_weights.fixed])
     squares = mean_squared_gradients(
         output_weights.grown,

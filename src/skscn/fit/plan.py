@@ -244,7 +244,7 @@ class Recipe:
             return Nodes.none(IDENTITY, n_features)
         wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
         links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
-        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
+        return Nodes(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
     def check_continues(self, network: Network, n_outputs: int) -> None:
         """Reject a network that cannot be continued like this."""

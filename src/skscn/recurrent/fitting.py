@@ -170,7 +170,7 @@ class Notice:
         """The step as that of any other network, with errors in this unit."""
         nodes, accepted = self.accepted.nodes, self.accepted
         return Step(
-            Nodes.of(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
+            Nodes(IDENTITY, nodes.weights, nodes.biases, nodes.scopes),
             len(self.growing.nodes),
             float(nodes.scopes.max()),
             accepted.contraction,

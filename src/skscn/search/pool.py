@@ -57,9 +57,9 @@ class Search:
         self.norm = float(np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))) or 1.0
         self.layer = rows.layer
         self.X: np.ndarray = np.ascontiguousarray(X.T, dtype=precision).T
-        self.roots: np.ndarray | None = None if sample.roots is None else sample.roots.astype(precision)
+        self.roots: np.ndarray | None = None if sample.sqrt_weight is None else sample.sqrt_weight.astype(precision)
         self.residual: np.ndarray = np.ascontiguousarray((sample.residual / self.norm).T, dtype=precision)
-        self.basis: np.ndarray = np.ascontiguousarray(sample.basis.T, dtype=precision)
+        self.basis: np.ndarray = np.ascontiguousarray(sample.basis, dtype=precision)
         # The basis of all rows is ``change``ᵀ times that of the sample, which explains a little more.
         self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
         if not everything and len(self.basis):
