@@ -29,7 +29,7 @@ from skscn.rows.dask import Fixed, Message, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
 from skscn.rows.partitions import Part, Partitions, at_home, paused_workers, persisted, task, wait_for
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
-from skscn.search.polished import Polished
+from skscn.search import Polished
 
 # One cluster for all of them.
 pytestmark = pytest.mark.xdist_group("dask")
