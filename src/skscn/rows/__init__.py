@@ -4,11 +4,10 @@ from typing import Any, Protocol
 
 from skscn.nodes import Layer
 from skscn.rows._rows import Backend, LocalBackend, OpenColumns, Rows, memory_rows
-from skscn.rows.blocks import Block
+from skscn.rows.blocks import Block, is_dask
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.files import ScratchInputs, chunk_rows
 from skscn.rows.operations import MemoryStorage, Operation, Sample, Selection, Storage, stretch_length
-from skscn.rows.partitions import is_dask
 from skscn.rows.reading import Chunks, opened
 from skscn.scaling import InputScaling
 

@@ -290,8 +290,8 @@ class Rows:
         Where the basis is orthonormal only with further rows, in which the columns are 0, ``absent`` is the product QᵀQ
         of these rows; their part of VᵀV is included.
         """
-        m, k = self.n_outputs, len(nodes)
         start = self.backend.total(Open(self.basis_size, nodes))
+        m, k = self.n_outputs, start.shape[1]
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
         to_remove = projection
         for is_last in (False, True):

@@ -339,7 +339,7 @@ class Open(Operation[np.ndarray]):
     nodes: Nodes
 
     def prepare(self, storage: Storage) -> None:
-        storage.reserve(self.size, len(self.nodes))
+        storage.reserve(self.size, len(self.nodes.biases))
 
     def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
         sqrt_weight = storage.sqrt_weight_of(rows)

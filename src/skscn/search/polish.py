@@ -10,6 +10,7 @@ Arrays have one row per column of the network, so that the loops over the rows o
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,12 +39,6 @@ def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if failed:
         raise LinAlgError
     return factor, inverse
-
-
-def new_part(h: np.ndarray, basis: np.ndarray) -> np.ndarray:
-    """V: columns of shape (b, n) without their projection on the basis."""
-    v: np.ndarray = h - (h @ basis.T) @ basis
-    return v
 
 
 def weights_to_improve(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -117,7 +112,7 @@ class LocalProblem:
         slope, h = (a.T for a in self.layer.slope_and_value(self.X, points[:, :-1].T, points[:, -1]))
         if self.sqrt_weight is not None:
             slope, h = slope * self.sqrt_weight, h * self.sqrt_weight
-        return slope, new_part(h, self.basis)
+        return slope, h - (h @ self.basis.T) @ self.basis
 
     def derivatives(self, slope: np.ndarray, used: np.ndarray) -> np.ndarray:
         """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n)."""
@@ -205,6 +200,14 @@ class _Alone:
         self.output_weights = along / self.squares[:, np.newaxis]
         self.losses = problem.penalty * (points[:, :-1] ** 2).sum(axis=1) - (along * self.output_weights).sum(axis=1)
 
+    def replace(self, which: np.ndarray, other: _Alone) -> _Alone:
+        """The same with some candidates from another state; nothing has to be evaluated again."""
+        mixed = copy(self)
+        for name in ("points", "slope", "new", "squares", "output_weights", "losses"):
+            own, others = getattr(self, name), getattr(other, name)
+            setattr(mixed, name, np.where(which if own.ndim == 1 else which[:, np.newaxis], others, own))
+        return mixed
+
     def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each candidate, the Gauss–Newton matrix and minus the gradient."""
         problem, (count, inputs), dtype = self.problem, used.shape, self.new.dtype
@@ -229,7 +232,7 @@ def improve_alone(problem: LocalProblem, points: np.ndarray, steps: int) -> np.n
     """As :func:`improve_together`, for candidates of which each is improved as if it were the only one."""
     state, damping = _Alone(problem, points.copy()), np.full(len(points), problem.damping)
     used, there = weights_to_improve(points)
-    for number in range(steps):
+    for _ in range(steps):
         matrices, gradients = state.normal_equations(used, there)
         diagonals = np.einsum("bii->bi", matrices)
         extra = damping[:, np.newaxis] * (diagonals + _SHARE * diagonals.mean(axis=1, keepdims=True)) + _FLAT
@@ -238,10 +241,5 @@ def improve_alone(problem: LocalProblem, points: np.ndarray, steps: int) -> np.n
         tried = _Alone(problem, problem.move(state.points, moves, used))
         better = tried.losses < state.losses
         damping = np.where(better, np.maximum(_BETTER * damping, _SMALLEST_DAMPING), _WORSE * damping)
-        if better.all():
-            state = tried
-        elif better.any() and number < steps - 1:
-            state = _Alone(problem, np.where(better[:, np.newaxis], tried.points, state.points))
-        else:
-            state.points = np.where(better[:, np.newaxis], tried.points, state.points)
+        state = tried if better.all() else state.replace(better, tried)
     return state.points

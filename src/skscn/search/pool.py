@@ -34,7 +34,6 @@ from skscn.search.polish import (
     cholesky,
     improve_alone,
     improve_together,
-    new_part,
     weights_to_improve,
 )
 from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_selection, participates, slack
@@ -118,10 +117,11 @@ class Search:
             self.explained = (self.basis @ self.residual.T).astype(np.float64)
             self.residual -= self.explained.T.astype(precision) @ self.basis
 
-    def columns(self, nodes: Nodes) -> np.ndarray:
-        """h of candidates, shape (count, n)."""
+    def columns(self, nodes: Nodes, *, without_basis: bool = False) -> np.ndarray:
+        """h of candidates, shape (count, n); v, without their projection on the basis."""
         h = self.layer.hidden(self.X, nodes).T
-        return h if self.sqrt_weight is None else h * self.sqrt_weight
+        h = h if self.sqrt_weight is None else h * self.sqrt_weight
+        return h - (h @ self.basis.T) @ self.basis if without_basis else h
 
     def rank(self, candidates: Nodes, first: int) -> Nodes:
         """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first.
@@ -131,7 +131,8 @@ class Search:
         h = self.columns(candidates)
         norms = _squares(h)
         floor = self.smallest or SMALLEST_MEAN_SQUARE * float(norms.max(initial=0.0))
-        best_first, some = np.arange(len(h)), slice(None)
+        best_first = np.arange(len(h))
+        some: np.ndarray | slice = slice(None)
         for basis in [self.basis[:first], self.basis] if first < len(self.basis) else [self.basis]:
             squares = norms[some] - _squares(h[some] @ basis.T)
             new = squares > np.maximum(1e-2 * floor, _SMALLEST_PART[norms.dtype] * norms[some])
@@ -145,7 +146,7 @@ class Search:
 
         Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
         """
-        v = new_part(self.columns(candidates), self.basis)
+        v = self.columns(candidates, without_basis=True)
         gram, left = v @ v.T, self.is_supported(v)
         sums = Sums(self.residual @ v.T, gram.diagonal().copy(), gram=gram)
 
@@ -180,8 +181,8 @@ class Search:
         problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
         starts = np.vstack([nodes.weights, nodes.biases])
         found = (improve_together if together else improve_alone)(problem, starts.T, steps).T
-        h = self.columns(replace(nodes, weights=found[:-1], biases=found[-1]))
-        found = np.where(self.is_supported(new_part(h, self.basis)), found, starts)
+        v = self.columns(replace(nodes, weights=found[:-1], biases=found[-1]), without_basis=True)
+        found = np.where(self.is_supported(v), found, starts)
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
 
@@ -335,10 +336,10 @@ class Polished(Pooled):
         search = Search(rows, rng, most_rows=max(_ROWS, needed))
         sweep = Sweep(search, factor)
         size = max(1, min(_BLOCK, _WEIGHTS // (1 + min(len(nodes.weights), MANY_INPUTS))))
-        steps = {"steps": _STEPS_PER_BLOCK, "scope": max(self.scopes), "damping": _LITTLE_DAMPING}
+        scope = max(self.scopes)
         for block in np.array_split(rng.permutation(len(nodes)), -(-len(nodes) // size)):
             sweep.leave(block)
-            found = search.polish(nodes.take(block), together=True, **steps)
+            found = search.polish(nodes.take(block), _STEPS_PER_BLOCK, scope, together=True, damping=_LITTLE_DAMPING)
             points[:-1, block], points[-1, block] = found.weights, found.biases
             if not sweep.join(found, block):
                 return None
