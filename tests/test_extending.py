@@ -128,7 +128,7 @@ class Centred(Ladder):
         for scope in self.scopes:
             weights = rng.uniform(-scope, scope, (rows.n_features, self.max_candidates))
             pool = rows.nodes(weights, -centre @ weights, scope)
-            yield from self._admitted(rows, pool, np.float64, node, count, self.max_candidates)
+            yield from self._propose_from(rows, pool, node, count, self.max_candidates, self.contractions)
 
 
 RNG = np.random.default_rng(0)

@@ -142,4 +142,4 @@ class Configuration(ABC):
 def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Nodes:
     """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
     weights = rng.uniform(-scope, scope, (rows.layer.width(rows.n_features), count))
-    return rows.nodes(weights, rng.uniform(-scope, scope, count), scope)
+    return Nodes(rows.layer, weights, rng.uniform(-scope, scope, count), scope)

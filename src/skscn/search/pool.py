@@ -275,7 +275,7 @@ class Pooled(Configuration):
         """
         search = Search(rows, rng, most_rows=self.most_rows)
         drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng, self._relevance)
-        best_first = search.rank(rows.nodes(*drawn), min(rows.n_features + 1, rows.basis_size))
+        best_first = search.rank(Nodes(rows.layer, *drawn), min(rows.n_features + 1, rows.basis_size))
         together = self._choose(search, best_first, count)
         if len(together):
             accepted = yield Proposal(together, self.contractions, self.max_candidates)
