@@ -265,16 +265,13 @@ class Nodes:
         return out
 
 
-# The hidden layer of the paper: h(x) = g(wᵀx + b).
-
-
-# Where it is looked for the largest value of an activation, in units of the largest argument.
+# Arguments at which the largest value of an activation is looked for, in units of the largest argument.
 _ARGUMENTS = np.linspace(-1.0, 1.0, 17)
 
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """Nodes that use all inputs and apply one activation."""
+    """The hidden layer of the paper, h(x) = g(wᵀx + b): nodes that use all inputs and apply one activation."""
 
     activation: Activation
 
@@ -360,12 +357,9 @@ def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray
     return z
 
 
-# Columns that are linear in the inputs, intercept and direct links: wᵀx + b itself.
-
-
 @dataclass(frozen=True)
 class Identity(Layer):
-    """Nodes without activation."""
+    """Nodes without activation, wᵀx + b itself: columns that are linear in the inputs, intercept and direct links."""
 
     def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """One matrix product."""
@@ -390,15 +384,12 @@ class Identity(Layer):
 IDENTITY = Identity()
 
 
-# A layer on top of others: h(x) = g(wᵀz + b), where z has columns of the nodes below.
-#
-# All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
-# output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
-
-
 @dataclass(frozen=True, eq=False)
 class Deep(Layer):
-    """Nodes that see the columns of nodes below, and perhaps the inputs.
+    """Nodes on top of others: h(x) = g(wᵀz + b), where z has columns of nodes below, and perhaps the inputs.
+
+    All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
+    output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
 
     Attributes
     ----------
