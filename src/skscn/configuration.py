@@ -21,7 +21,6 @@ __all__ = [
     "Configuration",
     "Free",
     "Ladder",
-    "Pace",
     "Polished",
     "Pooled",
     "Proposal",

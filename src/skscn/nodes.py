@@ -517,10 +517,6 @@ __all__ = [
     "Identity",
     "Inputs",
     "Layer",
-    "Matrix",
     "Nodes",
-    "blocks",
     "readout",
-    "scaled",
-    "with_one",
 ]
