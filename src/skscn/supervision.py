@@ -159,7 +159,7 @@ def supported(sums: Sums, weight: float) -> np.ndarray:
 
 
 def participates(squares: np.ndarray, quartics: np.ndarray, fewest: float) -> np.ndarray:
-    """Whether columns are active on at least so many rows, counted by the participation ratio (Σh²)²/Σh⁴.
+    """Whether columns are active on at least ``fewest`` rows, counted by the participation ratio (Σh²)²/Σh⁴.
 
     With weights p, the sums are Σ p h² and Σ p h⁴: a row of weight 2 counts as two rows.
     """
