@@ -25,8 +25,8 @@ from accuracy_parts.sets import DATA_VARIABLE, load_sets
 
 from skscn import SCNClassifier, SCNRegressor
 from skscn.output_weights import ALGORITHMS
+from skscn.search import Polished
 from skscn.search.ladder import Ladder
-from skscn.search.polished import Polished
 
 CLUSTER = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 SCOPES = (1.0, 5.0, 15.0, 30.0, 50.0)

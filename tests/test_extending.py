@@ -113,9 +113,9 @@ class Tumbling(OutputWeights):
 class Centre(Operation):
     """Σ e² x and Σ e²: where the squared error is."""
 
-    def __call__(self, shard, rows):
-        squares = (shard.storage.residual(rows) ** 2).sum(axis=1)
-        return squares @ shard.storage.inputs(rows).block(slice(None))
+    def __call__(self, storage, rows):
+        squares = (storage.residual[rows] ** 2).sum(axis=1)
+        return squares @ storage.inputs.block(rows)
 
 
 class Centred(Ladder):
@@ -128,14 +128,14 @@ class Centred(Ladder):
         for scope in self.scopes:
             weights = rng.uniform(-scope, scope, (rows.n_features, self.max_candidates))
             pool = rows.nodes(weights, -centre @ weights, scope)
-            yield from self._admitted(rows, pool, np.float64, node, count, self.max_candidates)
+            yield from self._propose_from(rows, pool, node, count, self.max_candidates, self.contractions)
 
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(400, 2))
 Y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.02 * RNG.normal(size=400)
 SMALL = {"max_nodes": 15, "max_candidates": 50, "random_state": 0}
-Upper.below = Nodes.of(Dense(ACTIVATIONS["tanh"]), RNG.uniform(-3, 3, (2, 12)), RNG.uniform(-3, 3, 12))
+Upper.below = Nodes(Dense(ACTIVATIONS["tanh"]), RNG.uniform(-3, 3, (2, 12)), RNG.uniform(-3, 3, 12))
 REGISTERED = {
     "radial layer": (LAYERS, "radial", Radial, {"layer": "radial", "configuration": "ladder"}),
     "radial layer, default search": (LAYERS, "radial", Radial, {"layer": "radial"}),

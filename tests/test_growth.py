@@ -13,9 +13,9 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS, LocalBackend, Operation, Rows, memory_rows, memory_storage
+from skscn.rows import ROWS, LocalBackend, MemoryStorage, Operation, Rows, memory_rows
 from skscn.scaling import scale_inputs
-from skscn.search import CONFIGURATIONS, Configuration, Pace, Proposal
+from skscn.search import CONFIGURATIONS, Configuration, Proposal, StepSchedule
 
 problems = st.builds(
     lambda seed, n, d, m, weighted: _problem(seed, n, d, m, weighted),
@@ -154,7 +154,7 @@ def test_a_window_as_large_as_the_network_makes_sc2_sc3(problem, activation):
     np.testing.assert_allclose(second.predict(problem[0]), third.predict(problem[0]), atol=1e-6 * scale)
 
 
-SETTINGS = {"max_nodes": 4, "tol": 0.0, "pace": Pace(1), "seed": 0}
+SETTINGS = {"max_nodes": 4, "tol": 0.0, "pace": StepSchedule(1), "seed": 0}
 # Two stretches, which Dask keeps in two parts.
 MANY = _problem(0, 4200, 3, 2, weighted=True)
 # What keeps a strategy short.
@@ -176,8 +176,8 @@ def in_threads(problem, n_jobs):
     """Rows in short stretches, so that there is work for several threads."""
     X, Y, p = problem
     scaling, residual = scale_inputs("minmax", X), Y if p is None else Y * np.sqrt(p)[:, None]
-    storage = memory_storage(X, scaling, residual.copy(), len(X))
-    backend = LocalBackend(storage, (*X.shape, Y.shape[1]), sample_weight=p, n_jobs=n_jobs, stretch=8)
+    storage = MemoryStorage(X, scaling, residual, p)
+    backend = LocalBackend(storage, (*X.shape, Y.shape[1]), n_jobs=n_jobs, stretch=8)
     return Rows(backend, Dense(ACTIVATIONS["sigmoid"]))
 
 
@@ -200,7 +200,7 @@ class Meet(Operation):
     def __init__(self, count):
         self.met, self.threads = threading.Barrier(count), {}
 
-    def __call__(self, shard, rows):
+    def __call__(self, storage, rows):
         if threading.get_ident() not in self.threads:
             self.threads[threading.get_ident()] = rows
             self.met.wait(timeout=60)
@@ -267,7 +267,7 @@ def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     rows = memory_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
-    growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, pace=Pace(1), seed=0)
+    growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, pace=StepSchedule(1), seed=0)
     assert len(list(growth)) == len(good)
 
 
@@ -282,7 +282,7 @@ def test_growth_says_why_it_ended():
             ALGORITHMS["SC-III"](1, 15),
             max_nodes=max_nodes,
             tol=tol,
-            pace=Pace(1),
+            pace=StepSchedule(1),
             seed=0,
         )
         while True:

@@ -34,16 +34,15 @@ def test_staged_predictions_are_those_of_smaller_networks(algorithm):
 
 
 def test_staging_is_one_pass(monkeypatch):
-    import skscn.kernels
+    import skscn.nodes
 
-    rows, block = [], skscn.kernels.Inputs.block
+    model = fitted()
+    rows, block = [], skscn.nodes.Inputs.block
     monkeypatch.setattr(
-        skscn.kernels.Inputs,
+        skscn.nodes.Inputs,
         "block",
         lambda inputs, place: (rows.append(place.stop - place.start), block(inputs, place))[1],
     )
-    model = fitted()
-    rows.clear()
     list(model.staged_predict(X))
     assert sum(rows) == len(X)
 

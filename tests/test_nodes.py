@@ -20,7 +20,7 @@ MADE = [
 @pytest.mark.parametrize("layer", MADE)
 def test_the_ways_to_the_columns_of_nodes_agree(layer):
     rng = np.random.default_rng(1)
-    nodes = Nodes.of(layer, rng.normal(size=(layer.width(3), 4)), rng.normal(size=4))
+    nodes = Nodes(layer, rng.normal(size=(layer.width(3), 4)), rng.normal(size=4))
     x, folded = np.column_stack([X, np.ones(len(X))]), layer.folded(nodes)
     np.testing.assert_array_equal(layer.columns(x, folded).shape, (4, 9))
     np.testing.assert_allclose(layer.columns(x, folded), layer.values(x, folded).T)

@@ -11,12 +11,12 @@ RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 3))
 BETA, GAMMA = RNG.normal(size=(5, 2)), RNG.normal(size=(4, 2))
 WEIGHTS, BIASES = RNG.normal(size=(3, 5)), RNG.normal(size=5)
-LINEAR = Nodes.of(IDENTITY, np.column_stack([np.eye(3), np.zeros(3)]), np.array([0.0, 0.0, 0.0, 1.0]))
+LINEAR = Nodes(IDENTITY, np.column_stack([np.eye(3), np.zeros(3)]), np.array([0.0, 0.0, 0.0, 1.0]))
 P = RNG.uniform(0.5, 2.0, 700)
 
 
 def nodes_of(activation):
-    return Nodes.of(Dense(ACTIVATIONS[activation]), WEIGHTS, BIASES)
+    return Nodes(Dense(ACTIVATIONS[activation]), WEIGHTS, BIASES)
 
 
 def differences(function, width=1e-6):
@@ -61,7 +61,7 @@ def test_in_units_of_the_spread_the_unit_of_an_input_does_not_matter():
     unit = np.array([1.0, 1000.0, 1e-6])
     found = [
         mean_squared_gradients(
-            Nodes.of(Dense(ACTIVATIONS["tanh"]), WEIGHTS / factor[:, np.newaxis], BIASES),
+            Nodes(Dense(ACTIVATIONS["tanh"]), WEIGHTS / factor[:, np.newaxis], BIASES),
             BETA,
             None,
             None,

@@ -8,7 +8,7 @@ from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
-from skscn.search import Configuration, Pace, Proposal
+from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.supervision import Sums, admissible, alive, slack, supported, weakening
 
 RNG = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def test_a_node_of_an_unbounded_activation_that_is_almost_zero_is_refused_alone(
     bias = -60.0 if activation is softplus else -1.0 + 1e-10
     assert rows.sums(rows.nodes(np.ones((1, 1)), np.array([bias]))).squares < 1e-18
     with rows:
-        growth = grow(rows, Only(1.0, bias), LeastSquares(1), max_nodes=1, tol=0.0, pace=Pace(1), seed=0)
+        growth = grow(rows, Only(1.0, bias), LeastSquares(1), max_nodes=1, tol=0.0, pace=StepSchedule(1), seed=0)
         assert list(growth) == []
 
 

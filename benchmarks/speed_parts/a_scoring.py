@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from skscn.activations import ACTIVATIONS
-from skscn.kernels import blocks
-from skscn.nodes import Dense
+from skscn.nodes import Dense, blocks
 from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
 from speed_parts.fits import make_data, timed

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from skscn import SCNRegressor
-from skscn.kernels import blocks
+from skscn.nodes import blocks
 from speed_parts.fits import make_data, network, timed
 from speed_parts.results import Cell, Part, ResultStore
 from speed_parts.sizes import Sizes

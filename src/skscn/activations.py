@@ -6,6 +6,7 @@ The paper's theorems require 0 < ‖g‖ < b_g; its Section 4.3 names sigmoid, g
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -67,7 +68,7 @@ class Activation:
         slope = self.derivative(z)
         return self.value(z), slope
 
-    @property
+    @cached_property
     def core(self) -> Folded:
         """g as a :class:`Folded`."""
         return self.folded or Folded(1.0, self.value, 1.0)
@@ -99,7 +100,8 @@ def _one_plus_tanh(z: np.ndarray) -> np.ndarray:
 def _sigmoid(z: np.ndarray) -> np.ndarray:
     # ½(1 + tanh(z/2)) runs in place with NumPy's vectorised tanh, several times faster than 1/(1 + exp(-z)).
     z *= 0.5
-    _one_plus_tanh(z)
+    np.tanh(z, out=z)
+    z += 1.0
     z *= 0.5
     return z
 

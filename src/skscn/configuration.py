@@ -5,21 +5,22 @@ from skscn.search import (
     Configuration,
     Free,
     Ladder,
-    Pace,
     Polished,
     Pooled,
     Proposal,
     Quickprop,
     Renewal,
+    StepSchedule,
     resolve_configuration,
 )
+
+Pace = StepSchedule
 
 __all__ = [
     "CONFIGURATIONS",
     "Configuration",
     "Free",
     "Ladder",
-    "Pace",
     "Polished",
     "Pooled",
     "Proposal",

@@ -195,13 +195,14 @@ class Factor:
         """β of shape (penalties, k, m), for each penalty per row of the weights of standardised columns."""
         (scaled, units), linear = self.standardised(), self.linear
         left, singular, right = svd(scaled.triangle[linear:, linear:], full_matrices=False)
-        turned, weights = left.T @ self.coefficients[linear:], []
-        for penalty in penalties:
-            kept = np.divide(singular, singular**2 + penalty * self.weight, where=singular > 0.0, out=0.0 * singular)
-            inner = right.T @ (kept[:, np.newaxis] * turned)
-            known = self.coefficients[:linear] - scaled.triangle[:linear, linear:] @ inner
-            weights.append(np.vstack([solve_triangular(scaled.triangle[:linear, :linear], known), inner]))
-        return np.array(weights) / units[:, np.newaxis]
+        turned, alphas = left.T @ self.coefficients[linear:], self.weight * np.reshape(penalties, (-1, 1))
+        kept = np.divide(
+            singular, singular**2 + alphas, where=singular > 0.0, out=np.zeros((len(alphas), len(singular)))
+        )
+        inner = right.T @ (kept[:, :, np.newaxis] * turned)
+        known = self.coefficients[:linear] - scaled.triangle[:linear, linear:] @ inner
+        first = np.linalg.solve(scaled.triangle[:linear, :linear], known)
+        return np.concatenate([first, inner], axis=1) / units[:, np.newaxis]
 
     def degrees_of_freedom(self, penalty: float) -> float:
         """Those of output weights on the ridge path."""

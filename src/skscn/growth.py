@@ -27,7 +27,7 @@ from skscn.nodes import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import Scaling
-from skscn.search import Configuration, Pace, Proposal
+from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.sensitivity import mean_squared_gradients, spreads
 from skscn.stopping import BestSoFar, StoppingMonitor
 from skscn.supervision import Sums, alive, ranked, slack, supported
@@ -187,13 +187,13 @@ class GrowthState:
         return rows.rmse if self.outputs is None else self.outputs.rmse(rows.residual_squares / rows.weight)
 
 
-def begin(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: Pace) -> None:
+def begin(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: StepSchedule) -> None:
     """Add the columns before the first node: linear ones, and those of the layers below."""
     state.independent = np.zeros(0, dtype=int)
     if state.linear is not None:
         state.independent = output_weights.append_linear(rows, state.linear)
     for block in state.below:
-        if not readmit(rows, output_weights, block, pace if output_weights.takes_blocks else Pace(1)):
+        if not readmit(rows, output_weights, block, pace if output_weights.takes_blocks else StepSchedule(1)):
             raise ValueError(_OTHER_DATA)
     if state.below:
         output_weights.begin_layer()
@@ -206,7 +206,7 @@ def grow(
     *,
     max_nodes: int,
     tol: float,
-    pace: Pace,
+    pace: StepSchedule,
     seed: int,
     monitor: StoppingMonitor | None = None,
     state: GrowthState | None = None,
@@ -220,7 +220,7 @@ def grow(
     --------
     >>> import numpy as np
     >>> from skscn.activations import ACTIVATIONS
-    >>> from skscn.search import Ladder, Pace
+    >>> from skscn.search import Ladder, StepSchedule
     >>> from skscn.growth import grow
     >>> from skscn.nodes import Dense
     >>> from skscn.output_weights import LeastSquares
@@ -230,7 +230,7 @@ def grow(
     >>> rows = open_rows(X, np.sin(9 * X), layer=Dense(ACTIVATIONS["tanh"]), scaling=scale_inputs(None, X))
     >>> rule = LeastSquares(n_outputs=1)
     >>> with rows:
-    ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, pace=Pace(1), seed=0)
+    ...     steps = grow(rows, Ladder((10,)), rule, max_nodes=8, tol=0.01, pace=StepSchedule(1), seed=0)
     ...     errors = [step.train_rmse for step in steps]
     >>> bool(np.all(np.diff(errors) < 0)), errors[-1] < 0.1
     (True, True)
@@ -322,7 +322,7 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     if not output_weights.nodes or not rows.layer.has_gradients or rows.layer.width(rows.n_features) == 1:
         return None
     sample = rows.sample(np.unique(np.linspace(0, rows.n_rows - 1, _ROWS_FOR_RELEVANCE).astype(int)))
-    X, weights = rows.layer.features(sample.X), None if sample.roots is None else sample.roots**2
+    X, weights = rows.layer.features(sample.X), None if sample.sqrt_weight is None else sample.sqrt_weight**2
     linear, other = np.split(output_weights.output_weights(), [output_weights.fixed])
     squares = mean_squared_gradients(
         output_weights.grown,
@@ -460,7 +460,7 @@ class _Choice:
 # Polishing all nodes ----------------------------------------------------------------------------------------------
 
 
-def _is_due(search: Configuration, state: GrowthState, pace: Pace, nodes: int) -> bool:
+def _is_due(search: Configuration, state: GrowthState, pace: StepSchedule, nodes: int) -> bool:
     """Whether all nodes are polished after a step; not after one that may have been cut short by max_nodes."""
     if state.independent is None:
         return False
@@ -474,7 +474,7 @@ def _polish(
     search: Configuration,
     output_weights: OutputWeights,
     step: Step,
-    pace: Pace,
+    pace: StepSchedule,
     seed: int,
     monitor: StoppingMonitor,
     state: GrowthState,
@@ -489,7 +489,7 @@ def _polish(
         return step
     # The columns of layers below stay as they are, like linear ones.
     factor = replace(factor, linear=output_weights.fixed)
-    found = search.refined(rows, nodes, factor, np.random.default_rng((seed, step.nodes, 1)))
+    found = search.polish(rows, nodes, factor, np.random.default_rng((seed, step.nodes, 1)))
     if found is None:
         return step
     previous = BeforePolishing(
@@ -515,7 +515,7 @@ def best_nodes(output_weights: OutputWeights, state: GrowthState, monitor: Stopp
     return output_weights.grown.take(slice(monitor.kept_nodes))
 
 
-def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: Pace) -> None:
+def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace: StepSchedule) -> None:
     """Return to the network before its first node."""
     rows.restart()
     output_weights.restart()
@@ -525,7 +525,7 @@ def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace:
 # Nodes that were accepted before ----------------------------------------------------------------------------------
 
 
-def restore(rows: Rows, output_weights: OutputWeights, nodes: Nodes, history: np.ndarray, pace: Pace) -> None:
+def restore(rows: Rows, output_weights: OutputWeights, nodes: Nodes, history: np.ndarray, pace: StepSchedule) -> None:
     """Add nodes as they were added before: those of the last polishing, and the steps since."""
     polished = int(history["nodes"][history["polished"]].max(initial=0))
     readmit(rows, output_weights, nodes.take(slice(polished)), pace)
@@ -547,7 +547,7 @@ def resume(
     output_weights: OutputWeights,
     nodes: Nodes,
     history: np.ndarray,
-    pace: Pace,
+    pace: StepSchedule,
     monitor: StoppingMonitor,
     state: GrowthState,
     polished: BeforePolishing | None = None,
@@ -580,7 +580,7 @@ def resume(
         state.records.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
 
 
-def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: Pace) -> bool:
+def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: StepSchedule) -> bool:
     """Add nodes that were accepted and then changed; return whether they pass the guards.
 
     They are added at this pace, and one by one where they depend too much on each other.

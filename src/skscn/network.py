@@ -12,11 +12,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from scipy import sparse
 
-from skscn import kernels
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Nodes
+from skscn.nodes import Deep, Inputs, Nodes, blocks
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -350,8 +349,8 @@ class Network:
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
-        inputs = kernels.Inputs(X, self.inputs)
-        for rows in kernels.blocks(X.shape[0], self._width):
+        inputs = Inputs(X, self.inputs)
+        for rows in blocks(X.shape[0], self._width):
             x, known = inputs.block(rows), dict[int, np.ndarray]()
             yield rows, x, [block.values(x, known) for block in self.layers]
 

@@ -1,6 +1,9 @@
 """Nodes and what they compute: the hidden layer of the paper, linear columns, and layers on top of others.
 
-Activations are applied only here: kernels, searches, validation and the network all use a layer.
+Activations are applied only here: sums over rows, searches, validation and the network all use a layer. Rows are
+processed in blocks whose hidden outputs stay in the processor's cache. Biases are the weights of a last input that is
+1, and constant factors of an activation are folded into weights and sums, so the outputs of a dense layer cost one
+matrix product and one pass of the activation.
 """
 
 from __future__ import annotations
@@ -9,11 +12,60 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
+from scipy import sparse
 
 from skscn.activations import Activation
+from skscn.scaling import InputScaling
+
+# Rows of inputs: dense, or sparse by rows.
+Matrix: TypeAlias = np.ndarray | sparse.csr_array | sparse.csr_matrix
+
+# Numbers in one block of rows: half a megabyte of float64, which fits in the second-level cache.
+_BLOCK = 65536
+
+
+def blocks(n_rows: int, width: int) -> list[slice]:
+    """Slices of rows such that an array of a slice by ``width`` columns fits in the cache."""
+    step = max(16, _BLOCK // max(width, 1))
+    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+
+
+def scaled(X: Matrix, scaling: InputScaling) -> np.ndarray:
+    """Some rows, scaled; sparse rows are made dense here, so pass a block of them, not all."""
+    return scaling.transform(X if isinstance(X, np.ndarray) else X.toarray())
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Rows of inputs, which may be in a file, and their scaling; None if they are scaled already and end with a 1."""
+
+    X: Any
+    scaling: InputScaling | None
+
+    def __getitem__(self, rows: slice) -> Inputs:
+        """Some of the rows."""
+        return Inputs(self.X[rows], self.scaling)
+
+    def block(self, rows: slice | np.ndarray) -> np.ndarray:
+        """Some rows scaled, with a 1 as the last input; sparse rows are made dense here."""
+        return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
+
+    def prepared(self) -> Inputs:
+        """The same inputs, scaled once if they are dense."""
+        if self.scaling is None or not isinstance(self.X, np.ndarray):
+            return self
+        return Inputs(self.block(slice(None)), None)
+
+
+def with_one(x: np.ndarray) -> np.ndarray:
+    """Rows with a 1 as the last input."""
+    extended = np.empty((x.shape[0], x.shape[1] + 1), x.dtype)
+    extended[:, :-1] = x
+    extended[:, -1] = 1.0
+    return extended
 
 
 class Graph(Protocol):
@@ -68,27 +120,26 @@ class Layer(ABC):
     """Computes the columns of nodes from rows of inputs.
 
     Rows are scaled and end with an input that is 1, whose weight is the bias. A column is h = ``outer`` · value: the
-    constant factor is applied to sums and output weights, where it is free. Fields of a subclass, a dataclass, are its
-    parameters, which model files contain: activations, numbers and strings.
+    constant factors are applied to weights, sums and output weights, where they are free. Fields of a subclass, a
+    dataclass, are its parameters, which model files contain: activations, numbers and strings.
     """
 
     # g, in layers that have one.
     activation: Activation | None = None
+    # The constant factors of weights and of columns.
+    inner: float = 1.0
+    outer: float = 1.0
+    # The largest absolute value of a column; infinity where none is known.
+    bound: float = np.inf
+    # Whether gradient-based searches can use it: see slope_and_value.
+    differentiable: bool = False
+    # Whether gradients is defined.
+    has_gradients: bool = False
 
     @classmethod
     def of(cls, activation: Activation) -> Self:
         """The layer that an estimator with this activation uses."""
         return cls()
-
-    @property
-    def outer(self) -> float:
-        """The constant factor."""
-        return 1.0
-
-    @property
-    def bound(self) -> float:
-        """The largest absolute value of a column; infinity where none is known."""
-        return np.inf
 
     def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
         """The size that columns have where they are active: the bound or, without one, a number for each node.
@@ -100,16 +151,6 @@ class Layer(ABC):
         largest: np.ndarray = np.abs(self.hidden(X, nodes)).max(axis=0, initial=0.0)
         return largest
 
-    @property
-    def differentiable(self) -> bool:
-        """Whether gradient-based searches can use it: see :meth:`slope_and_value`."""
-        return False
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether :meth:`gradients` is defined."""
-        return False
-
     def width(self, n_inputs: int) -> int:
         """How many weights a node has."""
         return n_inputs
@@ -119,8 +160,8 @@ class Layer(ABC):
         return len(nodes.weights) == self.width(n_inputs)
 
     def folded(self, nodes: Nodes) -> Any:
-        """The argument of :meth:`values` for these nodes: their weights above their biases, shape (d + 1, k)."""
-        return np.vstack([nodes.weights, nodes.biases])
+        """The argument of :meth:`values`: ``inner`` times the weights of nodes above their biases, shape (d + 1, k)."""
+        return self.inner * np.vstack([nodes.weights, nodes.biases])
 
     @abstractmethod
     def values(self, x: np.ndarray, folded: Any) -> np.ndarray:
@@ -180,35 +221,34 @@ class Nodes:
     biases : ndarray of shape (k,)
         b.
     scopes : ndarray of shape (k,)
-        λ, the scopes that they were drawn from; NaN if unknown.
+        λ, the scopes that they were drawn from; a single one applies to all. NaN if unknown.
     """
 
     layer: Layer
     weights: np.ndarray
     biases: np.ndarray
-    scopes: np.ndarray
+    scopes: Any = np.nan
 
     def __post_init__(self) -> None:
         """Keep weights in one memory order: the last bits of products depend on it, and files have only one."""
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
-
-    @classmethod
-    def of(cls, layer: Layer, weights: np.ndarray, biases: np.ndarray, scopes: Any = np.nan) -> Nodes:
-        """Nodes with these weights (d, k) and biases (k,); a single scope applies to all."""
-        return cls(layer, weights, biases, np.broadcast_to(np.asarray(scopes, dtype=float), biases.shape))
+        scopes = np.broadcast_to(np.asarray(self.scopes, dtype=float), self.biases.shape)
+        object.__setattr__(self, "scopes", scopes)
 
     @classmethod
     def none(cls, layer: Layer, n_inputs: int) -> Nodes:
         """No nodes yet."""
-        return cls.of(layer, np.zeros((layer.width(n_inputs), 0)), np.zeros(0))
+        return cls(layer, np.zeros((layer.width(n_inputs), 0)), np.zeros(0))
 
     @classmethod
     def joined(cls, blocks: Sequence[Nodes]) -> Nodes:
         """The nodes of all blocks; where some have fewer weights than others, the rest are 0."""
         width = max(len(block.weights) for block in blocks)
-        weights = np.hstack([_padded(block.weights, width) for block in blocks])
-        biases = np.hstack([block.biases for block in blocks])
-        return cls(blocks[0].layer, weights, biases, np.hstack([block.scopes for block in blocks]))
+        weights = np.zeros((width, sum(map(len, blocks))))
+        for block, stop in zip(blocks, np.cumsum([len(block) for block in blocks]), strict=True):
+            weights[: len(block.weights), stop - len(block) : stop] = block.weights
+        biases, scopes = (np.hstack([getattr(block, name) for block in blocks]) for name in ("biases", "scopes"))
+        return cls(blocks[0].layer, weights, biases, scopes)
 
     def __len__(self) -> int:
         return len(self.biases)
@@ -217,22 +257,25 @@ class Nodes:
         """Some of them, in this order."""
         return Nodes(self.layer, self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
 
+    def columns(self, inputs: Inputs, sqrt_weight: np.ndarray | None = None) -> np.ndarray:
+        """H on all rows, multiplied by the square roots of their weights, if any; shape (k, n)."""
+        layer, folded = self.layer, self.layer.folded(self)
+        out = np.empty((len(self), inputs.X.shape[0]))
+        for rows in blocks(out.shape[1], max(folded.shape)):
+            out[:, rows] = layer.columns(inputs.block(rows), folded)
+        out *= layer.outer
+        if sqrt_weight is not None:
+            out *= sqrt_weight
+        return out
 
-def _padded(weights: np.ndarray, width: int) -> np.ndarray:
-    missing = width - len(weights)
-    return np.pad(weights, ((0, missing), (0, 0))) if missing else weights
 
-
-# The hidden layer of the paper: h(x) = g(wᵀx + b).
-
-
-# Where it is looked for the largest value of an activation, in units of the largest argument.
+# Arguments at which the largest value of an activation is looked for, in units of the largest argument.
 _ARGUMENTS = np.linspace(-1.0, 1.0, 17)
 
 
 @dataclass(frozen=True)
 class Dense(Layer):
-    """Nodes that use all inputs and apply one activation."""
+    """The hidden layer of the paper, h(x) = g(wᵀx + b): nodes that use all inputs and apply one activation."""
 
     activation: Activation
 
@@ -241,15 +284,11 @@ class Dense(Layer):
         """With this activation."""
         return cls(activation)
 
-    @property
-    def outer(self) -> float:
-        """The factor of the activation that is applied to sums."""
-        return self.activation.core.outer
-
-    @property
-    def bound(self) -> float:
-        """b_g."""
-        return self.activation.bound
+    def __post_init__(self) -> None:
+        """Look up once what is asked of every layer."""
+        core, known = self.activation.core, self.activation.derivative is not None
+        vars(self).update(inner=core.inner, outer=core.outer, bound=self.activation.bound)
+        vars(self).update(differentiable=known, has_gradients=known)
 
     def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
         """The bound, or the largest size of g(z) with z between −s and s, the root mean square of wᵀx + b on the rows.
@@ -265,21 +304,6 @@ class Dense(Layer):
         with np.errstate(all="ignore"):
             largest: np.ndarray = np.abs(self.activation.value(np.outer(_ARGUMENTS, size))).max(axis=0)
         return largest
-
-    @property
-    def differentiable(self) -> bool:
-        """Whether g′ is known."""
-        return self.activation.derivative is not None
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether g′ is known."""
-        return self.differentiable
-
-    def folded(self, nodes: Nodes) -> np.ndarray:
-        """Weights above biases, times the inner factor of the activation."""
-        folded: np.ndarray = self.activation.core.inner * super().folded(nodes)
-        return folded
 
     def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """One matrix product and one pass of the activation."""
@@ -337,12 +361,9 @@ def _inner(X: np.ndarray, weights: np.ndarray, biases: np.ndarray) -> np.ndarray
     return z
 
 
-# Columns that are linear in the inputs, intercept and direct links: wᵀx + b itself.
-
-
 @dataclass(frozen=True)
 class Identity(Layer):
-    """Nodes without activation."""
+    """Nodes without activation, wᵀx + b itself: columns that are linear in the inputs, intercept and direct links."""
 
     def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """One matrix product."""
@@ -367,15 +388,12 @@ class Identity(Layer):
 IDENTITY = Identity()
 
 
-# A layer on top of others: h(x) = g(wᵀz + b), where z has columns of the nodes below.
-#
-# All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
-# output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
-
-
 @dataclass(frozen=True, eq=False)
 class Deep(Layer):
-    """Nodes that see the columns of nodes below, and perhaps the inputs.
+    """Nodes on top of others: h(x) = g(wᵀz + b), where z has columns of nodes below, and perhaps the inputs.
+
+    All layers are linked to the output, so depth only changes what candidates see: the residual, the inequality and the
+    output weights are those of the whole network (Wang and Li, DeepSCN, IJCNN 2018).
 
     Attributes
     ----------
@@ -391,30 +409,16 @@ class Deep(Layer):
     below: tuple[Nodes, ...]
     with_inputs: bool
 
-    @property
-    def outer(self) -> float:
-        """That of the nodes themselves."""
-        return self.top.outer
-
-    @property
-    def bound(self) -> float:
-        """That of the nodes themselves, whatever the layers below do with unseen rows."""
-        return self.top.bound
+    def __post_init__(self) -> None:
+        """Bound and factors are those of the nodes themselves, whatever the layers below do with unseen rows."""
+        vars(self).update(outer=self.top.outer, bound=self.top.bound, differentiable=self.top.differentiable)
+        # All derivatives on the way down to the inputs must be known.
+        own = self.top.has_gradients or isinstance(self.top, Identity)
+        vars(self).update(has_gradients=own and all(block.layer.has_gradients for block in self.below))
 
     def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> float | np.ndarray:
         """From features."""
         return self.top.scales(X, nodes, weights)
-
-    @property
-    def differentiable(self) -> bool:
-        """With respect to the weights of these nodes."""
-        return self.top.differentiable
-
-    @property
-    def has_gradients(self) -> bool:
-        """Whether all derivatives on the way down to the inputs are known."""
-        own = self.top.has_gradients or isinstance(self.top, Identity)
-        return own and all(block.layer.has_gradients for block in self.below)
 
     def width(self, n_inputs: int) -> int:
         """A weight for each column that is seen."""
@@ -500,11 +504,23 @@ def readout(linear: Nodes, below: tuple[Nodes, ...], output_weights: np.ndarray)
     """The outputs of a network as columns: linear ones and blocks of nodes, with the output weights of all of them."""
     first, rest = np.split(output_weights, [len(linear)])
     weights = np.vstack([linear.weights @ first, rest])
-    return Nodes.of(Deep(IDENTITY, below, with_inputs=True), weights, linear.biases @ first)
+    return Nodes(Deep(IDENTITY, below, with_inputs=True), weights, linear.biases @ first)
 
 
 # The layers that hidden nodes can belong to; intercept and direct links are nodes of IDENTITY.
 LAYERS: dict[str, type[Layer]] = {"dense": Dense}
 
 
-__all__ = ["IDENTITY", "LAYERS", "Code", "Deep", "Dense", "Graph", "Identity", "Layer", "Nodes", "readout"]
+__all__ = [
+    "IDENTITY",
+    "LAYERS",
+    "Code",
+    "Deep",
+    "Dense",
+    "Graph",
+    "Identity",
+    "Inputs",
+    "Layer",
+    "Nodes",
+    "readout",
+]

@@ -134,11 +134,12 @@ class Statistics(Protocol):
         ...
 
 
+@dataclass(frozen=True, eq=False)
 class ArrayStatistics:
     """Of an array, a sparse matrix, or inputs in a file."""
 
-    def __init__(self, values: Columns, weights: np.ndarray | None = None):
-        self.values, self.weights = values, weights
+    values: Columns
+    weights: np.ndarray | None = None
 
     def range(self) -> tuple[np.ndarray, np.ndarray]:
         """The smallest and the largest value."""
@@ -153,22 +154,42 @@ class ArrayStatistics:
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """For each share, the smallest value at or below which that share of the weight lies."""
-        return np.array([_column_quantiles(column, self.weights, shares) for column in _columns(self.values)]).T
+        found, last = [], self.values.shape[0] - 1
+        for column in _columns(self.values):
+            if self.weights is None:
+                # The rows need not be sorted.
+                places = np.maximum(np.ceil(wanted_weight(shares, len(column))).astype(int) - 1, 0)
+                found.append(np.partition(column, np.unique(places))[places])
+            else:
+                order = np.argsort(column, kind="stable")
+                below = np.cumsum(self.weights[order])
+                places = np.searchsorted(below, wanted_weight(shares, below[-1]))
+                found.append(column[order][np.minimum(places, last)])
+        return np.array(found).T
 
     def moments(self) -> tuple[np.ndarray, np.ndarray]:
         """Mean and variance."""
         if sparse.issparse(self.values):
             mean, variance = mean_variance_axis(self.values.astype(np.float64), axis=0, weights=self.weights)
             return mean, variance
-        mean = np.array([np.average(_double(column), weights=self.weights) for column in _columns(self.values)])
-        pairs = zip(_columns(self.values), mean, strict=True)
-        squares = [np.average((_double(column) - centre) ** 2, weights=self.weights) for column, centre in pairs]
-        return mean, np.array(squares)
+        means, variances = [], []
+        for column in _columns(self.values):
+            values = np.ascontiguousarray(column, dtype=np.float64)
+            means.append(np.average(values, weights=self.weights))
+            variances.append(np.average((values - means[-1]) ** 2, weights=self.weights))
+        return np.array(means), np.array(variances)
 
     def below(self, cuts: np.ndarray) -> np.ndarray:
         """The weight of the rows at or below each cut."""
-        columns = zip(_columns(self.values), cuts.T, strict=True)
-        return np.array([_weight_below(column, self.weights, places) for column, places in columns]).T
+        found = []
+        for column, places in zip(_columns(self.values), cuts.T, strict=True):
+            order = np.argsort(column, kind="stable")
+            sums = np.arange(len(column) + 1.0)
+            if self.weights is not None:
+                sums = np.append(0.0, np.cumsum(self.weights[order]))
+            # Rounded, so that the order of summation does not matter.
+            found.append(rounded(sums[np.searchsorted(column[order], places, side="right")], unit=sums[-1]))
+        return np.array(found).T
 
 
 def rounded(values: np.ndarray | float, unit: np.ndarray | float | None = None) -> np.ndarray:
@@ -229,18 +250,13 @@ def _quantile(inputs: Statistics) -> QuantileScaling:
     return QuantileScaling("quantile", knots, mapped)
 
 
-def _as_given(inputs: Statistics) -> Scaling:
-    low = _moderate_minimum(inputs, "X")
-    return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
-
-
-def _moderate_minimum(values: Statistics, what: str) -> np.ndarray:
+def _as_given(values: Statistics, what: str = "X") -> Scaling:
     low, high = values.range()
     if max(-low.min(initial=0.0), high.max(initial=0.0)) > _LARGEST:
         raise ValueError(
             f"scaling=None uses {what} as it is, but it has values beyond {_LARGEST:g}; use scaling='minmax'."
         )
-    return low
+    return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
 
 
 def _span(low: np.ndarray, high: np.ndarray, what: str) -> np.ndarray:
@@ -265,27 +281,6 @@ def _columns(values: Columns) -> Iterator[np.ndarray]:
             yield values[:, j] if isinstance(values, np.ndarray) else values.column(j)
 
 
-def _double(column: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(column, dtype=np.float64)
-
-
-def _column_quantiles(column: np.ndarray, weights: np.ndarray | None, shares: np.ndarray) -> np.ndarray:
-    """As :func:`weighted_quantiles`, for one column; without weights the rows need not be sorted."""
-    if weights is None:
-        places = np.maximum(np.ceil(wanted_weight(shares, len(column))).astype(int) - 1, 0)
-        return np.asarray(np.partition(column, np.unique(places))[places])
-    order = np.argsort(column, kind="stable")
-    below = np.cumsum(weights[order])
-    return column[order][np.minimum(np.searchsorted(below, wanted_weight(shares, below[-1])), len(column) - 1)]
-
-
-def _weight_below(column: np.ndarray, weights: np.ndarray | None, cuts: np.ndarray) -> np.ndarray:
-    order = np.argsort(column, kind="stable")
-    sums = np.arange(len(column) + 1.0) if weights is None else np.append(0.0, np.cumsum(weights[order]))
-    # Rounded, so that the order of summation does not matter.
-    return rounded(sums[np.searchsorted(column[order], cuts, side="right")], unit=sums[-1])
-
-
 def wanted_weight(shares: np.ndarray, total: float) -> np.ndarray:
     """The weight at which a quantile is reached: a little less than its share, so rounding does not decide ties."""
     return shares * total * (1.0 - 2.0**-30)
@@ -303,7 +298,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     return np.asarray(np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0])
 
 
-SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
+SCALINGS: dict[str | None, Callable[[Statistics], InputScaling]] = {
     "minmax": _minmax,
     "robust": _robust,
     "standard": _standard,
@@ -314,24 +309,18 @@ SCALINGS: dict[str | None, Callable[..., InputScaling]] = {
 
 def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> InputScaling:
     """The named scaling fitted to inputs X."""
-    return input_scaling(name, ArrayStatistics(X, sample_weight))
+    return SCALINGS[name](ArrayStatistics(X, sample_weight))
 
 
-def scale_targets(name: str | None, y: np.ndarray) -> Scaling:
-    """The named scaling fitted to targets of shape (N, m)."""
-    return target_scaling(name, ArrayStatistics(y))
+def scale_targets(name: str | None, y: np.ndarray | Statistics) -> Scaling:
+    """A scaling fitted to targets of shape (N, m), or to what is known of them.
 
-
-def input_scaling(name: str | None, inputs: Statistics) -> InputScaling:
-    """The named scaling for inputs with these statistics."""
-    return SCALINGS[name](inputs)
-
-
-def target_scaling(name: str | None, targets: Statistics) -> Scaling:
-    """Targets unscaled if the name is None, else to [0, 1]; a constant target becomes 0, and 0 maps back to it."""
+    They stay as they are if the name is None, else they are mapped to [0, 1]; a constant target becomes 0, and 0 maps
+    back to it.
+    """
+    targets = ArrayStatistics(y) if isinstance(y, np.ndarray) else y
     if name is None:
-        low = _moderate_minimum(targets, "y")
-        return Scaling(None, np.zeros_like(low), np.ones_like(low), low=-_LARGEST, high=_LARGEST)
+        return _as_given(targets, "y")
     low, high = targets.range()
     span = _span(low, high, "y")
     return Scaling(name, low, np.where(span == 0.0, 1.0, span), -_FAR, _FAR)

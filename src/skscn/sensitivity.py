@@ -10,8 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from skscn.kernels import blocks
-from skscn.nodes import Nodes
+from skscn.nodes import Nodes, blocks
 
 
 class SlicedRows(Protocol):

@@ -9,9 +9,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from skscn import kernels
 from skscn.factor import Factor
-from skscn.nodes import Nodes
+from skscn.nodes import Inputs, Nodes
 from skscn.output_weights import OutputWeights
 from skscn.refit import plausible
 from skscn.rows import Rows
@@ -194,7 +193,7 @@ class Validation(BestNodes):
     def __init__(
         self,
         patience: int,
-        inputs: kernels.Inputs,
+        inputs: Inputs,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         outputs: Scaling,
@@ -210,7 +209,7 @@ class Validation(BestNodes):
 
     def _add(self, nodes: Nodes) -> None:
         self._reserve(self._size + len(nodes))
-        columns = kernels.columns(self.inputs, len(self.targets), None, nodes)
+        columns = nodes.columns(self.inputs)
         self._columns[:, self._size : self._size + len(nodes)] = columns.T
         self._size += len(nodes)
 

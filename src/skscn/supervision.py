@@ -3,6 +3,7 @@
 Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows are stored.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -152,6 +153,51 @@ def alive(sums: Sums, weight: float, scale: float | np.ndarray) -> np.ndarray:
 
 
 def supported(sums: Sums, weight: float) -> np.ndarray:
-    """Whether each candidate is active on enough rows, counted by the participation ratio (Σh²)²/Σh⁴."""
+    """Whether each candidate is active on enough rows of this total weight."""
     assert sums.quartics is not None, "quartics must be requested"
-    return sums.squares**2 >= SMALLEST_SUPPORT * weight * sums.quartics
+    return participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * weight)
+
+
+def participates(squares: np.ndarray, quartics: np.ndarray, fewest: float) -> np.ndarray:
+    """Whether columns are active on at least ``fewest`` rows, counted by the participation ratio (Σh²)²/Σh⁴.
+
+    With weights p, the sums are Σ p h² and Σ p h⁴: a row of weight 2 counts as two rows.
+    """
+    return np.asarray(squares**2 >= fewest * quartics)
+
+
+def forward_selection(
+    sums: Sums, count: int, score: Callable[[Sums, np.ndarray, list[int]], np.ndarray], *, orthogonal: bool
+) -> np.ndarray:
+    """The numbers of up to ``count`` candidates: the best, the best given that one, and so on.
+
+    Each one that is chosen is removed from the residual: e ← e − h⟨e, h⟩/‖h‖². If they are to be ``orthogonal``, it is
+    removed from the other candidates as well, by one step of a pivoted Cholesky factorisation, as if all output weights
+    were evaluated together; otherwise the candidates stay as they are, as in SC-I.
+
+    Parameters
+    ----------
+    sums : Sums
+        With the Gram matrix.
+    count : int
+    score : callable
+        Gives the score of each candidate, −∞ if it cannot be chosen, from the sums given the candidates chosen so far,
+        from how much these reduce ‖e_q‖², and from their numbers.
+    orthogonal : bool
+    """
+    assert sums.gram is not None, "the Gram matrix must be requested"
+    projections, squares, gram = sums.projections, sums.squares, sums.gram
+    explained, chosen = np.zeros(len(projections)), list[int]()
+    while len(chosen) < count:
+        scores = score(Sums(projections, squares), explained, chosen)
+        best = int(scores.argmax()) if scores.size else 0
+        if not scores.size or scores[best] == -np.inf:
+            break
+        chosen.append(best)
+        size = np.sqrt(squares[best])
+        row, along = gram[best] / size, projections[:, best] / size
+        projections, explained = projections - np.outer(along, row), explained + along**2
+        if orthogonal:
+            gram = gram - np.outer(row, row)
+            squares = gram.diagonal()
+    return np.array(chosen, dtype=int)

@@ -29,7 +29,7 @@ from skscn.rows.dask import Fixed, Message, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
 from skscn.rows.partitions import Part, Partitions, at_home, paused_workers, persisted, task, wait_for
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
-from skscn.search.polished import Polished
+from skscn.search import Polished
 
 # One cluster for all of them.
 pytestmark = pytest.mark.xdist_group("dask")
@@ -322,7 +322,7 @@ def part_of_rows():
 
 
 def sigmoids(n_inputs):
-    return Nodes.of(Dense(ACTIVATIONS["sigmoid"]), np.ones((n_inputs, 1)), np.zeros(1))
+    return Nodes(Dense(ACTIVATIONS["sigmoid"]), np.ones((n_inputs, 1)), np.zeros(1))
 
 
 def asked(done, call, opened=(), log=None):
@@ -392,7 +392,7 @@ def test_what_was_summed_on_some_rows_is_combined_from_the_parts(here):
     assert (theirs.weight, theirs.square) == pytest.approx((ours.weight, ours.square))
     for some in (numbers, numbers[:0]):
         ours, theirs = (rows.sample(some) for rows in (one, other))
-        for name in ("X", "residual", "basis", "roots"):
+        for name in ("X", "residual", "basis", "sqrt_weight"):
             np.testing.assert_array_equal(getattr(theirs, name), getattr(ours, name))
 
 

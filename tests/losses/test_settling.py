@@ -17,8 +17,8 @@ from skscn.scaling import ArrayStatistics, Scaling, scale_inputs
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, (600, 3))
 LAYER = Dense(ACTIVATIONS["tanh"])
-LINEAR = Nodes.of(IDENTITY, np.eye(3, 4, k=1), np.eye(1, 4)[0])
-NODES = Nodes.of(LAYER, RNG.uniform(-3, 3, (3, 8)), RNG.uniform(-2, 2, 8))
+LINEAR = Nodes(IDENTITY, np.eye(3, 4, k=1), np.eye(1, 4)[0])
+NODES = Nodes(LAYER, RNG.uniform(-3, 3, (3, 8)), RNG.uniform(-2, 2, 8))
 PLAIN = scale_inputs(None, X)
 H = np.column_stack([np.ones(600), X, np.tanh(X @ NODES.weights + NODES.biases)])
 SIGNAL = H @ RNG.normal(size=12)
@@ -34,7 +34,7 @@ def test_columns_have_their_triangle_and_leave_the_targets():
     y = SIGNAL[:, np.newaxis]
     columns = columns_of(y)
     np.testing.assert_allclose(columns.triangle.T @ columns.triangle, H.T @ H, atol=1e-9)
-    np.testing.assert_array_equal(columns.rows.backend.storage.residual(slice(None)), y)
+    np.testing.assert_array_equal(columns.rows.backend.storage.residual, y)
 
 
 def test_columns_that_depend_on_others_are_left_out():

@@ -79,7 +79,7 @@ def test_linear_columns_are_solved_for_together_and_by_sc3_with_every_node(algor
     rows = memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     rule = ALGORITHMS[algorithm](2, WINDOW)
     linear = np.column_stack([np.ones(200), X, X[:, 0]])
-    links = Nodes.of(IDENTITY, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
+    links = Nodes(IDENTITY, np.column_stack([np.zeros(3), np.eye(3), np.eye(3)[:, 0]]), np.eye(1, 5)[0])
     kept = rule.append_linear(rows, links)
     np.testing.assert_array_equal(kept, [0, 1, 2, 3])
     G = linear[:, kept]
@@ -161,7 +161,7 @@ def test_linear_columns_that_say_little_beside_the_others_come_in_after_them():
     inputs = np.column_stack([X, close])
     rows = memory_rows(inputs, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, inputs))
     rule = ALGORITHMS["SC-III"](2)
-    kept = rule.append_linear(rows, Nodes.of(IDENTITY, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4)))
+    kept = rule.append_linear(rows, Nodes(IDENTITY, np.eye(4)[:, [0, 3, 1, 2]], np.zeros(4)))
     np.testing.assert_array_equal(kept, [0, 2, 3, 1])
     solution = inputs @ lstsq(inputs, T)[0]
     np.testing.assert_allclose(residual_of(rows), T - solution, atol=1e-9)

@@ -22,7 +22,7 @@ from skscn.recurrent.nodes import (
 )
 from skscn.recurrent.sequences import Sequences
 from skscn.recurrent.spreads import widening
-from skscn.search import Pace
+from skscn.search import StepSchedule
 from skscn.supervision import weakening
 
 RNG = np.random.default_rng(0)
@@ -108,7 +108,7 @@ def growing_steps(data, count, nodes, share=1.0, **rule):
         growing.output_weights,
         max_nodes=nodes,
         tol=1e-12,
-        pace=Pace(count),
+        pace=StepSchedule(count),
         seed=0,
         state=growing.state,
     )

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from skscn.activations import ACTIVATIONS
 from skscn.nodes import Dense, Nodes
-from skscn.rows import LocalBackend, Rows, memory_storage
+from skscn.rows import LocalBackend, MemoryStorage, Rows
 from skscn.scaling import scale_inputs
 
 RNG = np.random.default_rng(0)
@@ -14,20 +14,20 @@ X, T = RNG.normal(size=(300, 4)), RNG.normal(size=(300, 2))
 W, B = RNG.uniform(-3, 3, size=(4, 40)), RNG.uniform(-3, 3, size=40)
 P = RNG.integers(1, 4, size=300).astype(float)
 SCALING = scale_inputs("minmax", X)
-NODES = Nodes.of(Dense(ACTIVATIONS["sigmoid"]), W, B)
+NODES = Nodes(Dense(ACTIVATIONS["sigmoid"]), W, B)
 H = expit(SCALING.transform(X) @ W + B)
 
 
 def make(X=X, T=T, sample_weight=None, n_jobs=None, **storage):
     """Rows in memory, with several stretches and panels although they are few."""
     residual = T.copy() if sample_weight is None else T * np.sqrt(sample_weight)[:, None]
-    kept = memory_storage(X, scale_inputs("minmax", X), residual, len(T), panel=3, **storage)
-    backend = LocalBackend(kept, (*X.shape, T.shape[1]), sample_weight=sample_weight, n_jobs=n_jobs, stretch=64)
+    kept = MemoryStorage(X, scale_inputs("minmax", X), residual, sample_weight, panel=3, **storage)
+    backend = LocalBackend(kept, (*X.shape, T.shape[1]), n_jobs=n_jobs, stretch=64)
     return Rows(backend, NODES.layer)
 
 
 def residual_of(rows):
-    return rows.backend.storage.residual(slice(None))
+    return rows.backend.storage.residual
 
 
 def basis_of(rows):

@@ -149,6 +149,6 @@ def test_arrays_in_files_grow(tmp_path):
         for start in range(0, N, 700):
             array.append(X[start : start + 700])
         assert array.shape == (N, 4)
-        np.testing.assert_array_equal(array.read(slice(600, 2900)), X[600:2900])
+        np.testing.assert_array_equal(array[600:2900], X[600:2900])
         array.remove()
     assert not list(tmp_path.iterdir())

@@ -8,15 +8,14 @@ from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
-from skscn.search import polish
-from skscn.search.polish import Place, improved, improved_alone
-from skscn.search.polished import Polished
+from skscn.search import Polished, polish
+from skscn.search.polish import LocalProblem, improve_alone, improve_together
 from skscn.search.pool import Search, Sweep
 
 RNG = np.random.default_rng(5)
 X, P = RNG.uniform(size=(300, 3)), RNG.integers(1, 4, size=300).astype(float)
 T = np.column_stack([np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2], np.cos(5 * X[:, 1])])
-PULL, LONGEST = 1e-9, 100.0
+WEIGHT_DECAY, LONGEST = 1e-9, 100.0
 
 
 def grown(activation="sigmoid", weights=None, nodes=6):
@@ -30,10 +29,11 @@ def grown(activation="sigmoid", weights=None, nodes=6):
     return rows, rule
 
 
-def place(activation="sigmoid", weights=None, pull=PULL, damping=1.0):
+def problem(activation="sigmoid", weights=None, weight_decay=WEIGHT_DECAY, damping=1.0):
     """In double precision."""
     search = Search(grown(activation, weights)[0], np.random.default_rng(0), moderate=0.0)
-    return Place(search.layer, search.X, search.roots, search.basis, search.residual, pull, 0.0, LONGEST, damping)
+    where = (search.layer, search.X, search.sqrt_weight, search.basis, search.residual)
+    return LocalProblem(*where, weight_decay, 0.0, LONGEST, damping)
 
 
 def points(count=3):
@@ -43,7 +43,7 @@ def points(count=3):
 def error_left(where, at):
     """What least squares with all of these nodes leaves of the residual."""
     _, h = where.layer.slope_and_value(where.X, at[:, :-1].T, at[:, -1])
-    h = h if where.roots is None else h * where.roots[:, np.newaxis]
+    h = h if where.sqrt_weight is None else h * where.sqrt_weight[:, np.newaxis]
     columns = np.column_stack([where.basis.T, h])
     e = where.residual.T
     return float(((e - columns @ np.linalg.lstsq(columns, e, rcond=None)[0]) ** 2).sum())
@@ -53,11 +53,9 @@ def error_left(where, at):
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
 def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activation, weights, monkeypatch):
     monkeypatch.setattr(polish, "_SHIFT", 0.0)
-    where, at, step = place(activation, weights, pull=0.0), points(), 1e-5
-    used = polish._largest(at[:, :-1])
-    state = polish._State(where, at, 0.0)
-    plain = polish._centred(where.X, np.zeros(3))
-    _, gradient = polish._normal_equations(where, state, used, plain, 0.0)
+    where, at, step = problem(activation, weights, weight_decay=0.0), points(), 1e-5
+    where.centred[:-1] = where.X.T
+    _, gradient, _ = polish._Together(where, at).normal_equations()
     slopes = [
         (error_left(where, at + moved) - error_left(where, at - moved)) / (2 * step)
         for moved in step * np.eye(12).reshape(12, 3, 4)
@@ -67,10 +65,9 @@ def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activa
 
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
 def test_the_gradient_of_each_candidate_alone(weights):
-    where, at, step = place(weights=weights, pull=0.0), points(), 1e-5
-    state = polish._Alone(where, at, 0.0)
-    plain = polish._centred(where.X, np.zeros(3))
-    _, gradients = state.normal_equations(where, plain, polish._largest(at[:, :-1]), 0.0)
+    where, at, step = problem(weights=weights, weight_decay=0.0), points(), 1e-5
+    where.centred[:-1] = where.X.T
+    _, gradients = polish._Alone(where, at).normal_equations(*polish.weights_to_improve(at))
     for number, node in enumerate(at):
         slopes = [
             (error_left(where, node[None] + moved) - error_left(where, node[None] - moved)) / (2 * step)
@@ -82,43 +79,43 @@ def test_the_gradient_of_each_candidate_alone(weights):
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("damping", [1.0, 0.01])
 def test_steps_together_never_increase_the_error_and_reduce_it(activation, damping):
-    where, at = place(activation, damping=damping), points()
-    errors = [error_left(where, improved(where, at, steps)) for steps in (0, 2, 10)]
+    where, at = problem(activation, damping=damping), points()
+    errors = [error_left(where, improve_together(where, at, steps)) for steps in (0, 2, 10)]
     assert errors[2] <= errors[1] <= errors[0]
     assert errors[2] < 0.95 * errors[0]
 
 
 def test_candidates_alone_never_get_worse():
-    where, at = place(), points(6)
-    found = improved_alone(where, at, 5)
+    where, at = problem(), points(6)
+    found = improve_alone(where, at, 5)
     before, after = ([error_left(where, node[None]) for node in nodes] for nodes in (at, found))
     assert (np.array(after) <= np.array(before) * (1 + 1e-9)).all()
     assert min(after) < 0.95 * min(before)
 
 
-@pytest.mark.parametrize("polish", [improved, improved_alone])
+@pytest.mark.parametrize("polish", [improve_together, improve_alone])
 def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(polish, monkeypatch):
     monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
     at = points()
     at[0, 1] = at[2, 0] = 0.0
-    found = polish(place(), at, 5)
+    found = polish(problem(), at, 5)
     np.testing.assert_array_equal(found[:, :-1] == 0.0, at[:, :-1] == 0.0)
     assert (found != at).any()
 
 
-@pytest.mark.parametrize("polish", [improved, improved_alone])
+@pytest.mark.parametrize("polish", [improve_together, improve_alone])
 def test_flat_nodes_do_no_harm(polish):
-    found = polish(place(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
+    found = polish(problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("polish", [improved, improved_alone])
+@pytest.mark.parametrize("polish", [improve_together, improve_alone])
 def test_of_very_many_inputs_only_the_largest_weights_move(polish, monkeypatch):
     monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
     at = points()
-    found = polish(place(), at, 5)
+    found = polish(problem(), at, 5)
     fixed = np.abs(at[:, :-1]).argmin(axis=1)
-    if polish is improved_alone:
+    if polish is improve_alone:
         np.testing.assert_array_equal(found[range(3), fixed], at[range(3), fixed])
     assert (found != at).any()
 
@@ -127,7 +124,7 @@ def test_of_very_many_inputs_only_the_largest_weights_move(polish, monkeypatch):
 def test_nodes_that_leave_a_sweep_and_come_back_leave_it_as_it_was(most_rows):
     rows, rule = grown()
     search = Search(rows, np.random.default_rng(0), most_rows=most_rows, moderate=0.0)
-    sweep = Sweep.of(search, rule.final_factor(rows, rule.nodes))
+    sweep = Sweep(search, rule.final_factor(rows, rule.nodes))
     residual, total = search.residual.copy(), sweep.coefficients.T @ search.basis + search.residual
     block = np.array([1, 4])
     sweep.leave(block)

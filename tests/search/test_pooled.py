@@ -6,7 +6,7 @@ from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import memory_rows
 from skscn.scaling import scale_inputs
-from skscn.search.polished import Polished
+from skscn.search import Polished
 from skscn.search.pool import Search, draw_by_data
 
 # No input is so small: all numbers are in double precision.
@@ -54,7 +54,7 @@ def least_squares_residual(columns, targets):
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
 def test_candidates_are_ranked_by_how_far_least_squares_would_bring_the_error_down(weights, most_rows):
     search, pool = searched(grown(weights=weights), most_rows=most_rows, **DOUBLE)
-    found = falls(search, pool.take(search.ranked(pool, first=2)))
+    found = falls(search, search.rank(pool, first=2))
     np.testing.assert_allclose(found, sorted(found, reverse=True), rtol=1e-5)
     assert max(found) > (1 - 1e-9) * max(falls(search, pool))
 
@@ -64,18 +64,19 @@ def test_single_precision_ranks_almost_the_same(most_rows):
     search, pool = searched(rows, most_rows=most_rows)
     assert search.X.dtype == np.float32
     exact, exact_pool = searched(rows, most_rows=most_rows, **DOUBLE)
-    found = falls(exact, pool.take(search.ranked(pool, first=2)))
-    best = falls(exact, exact_pool.take(exact.ranked(exact_pool, first=2)))
+    found = falls(exact, search.rank(pool, first=2))
+    best = falls(exact, exact.rank(exact_pool, first=2))
     np.testing.assert_allclose(found[:8], best[:8], rtol=1e-3)
 
 
 def test_selected_candidates_are_the_best_given_those_before_them():
     search, pool = searched(grown(), **DOUBLE)
-    candidates = pool.take(search.ranked(pool, first=2)[:12])
-    chosen = search.selected(candidates, len(candidates))
+    candidates = search.rank(pool, first=2).take(slice(12))
+    chosen = search.select(candidates, len(candidates))
     columns = search.columns(candidates)
     basis = search.basis
-    for j in chosen[:6]:
+    for bias in chosen.biases[:6]:
+        (j,) = np.flatnonzero(candidates.biases == bias)
         rest = [
             (least_squares_residual(np.vstack([basis, column]).T, search.residual.T) ** 2).sum() for column in columns
         ]

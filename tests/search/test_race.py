@@ -62,7 +62,6 @@ def test_few_rows_are_not_raced(monkeypatch):
     """The paper's data sets are small or spiky, and searched as in the paper."""
     db1 = make_db1(random_state=0)
     monkeypatch.setattr(ladder, "survivors", None)
-    monkeypatch.setattr(ladder, "_correlations", None)
     SCNRegressor(configuration="ladder", max_nodes=5, random_state=0).fit(db1.data, db1.target)
 
 

@@ -45,7 +45,7 @@ from skscn.fit.training import Training
 from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.fit.validation import held_out_data, training_data
 from skscn.fit_context import fit_context
-from skscn.kernels import blocks
+from skscn.nodes import blocks
 from skscn.search import Configuration
 from skscn.tables.frames import exact_labels
 from skscn.words import listed

@@ -235,7 +235,7 @@ def _polished_of(layer: Layer, arrays: Mapping[str, np.ndarray]) -> BeforePolish
 
 
 def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Nodes:
-    return Nodes.of(layer, *(arrays[f"{prefix}{name}"] for name in _ARRAYS))
+    return Nodes(layer, *(arrays[f"{prefix}{name}"] for name in _ARRAYS))
 
 
 @contextmanager

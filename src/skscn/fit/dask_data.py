@@ -31,7 +31,7 @@ from skscn.nodes import Layer
 from skscn.rows import DaskBackend, Rows, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.partitions import Collections, Part, Partitions
-from skscn.scaling import InputScaling, Scaling, input_scaling, rounded, target_scaling, wanted_weight
+from skscn.scaling import SCALINGS, InputScaling, Scaling, rounded, scale_targets, wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
 _STEPS = 256
@@ -312,11 +312,11 @@ class DaskData(TrainingData):
 
     def scale_inputs(self, name: str | None) -> InputScaling:
         """The named scaling, fitted to the inputs."""
-        return input_scaling(name, PartStatistics(self.parts, _inputs_of, self._dtype))
+        return SCALINGS[name](PartStatistics(self.parts, _inputs_of, self._dtype))
 
     def scale_targets(self, name: str | None) -> Scaling:
         """The named scaling, fitted to the targets."""
-        return target_scaling(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
+        return scale_targets(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
 
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""

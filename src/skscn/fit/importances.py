@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from skscn.fit.data import ArrayData, LocalInputs
-from skscn.kernels import scaled
 from skscn.network import Network
+from skscn.nodes import scaled
 from skscn.scaling import InputScaling
 from skscn.sensitivity import mean_squared_gradients, shares, spreads
 from skscn.threads import single_threaded

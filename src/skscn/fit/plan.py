@@ -20,7 +20,7 @@ from skscn.losses import LOSSES, LogLoss, Loss, name_of
 from skscn.network import Network
 from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
 from skscn.output_weights import ALGORITHMS, OutputWeights
-from skscn.search import Configuration, Pace
+from skscn.search import Configuration, StepSchedule
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
@@ -191,10 +191,10 @@ class Recipe:
             return self.nodes_per_layer
         return most if criterion is not None else -(-most // self.max_layers)
 
-    def _pace(self, weight: float) -> Pace:
+    def _pace(self, weight: float) -> StepSchedule:
         """How many nodes a step adds on rows of this total weight."""
         if self.nodes_per_step is not None:
-            return Pace(self.nodes_per_step)
+            return StepSchedule(self.nodes_per_step)
         return self.configuration.pace(self.layer, weight)
 
     def _criterion(self, data: TrainingData, given: str) -> str | None:
@@ -244,7 +244,7 @@ class Recipe:
             return Nodes.none(IDENTITY, n_features)
         wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
         links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
-        return Nodes.of(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
+        return Nodes(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
     def check_continues(self, network: Network, n_outputs: int) -> None:
         """Reject a network that cannot be continued like this."""
@@ -278,7 +278,7 @@ class Plan:
         If it monitors held-out rows, their share.
     linear, settled_linear : Nodes
         Intercept and direct links, in growth and in the network that is settled.
-    pace : Pace
+    pace : StepSchedule
         How many nodes a step adds.
     max_nodes : int
         The largest number of nodes.
@@ -290,7 +290,7 @@ class Plan:
     share_held_out: float
     linear: Nodes
     settled_linear: Nodes
-    pace: Pace
+    pace: StepSchedule
     max_nodes: int
     max_layers: int
     nodes_per_layer: int

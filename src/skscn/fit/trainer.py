@@ -22,7 +22,6 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from skscn import kernels
 from skscn.factor import Factor
 from skscn.fit.checkpoint import Checkpoint, opened_checkpoint
 from skscn.fit.data import ArrayData, TrainingData
@@ -34,7 +33,7 @@ from skscn.fit.training import Earlier, Frame, Training, assembled, bounds
 from skscn.growth import HISTORY, BeforePolishing, StopReason, last_round
 from skscn.losses import Loss, Penalised
 from skscn.network import Constant, Network, Outputs
-from skscn.nodes import Nodes
+from skscn.nodes import Inputs, Nodes
 from skscn.output_weights import Solution
 from skscn.refit import (
     Candidate,
@@ -593,7 +592,7 @@ class Fit:
             return Criterion(patience, degrees_per_node, INFORMATION[criterion])
         targets = self.frame.outputs.transform(held_out.targets)
         own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
-        inputs = kernels.Inputs(held_out.X, self.frame.inputs).prepared()
+        inputs = Inputs(held_out.X, self.frame.inputs).prepared()
         stretch = _MEMBERS_KEEP if self.estimator._averaged and loss.plain and held_out.labels() is None else 1.0
         outputs = self.frame.outputs
         return Validation(patience, inputs, targets, held_out.sample_weight, outputs, own_loss, stretch)

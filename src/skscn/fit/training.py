@@ -29,7 +29,7 @@ from skscn.nodes import Layer, Nodes
 from skscn.output_weights import LeastSquares, OutputWeights, Solution
 from skscn.refit import shrunk
 from skscn.scaling import InputScaling, Scaling
-from skscn.search import Configuration, Pace
+from skscn.search import Configuration, StepSchedule
 from skscn.stopping import StoppingMonitor, Validation
 
 
@@ -134,7 +134,7 @@ class Training:
     monitor : StoppingMonitor
         Decides when to stop, and how many nodes to keep.
     n_jobs : int or None
-    pace : Pace
+    pace : StepSchedule
         How many nodes a step adds.
     settle : callable or None
         Makes a network under a loss that evaluates output weights again, of the nodes so far and how many to keep.
@@ -151,7 +151,7 @@ class Training:
         make_output_weights: Callable[[int], OutputWeights],
         monitor: StoppingMonitor,
         n_jobs: int | None,
-        pace: Pace,
+        pace: StepSchedule,
         settle: Callable[[Nodes, int], Network] | None = None,
         earlier: Earlier | None = None,
         *,

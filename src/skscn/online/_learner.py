@@ -262,7 +262,7 @@ def extended(
     rows = open_rows(X, T, layer=nodes.layer, scaling=columns.inputs)
     rule, d = LeastSquares(T.shape[1]), X.shape[1]
     with rows:
-        rule.append_linear(rows, Nodes.of(IDENTITY, np.eye(d, d + 1, k=1), np.eye(1, d + 1)[0]))
+        rule.append_linear(rows, Nodes(IDENTITY, np.eye(d, d + 1, k=1), np.eye(1, d + 1)[0]))
         for j in range(len(nodes)):
             # A node whose column depends on those before it on these rows is left out.
             rule.append(rows, nodes.take(slice(j, j + 1)))

@@ -149,7 +149,7 @@ _FORMER = Record(
     biases=Array(np.float64, "L"),
     output_weights=Array(np.float64, "Lm"),
     linear=Record(
-        lambda weights, biases, output_weights: LinearColumns(Nodes.of(IDENTITY, weights, biases), output_weights),
+        lambda weights, biases, output_weights: LinearColumns(Nodes(IDENTITY, weights, biases), output_weights),
         weights=Array(np.float64, "dp"),
         biases=Array(np.float64, "p"),
         output_weights=Array(np.float64, "pm"),
@@ -171,7 +171,7 @@ class _Networks:
             network: Network = _PRESENT.read(stored, place, shelf, sizes)
             return network
         rest = _FORMER.read(stored, place, shelf, sizes)
-        nodes = Nodes.of(Dense(rest.pop("activation")), rest.pop("weights"), rest.pop("biases"))
+        nodes = Nodes(Dense(rest.pop("activation")), rest.pop("weights"), rest.pop("biases"))
         former = Network(
             layers=(WeightedNodes(nodes, rest.pop("output_weights")),), loss=Squared(), factor=None, **rest
         )

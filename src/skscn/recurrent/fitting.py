@@ -24,7 +24,7 @@ from skscn.recurrent.later import LaterChoice, LaterRows, choose, later_errors
 from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import SHARE, Prepared, Sequences
-from skscn.search import Pace
+from skscn.search import StepSchedule
 from skscn.stopping import StoppingMonitor
 
 # Lengths of the delay line, and scopes, to choose from.
@@ -278,7 +278,7 @@ class ReservoirFit:
             growing.output_weights,
             max_nodes=budget.max_nodes,
             tol=budget.tol,
-            pace=Pace(budget.nodes_per_step),
+            pace=StepSchedule(budget.nodes_per_step),
             seed=seed,
             monitor=monitor,
             state=growing.state,
@@ -295,7 +295,7 @@ class ReservoirFit:
         monitor.begin(state.fixed, growing.output_weights, growing.rows)
         if number <= len(self.log.networks):
             nodes, history = self.log.networks[number - 1]
-            nodes, pace = replace(nodes, layer=growing.course), Pace(budget.nodes_per_step)
+            nodes, pace = replace(nodes, layer=growing.course), StepSchedule(budget.nodes_per_step)
             resume(growing.rows, growing.output_weights, nodes, history, pace, monitor, state)
         steps = self._steps(growing, monitor, budget, self.log.seed + 1000 * number)
         reason: StopReason | None = None

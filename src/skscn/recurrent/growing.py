@@ -30,17 +30,18 @@ from skscn.recurrent.nodes import (
 from skscn.recurrent.sequences import Sequences
 from skscn.rows import Rows, open_rows
 from skscn.scaling import scale_inputs
-from skscn.search import Configuration, Pace, Proposal
+from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.search.base import Proposals
-from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT
+from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, forward_selection, participates
 
 # r, each closer to 1: how little a node may reduce the error. Noise-free series are approximated to the last digits,
 # where the part of a node that is new is tiny.
 CONTRACTIONS = tuple(1.0 - 0.1**power for power in range(1, 14))
 # Candidates are compared on at most this many rows, drawn at random; those accepted are judged on all of them.
 MOST_ROWS = 2000
-# Lists of candidates that are proposed, each if the one before was refused.
-_LISTS = 3
+# Lists of candidates that are proposed, each if the one before was refused; they are chosen among this many times as
+# many candidates, which reduce the error most on their own.
+_LISTS, _FINALISTS = 2, 10
 
 
 class Looked(Layer):
@@ -125,7 +126,7 @@ class ReservoirSearch(Configuration):
         sample = rows.sample(places)
         numbers = sample.X[:, 0].astype(int)
         h = candidate_states(course.z, course.lagged[:, :present], candidates, course.segments, numbers)
-        basis = sample.basis if len(places) == rows.n_rows else np.linalg.qr(sample.basis)[0]
+        basis = sample.basis if len(places) == rows.n_rows else np.linalg.qr(sample.basis.T)[0].T
         chosen = best_first(h, basis, sample.residual, _LISTS * count)
         for start in range(0, len(chosen), count):
             yield Proposal(candidates.take(chosen[start : start + count]), self.contractions, self.max_candidates)
@@ -136,22 +137,23 @@ def best_first(h: np.ndarray, basis: np.ndarray, residual: np.ndarray, count: in
     centred = h - h.mean(axis=0)
     centred *= centred
     squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
-    supported = (squares > 0.0) & (squares**2 >= SMALLEST_SUPPORT * len(h) * quartics)
-    smallest = np.where(supported, SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h), np.inf)
-    new = h - basis @ (basis.T @ h)
-    norms, falls = np.einsum("ij,ij->j", new, new), residual.T @ new
-    chosen: list[int] = []
-    while len(chosen) < count:
-        scores = np.divide((falls**2).sum(axis=0), norms, out=np.zeros_like(norms), where=norms > smallest)
-        best = int(scores.argmax())
-        if scores[best] <= 0.0:
-            break
-        chosen.append(best)
-        shares = new[:, best] @ new / norms[best]
-        falls = falls - np.outer(falls[:, best], shares)
-        norms, smallest[best] = norms - shares**2 * norms[best], np.inf
-        new -= np.outer(new[:, best], shares)
-    return np.array(chosen, dtype=int)
+    usable = (squares > 0.0) & participates(squares, quartics, SMALLEST_SUPPORT * len(h))
+    smallest = SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h)
+    new = h - basis.T @ (basis @ h)
+    norms, falls = np.einsum("ij,ij->j", new, new), ((residual.T @ new) ** 2).sum(axis=0)
+    scores = np.divide(falls, norms, out=np.zeros_like(norms), where=usable & (norms > smallest))
+    finalists = np.argsort(-scores, kind="stable")[: min(_FINALISTS * count, np.count_nonzero(scores))]
+    new, smallest = new[:, finalists], smallest[finalists]
+    gram = new.T @ new
+
+    def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
+        squares, left = (given.projections**2).sum(axis=0), given.squares > smallest
+        left[chosen] = False
+        scores = np.divide(squares, given.squares, out=np.full_like(squares, -np.inf), where=left)
+        return np.where(scores > 0.0, scores, -np.inf)
+
+    sums = Sums(residual.T @ new, gram.diagonal().copy(), gram=gram)
+    return finalists[forward_selection(sums, count, score, orthogonal=True)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +205,10 @@ class GrowingReservoir:
             scaling=scale_inputs(None, numbers[:, None]),
             together=True,
         )
-        linear = Nodes.of(DelayLine(z), np.eye(width, 1 + width, k=1), np.eye(1, 1 + width)[0])
+        linear = Nodes(DelayLine(z), np.eye(width, 1 + width, k=1), np.eye(1, 1 + width)[0])
         rule = ALGORITHMS[algorithm](targets.shape[1], window)
         state = GrowthState(linear, **history)
-        begin(rows, rule, state, Pace(1))
+        begin(rows, rule, state, StepSchedule(1))
         return cls(sequences, config, share, course, rows, rule, state)
 
     @property

@@ -66,6 +66,7 @@ class RecurrentNodes(Nodes):
         What simulates them; while they grow, a :class:`~skscn.recurrent.growing.Course`.
     """
 
+    scopes: np.ndarray = field()
     feedback: np.ndarray
     sources: np.ndarray
     source_weights: np.ndarray

@@ -12,12 +12,11 @@ from scipy import sparse
 from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.optimize import minimize
 
-from skscn import kernels
 from skscn.factor import Factor
 from skscn.losses import Loss, Penalised
-from skscn.nodes import Nodes
+from skscn.nodes import Inputs, Matrix, Nodes
 from skscn.output_weights import Admission, LeastSquares, Solution
-from skscn.rows import Operation, Rows, Shard
+from skscn.rows import Operation, Rows, Storage
 from skscn.scaling import InputScaling, Scaling
 
 
@@ -30,10 +29,10 @@ class Stretch(NamedTuple):
     f: np.ndarray
 
     @classmethod
-    def of(cls, shard: Shard, rows: slice, coefficients: np.ndarray, outputs: Scaling) -> Stretch:
+    def of(cls, storage: Storage, rows: slice, coefficients: np.ndarray, outputs: Scaling) -> Stretch:
         """The residual of these rows is the target itself."""
-        residual, roots = shard.storage.residual(rows), shard.roots_of(rows)
-        basis, start = shard.storage.basis(rows, len(coefficients)), 0
+        residual, roots = storage.residual[rows], storage.sqrt_weight_of(rows)
+        basis, start = storage.basis(rows, len(coefficients)), 0
         scaled = np.zeros_like(residual)
         for panel in basis:
             scaled += panel.T @ coefficients[start : start + len(panel)]
@@ -131,16 +130,16 @@ class HeldOut:
     def __init__(
         self,
         columns: Columns,
-        X: kernels.Matrix,
+        X: Matrix,
         targets: np.ndarray,
         sample_weight: np.ndarray | None,
         scaling: InputScaling,
     ):
         self.targets, self.sample_weight, self.outputs = targets, sample_weight, columns.outputs
         self.weight = float(len(targets) if sample_weight is None else sample_weight.sum())
-        inputs = kernels.Inputs(X, scaling)
+        inputs = Inputs(X, scaling)
         blocks: list[Nodes] = [columns.linear, *columns.blocks]
-        h = np.vstack([kernels.columns(inputs, len(targets), None, block) for block in blocks])
+        h = np.vstack([block.columns(inputs) for block in blocks])
         self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
 
     def mean_loss(self, loss: Loss, coefficients: np.ndarray) -> float:
@@ -242,9 +241,9 @@ class Descend(Operation[DescentSums]):
     outputs: Scaling
     loss: Penalised
 
-    def __call__(self, shard: Shard, rows: slice) -> DescentSums:
+    def __call__(self, storage: Storage, rows: slice) -> DescentSums:
         """For the rows of one stretch."""
-        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
         values, slopes = self.loss.smooth(stretch.y, stretch.f)
         slopes = slopes * (stretch.roots * self.outputs.scale)
         gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *(panel @ slopes for panel in stretch.basis)])
@@ -260,9 +259,9 @@ class MeasureResidual(Operation[np.ndarray]):
     loss: Penalised
     centre: np.ndarray
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
         """For the rows of one stretch."""
-        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
         e, p = stretch.y - stretch.f, stretch.weights
         return np.concatenate([[p @ self.loss.value(stretch.y, stretch.f)], p @ e, p @ np.abs(e - self.centre)])
 
@@ -275,9 +274,9 @@ class MeasureCurvature(Operation[np.ndarray]):
     outputs: Scaling
     loss: Penalised
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
         """For the rows of one stretch."""
-        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
         q = np.concatenate([np.zeros((0, len(stretch.y))), *stretch.basis])
         curvatures = self.loss.curvatures(stretch.f)
         return np.concatenate([((q * curvatures.mean(axis=1)) @ q.T).ravel(), stretch.weights @ curvatures])

@@ -11,7 +11,7 @@ from skscn.factor import Factor
 from skscn.losses import Loss
 from skscn.output_weights import Solution, solved
 from skscn.refit.penalised import Columns, Stretch
-from skscn.rows import Operation, Shard
+from skscn.rows import Operation, Storage
 from skscn.scaling import Scaling
 
 # The largest number of passes in which a loss is minimised by reweighting, and the change of the outputs, relative to
@@ -71,9 +71,9 @@ class Reweigh(Operation[WorkingSums]):
     outputs: Scaling
     loss: Loss
 
-    def __call__(self, shard: Shard, rows: slice) -> WorkingSums:
+    def __call__(self, storage: Storage, rows: slice) -> WorkingSums:
         """For the rows of one stretch."""
-        stretch = Stretch.of(shard, rows, self.coefficients, self.outputs)
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
         z, c = self.loss.working(stretch.y, stretch.f)
         p, t = stretch.weights, self.outputs.transform(z)
         c = np.ones(len(p)) if c is None else c

@@ -3,13 +3,11 @@
 from typing import Any, Protocol
 
 from skscn.nodes import Layer
-from skscn.rows._rows import OpenColumns, Rows
-from skscn.rows.blocks import Block
+from skscn.rows._rows import Backend, LocalBackend, OpenColumns, Rows, memory_rows
+from skscn.rows.blocks import Block, is_dask
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.files import ScratchInputs, chunk_rows
-from skscn.rows.memory import LocalBackend, memory_rows, memory_storage
-from skscn.rows.operations import Backend, Gathered, Operation, Sample, Selection, Shard, Storage, stretch_length
-from skscn.rows.partitions import is_dask
+from skscn.rows.operations import MemoryStorage, Operation, Sample, Selection, Storage, stretch_length
 from skscn.rows.reading import Chunks, opened
 from skscn.scaling import InputScaling
 
@@ -57,8 +55,8 @@ __all__ = [
     "Block",
     "Chunks",
     "DaskBackend",
-    "Gathered",
     "LocalBackend",
+    "MemoryStorage",
     "OpenColumns",
     "OpensRows",
     "Operation",
@@ -66,13 +64,11 @@ __all__ = [
     "Sample",
     "ScratchInputs",
     "Selection",
-    "Shard",
     "Storage",
     "chunk_rows",
     "dask_rows",
     "is_dask",
     "memory_rows",
-    "memory_storage",
     "open_rows",
     "opened",
     "stretch_length",

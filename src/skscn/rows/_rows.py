@@ -1,32 +1,44 @@
 """The algorithm on the rows: what is asked of them, and what the driver decides from their sums.
 
 It is the same for all backends, which run an :class:`~skscn.rows.Operation` on all stretches and add up its shares; the
-sums are the same, bit for bit, wherever the rows are.
+sums are the same, bit for bit, wherever the rows are. The backend of rows on this machine is here, too.
 """
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
-from typing import Self, final
+from typing import Any, Self, final
 
 import numpy as np
+from joblib import effective_n_jobs
 
-from skscn.nodes import Layer, Nodes
+from skscn.nodes import Layer, Matrix, Nodes
 from skscn.rows.operations import (
-    Backend,
+    STRETCH,
+    Answer,
     Deflate,
     Gather,
     Join,
+    MemoryStorage,
     Open,
+    Operation,
     Rotate,
     Sample,
     Score,
     ScoreSample,
+    Selection,
+    Share,
     Slope,
     SquareResidual,
+    Storage,
     Weigh,
+    stretches,
 )
+from skscn.scaling import InputScaling
 from skscn.supervision import SampledSums, Slopes, Sums
 from skscn.threads import single_threaded
 
@@ -34,6 +46,125 @@ from skscn.threads import single_threaded
 _ORTHOGONAL = 1e-13
 # Rows that tell how large columns of unbounded activations are.
 _ROWS_FOR_SCALES = 500
+
+
+class Backend(ABC):
+    """Runs operations on N rows, wherever they are.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        N, d and m.
+    """
+
+    shape: tuple[int, int, int]
+
+    @abstractmethod
+    def total(self, operation: Operation[Share]) -> Share:
+        """Run an operation on all stretches and add up its shares, in a binary tree over the stretches."""
+
+    @abstractmethod
+    def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
+        """The answer of a selection for the rows with these numbers."""
+
+    @abstractmethod
+    def restart(self) -> None:
+        """Return all rows to their first residual, with an empty basis."""
+
+    def resources(self) -> AbstractContextManager[object]:
+        """What only growth needs, such as threads; results are the same without it."""
+        return nullcontext()
+
+
+@final
+class LocalBackend(Backend):
+    """N training rows on this machine, whose stretches are divided among threads.
+
+    Parameters
+    ----------
+    storage : Storage
+        With the first residual e_0, the scaled targets times √p.
+    shape : tuple of int
+        N, d and m.
+    n_jobs : int or None
+        Threads, within the context; each has at least one stretch of the largest length.
+    stretch : int
+        The largest number of rows in a stretch; on it depends in which order sums are added up.
+    """
+
+    def __init__(
+        self, storage: Storage, shape: tuple[int, int, int], *, n_jobs: int | None = None, stretch: int = STRETCH
+    ):
+        self.storage, self.shape = storage, shape
+        self._stretches = stretches(shape[0], stretch)
+        self._threads = max(1, min(effective_n_jobs(n_jobs), shape[0] // stretch))
+        self._executor: ThreadPoolExecutor | None = None
+
+    @contextmanager
+    def resources(self) -> Iterator[None]:
+        """Threads, if there are rows for several."""
+        with ThreadPoolExecutor(self._threads) if self._threads > 1 else nullcontext() as self._executor:
+            try:
+                yield
+            finally:
+                self._executor = None
+
+    def total(self, operation: Operation[Share]) -> Share:
+        """Run an operation on all stretches, divided among the threads, and add up neighbouring shares."""
+        storage = self.storage
+        operation.prepare(storage)
+        if self._executor is None:
+            shares: list[Any] = [operation(storage, rows) for rows in self._stretches]
+        else:
+            # Each thread gets consecutive stretches: submitting them one by one would take longer than most operations.
+            size = -(-len(self._stretches) // self._threads)
+            runs = [self._stretches[start : start + size] for start in range(0, len(self._stretches), size)]
+            found = self._executor.map(lambda run: [operation(storage, rows) for rows in run], runs)
+            shares = [share for run in found for share in run]
+        while len(shares) > 1:
+            last = shares[len(shares) // 2 * 2 :]
+            shares = [a + b for a, b in zip(shares[::2], shares[1::2], strict=False)] + last
+        share: Share = shares[0]
+        return share
+
+    def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
+        """The answer of a selection, from the storage."""
+        return selection(self.storage, rows)
+
+    def restart(self) -> None:
+        """Return to the first residual."""
+        self.storage.restart()
+
+
+def memory_rows(
+    X: Matrix,
+    targets: np.ndarray,
+    *,
+    layer: Layer,
+    scaling: InputScaling,
+    sample_weight: np.ndarray | None = None,
+    n_jobs: int | None = None,
+    together: bool = False,
+) -> Rows:
+    """N training rows as arrays.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (N, d)
+        Inputs as given.
+    targets : ndarray of shape (N, m)
+        Scaled targets, the first residual e_0.
+    layer, scaling : the layer of the nodes, and the scaling of the inputs
+    sample_weight : ndarray of shape (N,) or None
+        Positive weights p: ⟨a, b⟩ = Σ p a b.
+    n_jobs : int or None
+        Threads.
+    together : bool
+        Whether the supervisory inequality is for the sum over the outputs.
+    """
+    residual = targets if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
+    storage = MemoryStorage(X, scaling, residual, sample_weight)
+    return Rows(LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs), layer, together=together)
 
 
 @dataclass(frozen=True)
@@ -118,7 +249,7 @@ class Rows:
 
     def nodes(self, weights: np.ndarray, biases: np.ndarray, scopes: np.ndarray | float = np.nan) -> Nodes:
         """Nodes of the layer that grows, with these weights (d, k) and biases (k,)."""
-        return Nodes.of(self.layer, weights, biases, scopes)
+        return Nodes(self.layer, weights, biases, scopes)
 
     def sums(self, nodes: Nodes, *, complete: bool = False, precision: type = np.float64) -> Sums:
         """Row sums of T candidates against the residual, on all rows.
@@ -143,7 +274,7 @@ class Rows:
             return layer.bound
         if self._some is None or self._some[0] is not layer:
             sample = self.sample(np.unique(np.linspace(0, self.n_rows - 1, _ROWS_FOR_SCALES).astype(int)))
-            weights = None if sample.roots is None or not sample.roots.any() else sample.roots**2
+            weights = None if sample.sqrt_weight is None or not sample.sqrt_weight.any() else sample.sqrt_weight**2
             self._some = layer, layer.features(sample.X), weights
         return layer.scales(self._some[1], nodes, self._some[2])
 
@@ -159,28 +290,19 @@ class Rows:
         Where the basis is orthonormal only with further rows, in which the columns are 0, ``absent`` is the product QᵀQ
         of these rows; their part of VᵀV is included.
         """
-        m = self.n_outputs
         start = self.backend.total(Open(self.basis_size, nodes))
+        m, k = self.n_outputs, start.shape[1]
         sums, projection = Sums(start[:m], start[m], start[m + 1]), start[m + 2 :]
-        gram, inner, shared = self._deflated(projection, projection, absent)
-        if (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
-            projection = projection + shared
-            gram, inner, _ = self._deflated(shared, projection, absent)
+        to_remove = projection
+        for is_last in (False, True):
+            left = self.backend.total(Deflate(self.basis_size, to_remove))
+            gram, inner, shared = left[:k], left[k : k + m].T, left[k + m :]
+            if absent is not None:
+                gram, shared = gram + projection.T @ absent @ projection, shared - absent @ projection
+            if is_last or not (np.linalg.norm(shared, axis=0) > _ORTHOGONAL * np.sqrt(gram.diagonal())).any():
+                break
+            projection, to_remove = projection + shared, shared
         return OpenColumns(sums, projection, gram, inner)
-
-    def _deflated(
-        self, projection: np.ndarray, total: np.ndarray, absent: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Remove basis vectors from the columns; return VᵀV, Vᵀe and the remaining projection of V on the basis.
-
-        ``total`` is all that has been removed, with this.
-        """
-        sums = self.backend.total(Deflate(self.basis_size, projection))
-        k, m = sums.shape[1], self.n_outputs
-        gram, inner, shared = sums[:k], sums[k : k + m].T, sums[k + m :]
-        if absent is None:
-            return gram, inner, shared
-        return gram + total.T @ absent @ total, inner, shared - absent @ total
 
     def join(self, transform: np.ndarray, coefficients: np.ndarray, *, keep: bool) -> None:
         """Add the open columns: subtract D C from the residual, with the directions D = V @ transform.
@@ -206,14 +328,14 @@ class Rows:
         smoother M and coefficients C, which fits Q M C instead of Q C, has the leverages Σ_jk q_ij M_jk q_ik.
         """
         sample = self.sample(rows)
-        residual, basis, roots = sample.residual, sample.basis.T, sample.roots
+        residual, basis = sample.residual, sample.basis
         if smoother is None or coefficients is None:
             leverage = np.einsum("ki,ki->i", basis, basis)
         else:
             leverage = np.einsum("ki,ki->i", basis, smoother @ basis)
             residual = residual + basis.T @ (coefficients - smoother @ coefficients)
-        if roots is not None:
-            leverage = leverage / np.maximum(roots**2, 1.0)
-            residual = residual / roots[:, np.newaxis]
+        if sample.sqrt_weight is not None:
+            leverage = leverage / np.maximum(sample.sqrt_weight**2, 1.0)
+            residual = residual / sample.sqrt_weight[:, np.newaxis]
         left_out: np.ndarray = residual / np.maximum(1.0 - leverage, 1e-10).reshape(-1, 1)
         return left_out

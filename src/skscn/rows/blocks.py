@@ -1,4 +1,4 @@
-"""Blocks of training rows, what is required of their values, and the protocol of what they come from."""
+"""Blocks of training rows, what they come from, and what is required of whatever was given."""
 
 from __future__ import annotations
 
@@ -73,11 +73,16 @@ def not_numbers(label: str, held: str) -> ValueError:
     )
 
 
-# Masked arrays: converting one to an array drops the mask, and masked values would be used as data.
+def is_dask(value: object) -> bool:
+    """Whether this is a Dask collection; dask is not imported to find out."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
 
 
 def refuse_masked(**arrays: object) -> None:
-    """Raise ValueError for a masked array, named by its keyword, if any of its values is masked."""
+    """Raise ValueError for a masked array, named by its keyword, if any of its values is masked.
+
+    Converting one to an array drops the mask, and masked values would be used as data.
+    """
     for name, array in arrays.items():
         if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
             # Inputs can be filled in, targets and weights cannot.

@@ -20,15 +20,39 @@ from typing import Any, Generic, TypeVar, final
 import numpy as np
 
 from skscn.nodes import Layer
-from skscn.rows._rows import Rows
+from skscn.rows._rows import Backend, Rows
 from skscn.rows.blocks import Block
-from skscn.rows.memory import memory_storage
-from skscn.rows.operations import Answer, Backend, Operation, Selection, Shard, Share, Subtrees, added, stretch_length
+from skscn.rows.operations import Answer, MemoryStorage, Operation, Selection, Share, Storage, stretch_length
 from skscn.rows.partitions import Collection, Part, Partitions, at_home, read_collections, reduced, task
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
 Task = TypeVar("Task", bound="Operation[Any] | Selection[Any]")
+Result = TypeVar("Result")
+# Partial sums: node (l, i) of a binary tree stands for the 2ˡ stretches from i 2ˡ on.
+Subtrees = dict[tuple[int, int], Any]
+
+
+def add_neighbours(nodes: Subtrees, count: int) -> Subtrees:
+    """Add up neighbouring nodes in the binary tree over ``count`` stretches.
+
+    Some of the stretches give some of the nodes; all of them give one, the sum over all rows. Partial sums that were
+    added up elsewhere lead to the same total, bit for bit, as for rows in memory.
+    """
+    left: Subtrees = {}
+    level, waiting = 0, {i: value for (at, i), value in nodes.items() if at == 0}
+    while count > 1:
+        above = {i: value for (at, i), value in nodes.items() if at == level + 1}
+        for i, value in waiting.items():
+            if i ^ 1 in waiting:
+                if not i & 1:
+                    above[i >> 1] = value + waiting[i ^ 1]
+            elif i ^ 1 >= count:
+                above[i >> 1] = value
+            else:
+                left[level, i] = value
+        level, waiting, count = level + 1, above, -(-count // 2)
+    return left | {(level, i): value for i, value in waiting.items()}
 
 
 @dataclass(frozen=True)
@@ -93,7 +117,7 @@ class StatefulPart:
 
     def _forget(self) -> None:
         self._lock = Lock()
-        self._shard: Shard | None = None
+        self._storage: Storage | None = None
         self._done, self._open = 0, (0, 0)
         self._last: tuple[tuple[int, type], Subtrees] | None = None
 
@@ -120,7 +144,7 @@ class StatefulPart:
                 return None
             found = self._do(operation)
             self._note(message, operation)
-            share = added({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
+            share = add_neighbours({(0, self.first + i): value for i, value in enumerate(found)}, self._count)
             self._last = (asked, share) if operation.lasts else None
         return share
 
@@ -129,8 +153,8 @@ class StatefulPart:
         with self._lock, single_threaded():
             if not self._follow(message):
                 return None
-            assert self._shard is not None
-            return message.task(self._shard, rows)
+            assert self._storage is not None
+            return message.task(self._storage, rows)
 
     @property
     def _length(self) -> int:
@@ -142,7 +166,7 @@ class StatefulPart:
 
     def _follow(self, message: Message[Any]) -> bool:
         """Bring the state up to date with the driver."""
-        if self._shard is None or self._done != message.done:
+        if self._storage is None or self._done != message.done:
             if message.log is None and message.done:
                 return False
             self._start()
@@ -159,18 +183,17 @@ class StatefulPart:
         residual = part.targets.copy() if fixed.outputs is None else fixed.outputs.transform(part.targets)
         if part.sample_weight is not None:
             residual *= np.sqrt(part.sample_weight)[:, np.newaxis]
-        storage = memory_storage(part.X, fixed.inputs, residual, fixed.n_rows)
-        self._shard = Shard(storage, part.sample_weight)
+        self._storage = MemoryStorage(part.X, fixed.inputs, residual, part.sample_weight, n_rows=fixed.n_rows)
         self._done, self._open = 0, (0, 0)
 
     def _do(self, operation: Operation[Share]) -> list[Share]:
-        shard, n_rows, length = self._shard, len(self.part.X), self._length
-        assert shard is not None
+        storage, n_rows, length = self._storage, len(self.part.X), self._length
+        assert storage is not None
         # An operation that fails halfway leaves no state behind.
-        self._shard = None
-        operation.prepare(shard)
-        found = [operation(shard, slice(a, min(a + length, n_rows))) for a in range(0, n_rows, length)]
-        self._shard = shard
+        self._storage = None
+        operation.prepare(storage)
+        found = [operation(storage, slice(a, min(a + length, n_rows))) for a in range(0, n_rows, length)]
+        self._storage = storage
         return found
 
     def _note(self, message: Message[Any], operation: Operation[Any]) -> None:
@@ -192,7 +215,7 @@ def merged(shares: Sequence[Subtrees | None], count: int) -> Subtrees | None:
         if share is None:
             return None
         nodes |= share
-    return added(nodes, count)
+    return add_neighbours(nodes, count)
 
 
 def combined(answers: Sequence[Answer | None], combine: Callable[[Sequence[Answer]], Answer]) -> Answer | None:
@@ -201,18 +224,7 @@ def combined(answers: Sequence[Answer | None], combine: Callable[[Sequence[Answe
     return combine(found) if len(found) == len(answers) else None
 
 
-# Training rows on a Dask cluster: partitions stay where they are, and only row sums and small factors travel.
-#
-# The rows of a Dask collection become *parts* on the workers, each of whole stretches (``_worker.py``). What the
-# driver asks of the rows is sent to every part; a part answers with its share of the sum, shares are added up on the
-# workers in the same tree as for rows in memory, and one small result reaches the driver. So the network is the same
-# as from rows in memory, bit for bit.
-#
-# Parts may lose their state, and then get the driver's log of all that was done to them; the rows themselves are
-# recovered by lineage: Dask reads and prepares a lost partition again.
-
-
-Result = TypeVar("Result")
+# The driver -------------------------------------------------------------------------------------------------------
 
 
 def dask_rows(
@@ -315,5 +327,5 @@ class DaskBackend(Backend):
     def _answer(self, rows: np.ndarray, message: Message[Selection[Answer]]) -> Answer | None:
         selection = message.task
         order, tasks = self._parts.of_rows(StatefulPart.answer, rows, message)
-        answer = reduced(tasks, partial(combined, combine=selection.combined))
-        return None if answer is None else selection.arranged(answer, order)
+        answer = reduced(tasks, partial(combined, combine=selection.combine))
+        return None if answer is None else selection.arrange(answer, order)

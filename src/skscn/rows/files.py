@@ -21,11 +21,9 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skscn.kernels import Inputs, scaled
-from skscn.nodes import Layer
-from skscn.rows._rows import Rows
-from skscn.rows.memory import LocalBackend
-from skscn.rows.operations import PANEL, Gathered, Storage, stretch_length, stretches
+from skscn.nodes import Inputs, Layer, scaled
+from skscn.rows._rows import LocalBackend, Rows
+from skscn.rows.operations import PANEL, Sample, Storage, stretch_length, stretches
 from skscn.scaling import InputScaling
 
 
@@ -132,14 +130,14 @@ class ScratchArray:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def read(self, rows: slice) -> np.ndarray:
+    def __getitem__(self, rows: slice) -> np.ndarray:
         """A new array of these consecutive rows."""
         start, count = self._span(rows)
         values = np.empty((count, *self.shape[1:]), self.dtype)
         self._file.read(start * self._row_bytes, values)
         return values
 
-    def write(self, rows: slice, values: np.ndarray) -> None:
+    def __setitem__(self, rows: slice, values: np.ndarray) -> None:
         """Replace these consecutive rows; values are broadcast to their shape."""
         start, count = self._span(rows)
         shape = (count, *self.shape[1:])
@@ -150,7 +148,7 @@ class ScratchArray:
         first = self.n_rows
         self.n_rows += len(values)
         self.shape = (self.n_rows, *self.shape[1:])
-        self.write(slice(first, self.n_rows), values)
+        self[first : self.n_rows] = values
 
     def close(self) -> None:
         """Close the file; its folder removes it."""
@@ -199,19 +197,22 @@ class ScratchPanels:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
-    def read(self, stretch_index: int, count: int) -> np.ndarray:
-        """A new array (count, n) of the first vectors on the n rows of a stretch."""
-        values = np.empty((count, self._length(stretch_index)), self.dtype)
-        for file, part, offset in self._parts(stretch_index, 0, values):
+    def __getitem__(self, place: tuple[slice, slice]) -> np.ndarray:
+        """A new array (k, n) of some vectors on the n rows of a stretch, which begins where the second slice does."""
+        vectors, rows = place
+        first, stretch_index = vectors.start or 0, rows.start // self.stretch
+        values = np.empty((vectors.stop - first, self._length(stretch_index)), self.dtype)
+        for file, part, offset in self._parts(stretch_index, first, values):
             file.read(offset, part)
         return values
 
-    def write(self, stretch_index: int, place: int, values: np.ndarray) -> None:
-        """Write a vector (n,), or several (k, n), from this place on, for the n rows of a stretch."""
-        vectors = np.atleast_2d(_contiguous(values, self.dtype))
-        if vectors.shape[1] != self._length(stretch_index):
-            raise ValueError(f"This stretch has {self._length(stretch_index)} rows, not {vectors.shape[1]}.")
-        for file, part, offset in self._parts(stretch_index, place, vectors):
+    def __setitem__(self, place: tuple[slice, slice], values: np.ndarray) -> None:
+        """Write a vector (n,), or several (k, n), for the n rows of a stretch."""
+        vectors, rows = place
+        values, stretch_index = np.atleast_2d(_contiguous(values, self.dtype)), rows.start // self.stretch
+        if values.shape[1] != self._length(stretch_index):
+            raise ValueError(f"This stretch has {self._length(stretch_index)} rows, not {values.shape[1]}.")
+        for file, part, offset in self._parts(stretch_index, vectors.start or 0, values):
             file.write(offset, part)
 
     def close(self) -> None:
@@ -294,10 +295,10 @@ class ScratchInputs:
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray | ScratchInputs:
         if isinstance(rows, slice):
-            return self.values.read(rows)
+            return self.values[rows]
         rows = np.asarray(rows)
         if len(rows) * self.shape[1] * 8 <= self.scratch.memory_limit // PART:
-            return self._gathered(rows)
+            return self.gather(rows)
         return self._moved(rows)
 
     def column(self, place: int) -> np.ndarray:
@@ -307,24 +308,25 @@ class ScratchInputs:
             places = range(place, min(place + size, self.shape[1]))
             columns = np.empty((len(places), self.shape[0]))
             for rows in stretches(self.shape[0]):
-                columns[:, rows] = self.values.read(rows)[:, places.start : places.stop].T
+                columns[:, rows] = self.values[rows][:, places.start : places.stop].T
             self._columns = (places, columns)
         places, columns = self._columns
         if place == places[-1]:
             self._columns = (range(0), np.zeros((0, 0)))
         return np.asarray(columns[place - places.start])
 
-    def _gathered(self, rows: np.ndarray) -> np.ndarray:
+    def gather(self, rows: np.ndarray) -> np.ndarray:
+        """The rows with these numbers, in memory."""
         values = np.empty((len(rows), self.shape[1]), self.dtype)
         for places, numbers, stretch in grouped(rows, self.shape[0]):
-            values[places] = self.values.read(stretch)[numbers]
+            values[places] = self.values[stretch][numbers]
         return values
 
     def _moved(self, rows: np.ndarray) -> ScratchInputs:
         values = self.scratch.array(len(rows), self.shape[1], self.dtype)
         for start in range(0, len(rows), LARGEST_BLOCK):
             part = rows[start : start + LARGEST_BLOCK]
-            values.write(slice(start, start + len(part)), self._gathered(part))
+            values[start : start + len(part)] = self.gather(part)
         return ScratchInputs(values, self.scratch)
 
 
@@ -338,10 +340,7 @@ def grouped(rows: np.ndarray, n_rows: int) -> Iterator[tuple[np.ndarray, np.ndar
             yield part, rows[part] - start, slice(start, min(start + length, n_rows))
 
 
-# Training rows that do not fit in memory: inputs, residual and basis in temporary files, read stretch by stretch.
-#
-# The source is read once. Afterwards every pass reads plain numbers from scratch files, in the stretches and in the
-# order used for rows in memory, so the network is the same. Only the target and the weight of each row stay in memory.
+# The rows ---------------------------------------------------------------------------------------------------------
 
 
 def chunk_rows(
@@ -357,60 +356,43 @@ def chunk_rows(
     """N training rows whose inputs, residual and basis are in files; the parameters are those of ``memory_rows``."""
     first = X.scratch.array(len(targets), targets.shape[1])
     for rows in stretches(len(targets)):
-        roots = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
-        first.write(rows, targets[rows] * roots)
-    storage = _ScratchStorage(X, scaling, first)
-    shape = (*X.shape, targets.shape[1])
-    return Rows(LocalBackend(storage, shape, sample_weight=sample_weight, n_jobs=n_jobs), layer, together=together)
+        sqrt_weight = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
+        first[rows] = targets[rows] * sqrt_weight
+    storage = _ScratchStorage(X, scaling, first, sample_weight)
+    return Rows(LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs), layer, together=together)
 
 
 @final
 class _ScratchStorage(Storage):
-    def __init__(self, X: ScratchInputs, scaling: InputScaling, first: ScratchArray):
+    def __init__(self, X: ScratchInputs, scaling: InputScaling, first: ScratchArray, sample_weight: np.ndarray | None):
         n_rows, n_outputs = first.shape
+        self.inputs = Inputs(X, scaling)
         self._X, self._scaling, self._first = X, scaling, first
-        self._n_outputs, self._length = n_outputs, stretch_length(n_rows)
-        self._residual = X.scratch.array(n_rows, n_outputs)
+        self.residual = X.scratch.array(n_rows, n_outputs)
+        self.columns, self._basis = X.scratch.panels(n_rows), X.scratch.panels(n_rows)
+        self.sample_weight = sample_weight
+        self.sqrt_weight = None if sample_weight is None else np.sqrt(sample_weight)
         self.restart()
-        self._columns, self._count = X.scratch.panels(n_rows), 0
-        self._basis = X.scratch.panels(n_rows)
-
-    def inputs(self, rows: slice) -> Inputs:
-        return Inputs(self._X[rows], self._scaling)
-
-    def residual(self, rows: slice) -> np.ndarray:
-        return self._residual.read(rows)
-
-    def set_residual(self, rows: slice, values: np.ndarray) -> None:
-        self._residual.write(rows, values)
-
-    def columns(self, rows: slice) -> np.ndarray:
-        return self._columns.read(rows.start // self._length, self._count)
-
-    def set_columns(self, rows: slice, values: np.ndarray) -> None:
-        self._columns.write(rows.start // self._length, 0, values)
 
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
         # The same panels as for rows in memory, so that sums are added in the same order.
-        vectors = self._basis.read(rows.start // self._length, size)
+        vectors = self._basis[:size, rows]
         return [vectors[start : start + PANEL] for start in range(0, size, PANEL)]
 
-    def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
-        self._basis.write(rows.start // self._length, place, values)
+    def write_basis(self, rows: slice, place: int, vectors: np.ndarray) -> None:
+        self._basis[place:, rows] = vectors
+
+    def gather(self, rows: np.ndarray, size: int) -> Sample:
+        residual, basis = np.empty((len(rows), self.residual.shape[1])), np.empty((size, len(rows)))
+        for places, numbers, stretch in grouped(rows, self._X.shape[0]):
+            residual[places] = self.residual[stretch][numbers]
+            if size:
+                basis[:, places] = self._basis[:size, stretch][:, numbers]
+        return Sample(scaled(self._X.gather(rows), self._scaling), residual, basis, self.sqrt_weight_of(rows))
 
     def reserve(self, basis: int, columns: int) -> None:
         """Files grow as they are written."""
-        self._count = columns
 
     def restart(self) -> None:
         for rows in stretches(self._first.n_rows):
-            self._residual.write(rows, self._first.read(rows))
-
-    def gather(self, rows: np.ndarray, size: int) -> Gathered:
-        x, residual = self._X._gathered(rows), np.empty((len(rows), self._n_outputs))
-        basis = np.empty((size, len(rows)))
-        for places, numbers, stretch in grouped(rows, self._X.shape[0]):
-            residual[places] = self._residual.read(stretch)[numbers]
-            if size:
-                basis[:, places] = self._basis.read(stretch.start // self._length, size)[:, numbers]
-        return Gathered(scaled(x, self._scaling), residual, basis)
+            self.residual[rows] = self._first[rows]

@@ -6,27 +6,31 @@ number of rows, so a sum does not depend on threads, files or machines.
 An operation is a small frozen object that is sent to where the rows are. Called on a stretch, it returns that stretch's
 share of a row sum; shares are added up (``+``) in a fixed tree, so the result is the same wherever the rows are. A new
 operation is one class; every backend can run it.
+
+The sums of candidates are the performance-critical loops. A stretch is processed in blocks whose hidden outputs stay in
+the processor's cache; no array of all rows by all candidates is ever formed.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar, final
 
 import numpy as np
+from scipy import sparse
 
-from skscn import kernels
-from skscn.kernels import Inputs
-from skscn.nodes import Nodes
+from skscn.nodes import Inputs, Matrix, Nodes, blocks, with_one
+from skscn.scaling import InputScaling
 from skscn.supervision import SampledSums, Slopes, Sums
 
 # What an operation returns for one stretch; shares have a sum, a + b.
 Share = TypeVar("Share")
+# What a selection returns.
+Answer = TypeVar("Answer")
 
 # The largest number of rows in a stretch: enough for the overhead of a call to be small.
 STRETCH = 16384
@@ -34,6 +38,10 @@ STRETCH = 16384
 _SHORTEST, _FEW = 2048, 4
 # Above this number of stretches their number is a multiple of it, so that threads have equal shares.
 _SHARES = 8
+# Number of basis vectors that are allocated and multiplied at a time.
+PANEL = 16
+# Inputs of up to this size are kept scaled; larger ones are scaled again in every pass, which saves memory.
+_SMALL = 4_000_000
 
 
 def stretch_length(n_rows: int, longest: int = STRETCH) -> int:
@@ -50,120 +58,68 @@ def stretches(n_rows: int, longest: int = STRETCH) -> list[slice]:
     return [slice(start, min(start + length, n_rows)) for start in range(0, n_rows, length)]
 
 
-# Partial sums: node (l, i) of a binary tree stands for the 2ˡ stretches from i 2ˡ on.
-Subtrees = dict[tuple[int, int], Any]
-
-
-def added(nodes: Subtrees, count: int) -> Subtrees:
-    """Add up neighbouring nodes in the binary tree over ``count`` stretches.
-
-    Some of the stretches give some of the nodes; all of them give one, the sum over all rows. Partial sums that were
-    added up elsewhere lead to the same total, bit for bit.
-    """
-    left: Subtrees = {}
-    level, waiting = 0, {i: value for (at, i), value in nodes.items() if at == 0}
-    while count > 1:
-        above = {i: value for (at, i), value in nodes.items() if at == level + 1}
-        for i, value in waiting.items():
-            if i ^ 1 in waiting:
-                if not i & 1:
-                    above[i >> 1] = value + waiting[i ^ 1]
-            elif i ^ 1 >= count:
-                above[i >> 1] = value
-            else:
-                left[level, i] = value
-        level, waiting, count = level + 1, above, -(-count // 2)
-    return left | {(level, i): value for i, value in waiting.items()}
-
-
-def total(shares: Sequence[Share]) -> Share:
-    """The sum of the shares of all stretches, in their order."""
-    result: Share
-    (result,) = added({(0, i): share for i, share in enumerate(shares)}, len(shares)).values()
-    return result
-
-
-# Rows in one place; a :class:`Storage` determines how they are kept.
-
-
-# Number of basis vectors that are allocated and multiplied at a time.
-PANEL = 16
-
-
-class Gathered(NamedTuple):
-    """Some rows from anywhere: scaled inputs (n, d), residual (n, m), basis (k, n)."""
-
-    X: np.ndarray
-    residual: np.ndarray
-    basis: np.ndarray
+# Rows in one place ------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Some of the rows: scaled inputs (n, d), residual (n, m) and basis (n, k), the last two weighted by ``roots``."""
+    """Some of the rows, always in the same memory layout, on which the last bits of products depend.
+
+    Attributes
+    ----------
+    X : ndarray of shape (n, d)
+        Scaled inputs.
+    residual : ndarray of shape (n, m)
+        e, multiplied by ``sqrt_weight``.
+    basis : ndarray of shape (k, n)
+        Q, likewise.
+    sqrt_weight : ndarray of shape (n,) or None
+        The square roots of the weights.
+    """
 
     X: np.ndarray
     residual: np.ndarray
     basis: np.ndarray
-    roots: np.ndarray | None
+    sqrt_weight: np.ndarray | None
 
-    @classmethod
-    def of(cls, X: np.ndarray, residual: np.ndarray, vectors: np.ndarray, roots: np.ndarray | None) -> Sample:
-        """From basis vectors (k, n), always in the same memory layout, on which the last bits of products depend."""
-        contiguous = np.ascontiguousarray
-        return cls(contiguous(X), contiguous(residual), contiguous(vectors).T, roots)
-
-    @classmethod
-    def joined(cls, samples: Sequence[Sample]) -> Sample:
-        """All of them together, one after the other."""
-        roots = [sample.roots for sample in samples if sample.roots is not None]
-        return cls.of(
-            np.concatenate([sample.X for sample in samples]),
-            np.concatenate([sample.residual for sample in samples]),
-            np.concatenate([sample.basis.T for sample in samples], axis=1),
-            np.concatenate(roots) if roots else None,
-        )
-
-    def take(self, order: np.ndarray) -> Sample:
-        """Its rows in this order."""
-        roots = None if self.roots is None else self.roots[order]
-        return self.of(self.X[order], self.residual[order], self.basis.T[:, order], roots)
+    def __post_init__(self) -> None:
+        for name in ("X", "residual", "basis"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name)))
 
 
 class Storage(ABC):
-    """Keeps inputs, residual, basis and the open columns; read and written stretch by stretch.
+    """Keeps inputs, residual, basis and the open columns of some rows; read and written stretch by stretch.
 
+    Residual and columns are multiplied by √p, for weights p, which turns weighted inner products into plain ones.
     Arrays that were read may be changed in place; a change takes effect only when it is written.
+
+    Attributes
+    ----------
+    inputs : Inputs
+    residual : array of shape (N, m)
+        e; an array, or what is read and written like one by slices of rows.
+    columns : array of shape (k, N)
+        The open columns, likewise: ``columns[:k, rows]``.
+    sample_weight, sqrt_weight : ndarray of shape (N,) or None
+        p and √p.
     """
 
-    @abstractmethod
-    def inputs(self, rows: slice) -> Inputs:
-        """Inputs of a stretch."""
-
-    @abstractmethod
-    def residual(self, rows: slice) -> np.ndarray:
-        """e of a stretch, shape (n, m)."""
-
-    @abstractmethod
-    def set_residual(self, rows: slice, values: np.ndarray) -> None: ...
-
-    @abstractmethod
-    def columns(self, rows: slice) -> np.ndarray:
-        """The open columns on a stretch, shape (k, n)."""
-
-    @abstractmethod
-    def set_columns(self, rows: slice, values: np.ndarray) -> None: ...
+    inputs: Inputs
+    residual: Any
+    columns: Any
+    sample_weight: np.ndarray | None = None
+    sqrt_weight: np.ndarray | None = None
 
     @abstractmethod
     def basis(self, rows: slice, size: int) -> list[np.ndarray]:
         """The first ``size`` basis vectors on a stretch, in panels of shape (vectors, n)."""
 
     @abstractmethod
-    def set_directions(self, rows: slice, place: int, values: np.ndarray) -> None:
+    def write_basis(self, rows: slice, place: int, vectors: np.ndarray) -> None:
         """Write basis vectors, shape (k, n), from number ``place`` on."""
 
     @abstractmethod
-    def gather(self, rows: np.ndarray, size: int) -> Gathered:
+    def gather(self, rows: np.ndarray, size: int) -> Sample:
         """The rows with these numbers, with the first ``size`` basis vectors."""
 
     @abstractmethod
@@ -174,32 +130,76 @@ class Storage(ABC):
     def restart(self) -> None:
         """Make the residual what it was at first; the space of the basis is used again."""
 
+    def sqrt_weight_of(self, rows: slice | np.ndarray) -> np.ndarray | None:
+        """√p of some rows."""
+        return None if self.sqrt_weight is None else self.sqrt_weight[rows]
 
-class Shard:
-    """Rows in a storage, with their weights p.
 
-    Residual and columns are multiplied by √p, which turns weighted inner products into plain ones. They are processed
-    by an :class:`~skscn.rows.Operation`.
+@final
+class MemoryStorage(Storage):
+    """Arrays.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n, d)
+        Inputs as given.
+    scaling : InputScaling
+    residual : ndarray of shape (n, m)
+        The first residual, times √p, which is not changed.
+    sample_weight : ndarray of shape (n,) or None
+        Positive weights p.
+    n_rows : int or None
+        How many rows there are in all, of which these may be a part. If they have at most ``small`` inputs, the inputs
+        are kept scaled.
+    small : int
+    panel : int
+        How many basis vectors are allocated and multiplied at a time.
     """
 
-    def __init__(self, storage: Storage, sample_weight: np.ndarray | None):
-        self.storage, self.sample_weight = storage, sample_weight
-        self.roots = None if sample_weight is None else np.sqrt(sample_weight)
+    def __init__(
+        self,
+        X: Matrix,
+        scaling: InputScaling,
+        residual: np.ndarray,
+        sample_weight: np.ndarray | None = None,
+        *,
+        n_rows: int | None = None,
+        small: int = _SMALL,
+        panel: int = PANEL,
+    ):
+        self.inputs = Inputs(X, scaling)
+        if (X.shape[0] if n_rows is None else n_rows) * X.shape[1] <= small and not sparse.issparse(X):
+            self.inputs = Inputs(self.inputs.block(slice(None)), None)
+        self._first, self.residual, self.columns = residual, residual.copy(), np.empty((0, len(residual)))
+        self.sample_weight = sample_weight
+        self.sqrt_weight = None if sample_weight is None else np.sqrt(sample_weight)
+        self._panel = panel
+        self._panels: list[np.ndarray] = []
 
-    def roots_of(self, rows: slice | np.ndarray) -> np.ndarray | None:
-        """√p of some rows."""
-        return None if self.roots is None else self.roots[rows]
+    def basis(self, rows: slice | np.ndarray, size: int) -> list[np.ndarray]:
+        full, rest = divmod(size, self._panel)
+        panels = [panel[:, rows] for panel in self._panels[:full]]
+        return [*panels, self._panels[full][:rest, rows]] if rest else panels
+
+    def write_basis(self, rows: slice, place: int, vectors: np.ndarray) -> None:
+        for number, vector in enumerate(vectors, start=place):
+            self._panels[number // self._panel][number % self._panel, rows] = vector
+
+    def gather(self, rows: np.ndarray, size: int) -> Sample:
+        basis = np.vstack([np.zeros((0, len(rows))), *self.basis(rows, size)])
+        return Sample(self.inputs.block(rows)[:, :-1], self.residual[rows], basis, self.sqrt_weight_of(rows))
+
+    def reserve(self, basis: int, columns: int) -> None:
+        while basis > self._panel * len(self._panels):
+            self._panels.append(np.empty((self._panel, len(self.residual))))
+        if columns != len(self.columns):
+            self.columns = np.empty((columns, len(self.residual)))
+
+    def restart(self) -> None:
+        self.residual[:] = self._first
 
 
-# Operations on the rows: each defines what is done on one stretch and whether it changes anything.
-#
-# An operation is a small frozen object that is sent to where the rows are. Called on a stretch, it returns that
-# stretch's share of a row sum; shares are added up (``+``) in a fixed tree, so the result is the same wherever the
-# rows are. A new operation is one class; every backend can run it.
-
-
-# What a selection returns.
-Answer = TypeVar("Answer")
+# Operations: what is done on one stretch, and whether it changes anything -----------------------------------------
 
 
 class Operation(ABC, Generic[Share]):
@@ -215,11 +215,11 @@ class Operation(ABC, Generic[Share]):
     # Changes the residual or the basis permanently.
     lasts: ClassVar[bool] = False
 
-    def prepare(self, shard: Shard) -> None:
+    def prepare(self, storage: Storage) -> None:
         """Reserve space for what will be written; called once, before all stretches."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: slice) -> Share:
+    def __call__(self, storage: Storage, rows: slice) -> Share:
         """Run it on one stretch; return its share of the sum."""
 
 
@@ -227,16 +227,16 @@ class Selection(ABC, Generic[Answer]):
     """A query on rows with given numbers; it changes nothing."""
 
     @abstractmethod
-    def __call__(self, shard: Shard, rows: np.ndarray) -> Answer:
+    def __call__(self, storage: Storage, rows: np.ndarray) -> Answer:
         """The answer for these rows."""
 
     @staticmethod
     @abstractmethod
-    def combined(answers: Sequence[Answer]) -> Answer:
+    def combine(answers: Sequence[Answer]) -> Answer:
         """One answer from those for several sets of rows, one set after the other."""
 
     @staticmethod
-    def arranged(answer: Answer, order: np.ndarray) -> Answer:
+    def arrange(answer: Answer, order: np.ndarray) -> Answer:
         """The answer with its rows in this order, which does not matter where they have been added up."""
         return answer
 
@@ -245,37 +245,68 @@ class Selection(ABC, Generic[Answer]):
 class Weigh(Operation[float]):
     """The sum of the weights; the number of rows without them."""
 
-    def __call__(self, shard: Shard, rows: slice) -> float:
-        if shard.sample_weight is None:
+    def __call__(self, storage: Storage, rows: slice) -> float:
+        if storage.sample_weight is None:
             return float(rows.stop - rows.start)
-        return float(shard.sample_weight[rows].sum())
+        return float(storage.sample_weight[rows].sum())
 
 
 @dataclass(frozen=True)
 class SquareResidual(Operation[np.ndarray]):
     """‖e_q‖² of each output."""
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
-        return _squares(shard.storage.residual(rows))
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
+        residual = storage.residual[rows]
+        squares: np.ndarray = np.einsum("ij,ij->j", residual, residual)
+        return squares
 
 
 @dataclass(frozen=True)
 class Score(Operation[Sums]):
-    """Row sums of candidates."""
+    """Row sums of candidates: those that supervision needs, with quartics and Gram matrix if they are ``complete``."""
 
     nodes: Nodes
     complete: bool
     precision: type
 
-    def __call__(self, shard: Shard, rows: slice) -> Sums:
-        return kernels.candidate_sums(
-            shard.storage.inputs(rows),
-            shard.storage.residual(rows),
-            shard.roots_of(rows),
-            self.nodes,
-            complete=self.complete,
-            precision=self.precision,
-        )
+    def __call__(self, storage: Storage, rows: slice) -> Sums:
+        inputs, residual, sqrt_weight = storage.inputs[rows], storage.residual[rows], storage.sqrt_weight_of(rows)
+        return _candidate_sums(inputs, residual, sqrt_weight, self.nodes, self.precision, complete=self.complete)
+
+
+def _candidate_sums(
+    inputs: Inputs,
+    residual: np.ndarray,
+    sqrt_weight: np.ndarray | None,
+    nodes: Nodes,
+    precision: type,
+    *,
+    complete: bool,
+) -> Sums:
+    """Weighted sums over some rows; hidden outputs have the given precision, sums of blocks are added up in float64."""
+    layer, count = nodes.layer, len(nodes)
+    folded: np.ndarray = layer.folded(nodes).astype(precision, copy=False)
+    projections, squares = np.zeros((residual.shape[1], count)), np.zeros(count)
+    fourth, gram = np.zeros(count), np.zeros((count, count))
+    # Weights multiply the narrow side of each product. Products rather than np.einsum, which blocks other threads.
+    p: np.ndarray = np.ones(len(residual), precision) if sqrt_weight is None else (sqrt_weight**2).astype(precision)
+    e = residual if sqrt_weight is None else residual * sqrt_weight[:, np.newaxis]
+    e = e.T.astype(precision, copy=False)
+    for rows in blocks(len(residual), max(folded.shape)):
+        h = layer.values(inputs.block(rows).astype(precision, copy=False), folded)
+        projections += e[:, rows] @ h
+        if complete:
+            gram += (h.T * p[rows]) @ h
+        h *= h
+        squares += p[rows] @ h
+        if complete:
+            h *= h
+            fourth += p[rows] @ h
+    projections *= layer.outer
+    squares *= layer.outer**2
+    if not complete:
+        return Sums(projections, squares)
+    return Sums(projections, squares, layer.outer**4 * fourth, layer.outer**2 * gram)
 
 
 @dataclass(frozen=True)
@@ -284,9 +315,19 @@ class Slope(Operation[Slopes]):
 
     node: Nodes
 
-    def __call__(self, shard: Shard, rows: slice) -> Slopes:
-        inputs, residual = shard.storage.inputs(rows), shard.storage.residual(rows)
-        return kernels.candidate_slopes(inputs, residual, shard.roots_of(rows), self.node)
+    def __call__(self, storage: Storage, rows: slice) -> Slopes:
+        inputs, residual, sqrt_weight = storage.inputs[rows], storage.residual[rows], storage.sqrt_weight_of(rows)
+        # The bias is the weight of the last input.
+        weights, none = np.vstack([self.node.weights, self.node.biases]), np.zeros(1)
+        projections, squares = np.zeros((residual.shape[1], len(weights))), np.zeros(len(weights))
+        for part in blocks(len(residual), len(weights)):
+            x = inputs.block(part)
+            slope, h = (values[:, 0] for values in self.node.layer.slope_and_value(x, weights, none))
+            if sqrt_weight is not None:
+                slope, h = slope * sqrt_weight[part], h * sqrt_weight[part]
+            for total, factor in zip((*projections, squares), (*residual[part].T, 2.0 * h), strict=True):
+                total += (factor * slope) @ x
+        return Slopes(projections, squares)
 
 
 @dataclass(frozen=True)
@@ -297,19 +338,19 @@ class Open(Operation[np.ndarray]):
     size: int
     nodes: Nodes
 
-    def prepare(self, shard: Shard) -> None:
-        shard.storage.reserve(self.size, len(self.nodes))
+    def prepare(self, storage: Storage) -> None:
+        storage.reserve(self.size, len(self.nodes.biases))
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
-        storage, roots = shard.storage, shard.roots_of(rows)
-        h = kernels.columns(storage.inputs(rows), rows.stop - rows.start, roots, self.nodes)
-        storage.set_columns(rows, h)
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
+        sqrt_weight = storage.sqrt_weight_of(rows)
+        h = self.nodes.columns(storage.inputs[rows], sqrt_weight)
+        storage.columns[: len(h), rows] = h
         squares = h * h
         # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
-        bare = squares if roots is None else (h / roots) ** 2
+        bare = squares if sqrt_weight is None else (h / sqrt_weight) ** 2
         return np.vstack(
             [
-                storage.residual(rows).T @ h.T,
+                storage.residual[rows].T @ h.T,
                 squares.sum(axis=1),
                 np.einsum("ki,ki->k", squares, bare),
                 *(panel @ h.T for panel in storage.basis(rows, self.size)),
@@ -325,13 +366,14 @@ class Deflate(Operation[np.ndarray]):
     size: int
     projection: np.ndarray
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
-        v, panels, start = shard.storage.columns(rows), shard.storage.basis(rows, self.size), 0
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
+        count, start = self.projection.shape[1], 0
+        v, panels = storage.columns[:count, rows], storage.basis(rows, self.size)
         for panel in panels:
             v -= self.projection[start : start + len(panel)].T @ panel
             start += len(panel)
-        shard.storage.set_columns(rows, v)
-        return np.vstack([v @ v.T, shard.storage.residual(rows).T @ v.T, *(panel @ v.T for panel in panels)])
+        storage.columns[:count, rows] = v
+        return np.vstack([v @ v.T, storage.residual[rows].T @ v.T, *(panel @ v.T for panel in panels)])
 
 
 @dataclass(frozen=True)
@@ -345,16 +387,18 @@ class Join(Operation[np.ndarray]):
     coefficients: np.ndarray
     keep: bool
 
-    def prepare(self, shard: Shard) -> None:
-        shard.storage.reserve(self.size + self.keep * len(self.coefficients), len(self.coefficients))
+    def prepare(self, storage: Storage) -> None:
+        storage.reserve(self.size + self.keep * len(self.coefficients), len(self.coefficients))
 
-    def __call__(self, shard: Shard, rows: slice) -> np.ndarray:
-        directions, residual = self.transform.T @ shard.storage.columns(rows), shard.storage.residual(rows)
+    def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
+        directions = self.transform.T @ storage.columns[: len(self.transform), rows]
+        residual = storage.residual[rows]
         residual -= directions.T @ self.coefficients
-        shard.storage.set_residual(rows, residual)
+        storage.residual[rows] = residual
         if self.keep:
-            shard.storage.set_directions(rows, self.size, directions)
-        return _squares(residual)
+            storage.write_basis(rows, self.size, directions)
+        squares: np.ndarray = np.einsum("ij,ij->j", residual, residual)
+        return squares
 
 
 @dataclass(frozen=True)
@@ -365,10 +409,10 @@ class Rotate(Operation[int]):
     size: int
     rotation: np.ndarray
 
-    def __call__(self, shard: Shard, rows: slice) -> int:
-        panels = shard.storage.basis(rows, self.size)
+    def __call__(self, storage: Storage, rows: slice) -> int:
+        panels = storage.basis(rows, self.size)
         if panels:
-            shard.storage.set_directions(rows, 0, self.rotation.T @ np.concatenate(panels))
+            storage.write_basis(rows, 0, self.rotation.T @ np.concatenate(panels))
         return 0
 
 
@@ -378,16 +422,23 @@ class Gather(Selection[Sample]):
 
     size: int
 
-    def __call__(self, shard: Shard, rows: np.ndarray) -> Sample:
-        return Sample.of(*shard.storage.gather(rows, self.size), shard.roots_of(rows))
+    def __call__(self, storage: Storage, rows: np.ndarray) -> Sample:
+        return storage.gather(rows, self.size)
 
     @staticmethod
-    def combined(answers: Sequence[Sample]) -> Sample:
-        return Sample.joined(answers)
+    def combine(answers: Sequence[Sample]) -> Sample:
+        weights = [sample.sqrt_weight for sample in answers if sample.sqrt_weight is not None]
+        return Sample(
+            np.concatenate([sample.X for sample in answers]),
+            np.concatenate([sample.residual for sample in answers]),
+            np.concatenate([sample.basis for sample in answers], axis=1),
+            np.concatenate(weights) if weights else None,
+        )
 
     @staticmethod
-    def arranged(answer: Sample, order: np.ndarray) -> Sample:
-        return answer.take(order)
+    def arrange(answer: Sample, order: np.ndarray) -> Sample:
+        sqrt_weight = None if answer.sqrt_weight is None else answer.sqrt_weight[order]
+        return Sample(answer.X[order], answer.residual[order], answer.basis[:, order], sqrt_weight)
 
 
 @dataclass(frozen=True)
@@ -397,56 +448,13 @@ class ScoreSample(Selection[SampledSums]):
     nodes: Nodes
     precision: type
 
-    def __call__(self, shard: Shard, rows: np.ndarray) -> SampledSums:
-        x, residual, _ = shard.storage.gather(rows, 0)
-        roots = shard.roots_of(rows)
-        sums = kernels.candidate_sums(
-            kernels.Inputs(kernels.with_one(x), None),
-            residual,
-            roots,
-            self.nodes,
-            complete=False,
-            precision=self.precision,
-        )
-        p = np.ones(len(rows)) if roots is None else roots**2
+    def __call__(self, storage: Storage, rows: np.ndarray) -> SampledSums:
+        sample = storage.gather(rows, 0)
+        inputs, residual, sqrt_weight = Inputs(with_one(sample.X), None), sample.residual, sample.sqrt_weight
+        sums = _candidate_sums(inputs, residual, sqrt_weight, self.nodes, self.precision, complete=False)
+        p = np.ones(len(rows)) if sqrt_weight is None else sqrt_weight**2
         return SampledSums(sums, float((residual**2).sum()), float(p.sum()), float((p**2).sum()))
 
     @staticmethod
-    def combined(answers: Sequence[SampledSums]) -> SampledSums:
+    def combine(answers: Sequence[SampledSums]) -> SampledSums:
         return reduce(add, answers)
-
-
-def _squares(columns: np.ndarray) -> np.ndarray:
-    squares: np.ndarray = np.einsum("ij,ij->j", columns, columns)
-    return squares
-
-
-# What the algorithm needs from the place where the rows are.
-
-
-class Backend(ABC):
-    """Runs operations on N rows, wherever they are.
-
-    Attributes
-    ----------
-    shape : tuple of int
-        N, d and m.
-    """
-
-    shape: tuple[int, int, int]
-
-    @abstractmethod
-    def total(self, operation: Operation[Share]) -> Share:
-        """Run an operation on all stretches and add up its shares, in the tree of ``_stretches.py``."""
-
-    @abstractmethod
-    def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
-        """The answer of a selection for the rows with these numbers."""
-
-    @abstractmethod
-    def restart(self) -> None:
-        """Return all rows to their first residual, with an empty basis."""
-
-    def resources(self) -> AbstractContextManager[object]:
-        """What only growth needs, such as threads; results are the same without it."""
-        return nullcontext()

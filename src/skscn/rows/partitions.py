@@ -16,7 +16,7 @@ from uuid import uuid4
 import numpy as np
 
 from skscn.extras import optional
-from skscn.rows.blocks import Block
+from skscn.rows.blocks import Block, is_dask
 from skscn.rows.columns import as_block
 from skscn.rows.operations import stretch_length
 
@@ -109,11 +109,6 @@ _FAN_IN = 16
 # ("distributed.scheduler.default-task-durations" in its configuration) and never moves them to another worker, and a
 # part that is moved loses its state. A test fails if Dask treats them in another way.
 AT_HOME = "rechunk-split"
-
-
-def is_dask(value: object) -> bool:
-    """Whether this is a Dask collection; dask is not imported to find out."""
-    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
 
 
 class Part(NamedTuple):

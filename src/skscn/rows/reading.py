@@ -311,7 +311,7 @@ class _InputFile:
         converted = self.scratch.array(0, self._width, dtype)
         step = _rows_at_a_time(self.scratch.memory_limit, self._width)
         for start in range(0, values.n_rows, step):
-            converted.append(values.read(slice(start, start + step)))
+            converted.append(values[start : start + step])
         values.remove()
         return converted
 

@@ -4,10 +4,9 @@ A strategy only proposes: short lists of candidates, the most promising list fir
 network is decided by :mod:`skscn.growth`, on all rows, in the same way for every strategy.
 """
 
-from skscn.search.base import Configuration, Pace, Proposal
+from skscn.search.base import Configuration, Proposal, StepSchedule
 from skscn.search.ladder import Free, Ladder, Renewal
-from skscn.search.polished import Polished
-from skscn.search.pool import Pooled
+from skscn.search.pool import Polished, Pooled
 from skscn.search.quickprop import Quickprop
 
 CONFIGURATIONS: dict[str, type[Configuration]] = {
@@ -38,11 +37,11 @@ __all__ = [
     "Configuration",
     "Free",
     "Ladder",
-    "Pace",
     "Polished",
     "Pooled",
     "Proposal",
     "Quickprop",
     "Renewal",
+    "StepSchedule",
     "resolve_configuration",
 ]

@@ -43,7 +43,7 @@ Proposals = Generator[Proposal, int, None]
 
 
 @dataclass(frozen=True)
-class Pace:
+class StepSchedule:
     """How many nodes a step adds.
 
     Attributes
@@ -118,16 +118,16 @@ class Configuration(ABC):
         """Degrees of freedom of a node: one for its output weight, and one for having been chosen among many."""
         return 2.0
 
-    def pace(self, layer: Layer, weight: float) -> Pace:
+    def pace(self, layer: Layer, weight: float) -> StepSchedule:
         """How many nodes steps add, in a layer and on rows of this total weight."""
-        return Pace(1)
+        return StepSchedule(1)
 
     def is_due(self, before: int, nodes: int) -> bool:
-        """Whether all nodes are to be improved after a step from ``before`` to ``nodes`` nodes."""
+        """Whether all nodes are to be polished after a step from ``before`` to ``nodes`` nodes."""
         return False
 
-    def refined(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
-        """All nodes of a network improved, with R and C of its columns; None where the strategy cannot do that."""
+    def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
+        """All nodes of a network polished, with R and C of its columns; None where the strategy cannot do that."""
         return None
 
     @abstractmethod
@@ -142,4 +142,4 @@ class Configuration(ABC):
 def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Nodes:
     """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
     weights = rng.uniform(-scope, scope, (rows.layer.width(rows.n_features), count))
-    return rows.nodes(weights, rng.uniform(-scope, scope, count), scope)
+    return Nodes(rows.layer, weights, rng.uniform(-scope, scope, count), scope)

@@ -5,7 +5,7 @@ contraction that accepts a candidate ends the search, with the candidate of the 
 release. ``Renewal`` renews r at random instead, as step 15 of the pseudocode says; ``Free`` has no supervision.
 """
 
-from collections.abc import Generator, Iterator
+from collections.abc import Generator
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -24,6 +24,13 @@ _SHORT_LIST = 4
 # precision; with fewer, single precision only says which of them cannot be the best. Short lists are always verified in
 # double precision.
 _MANY_ROWS = 10_000
+# Rows of the first round of a race, the factor by which they grow, and the limits of the last: a number or a share of
+# all rows.
+_FIRST, _FACTOR, _LAST, _SHARE = 4096, 4, 65536, 1 / 8
+# How far behind, in units of 1/√n, is too far.
+_BEHIND = 3.0
+# Errors of single precision in ⟨e, h⟩²/‖h‖², as a share of ‖e‖², and in ‖h‖² are below a twentieth of this.
+_ROUNDING = 1e-5
 
 
 class Ladder(Configuration):
@@ -45,57 +52,48 @@ class Ladder(Configuration):
     ) -> Generator[Proposal, int, int]:
         """One pool for each scope, after ``drawn`` candidates; returns how many were accepted."""
         accepted = 0
+        precision = np.float64 if rows.n_rows < _MANY_ROWS else enough_precision(rows.layer)
         for scope in scopes:
             pool, drawn = draw(rows, scope, self.max_candidates, rng), drawn + self.max_candidates
-            if rows.n_rows < _MANY_ROWS:
-                accepted += yield from self._admitted(rows, pool, np.float64, node, count, drawn, contractions)
-                continue
-            best = survivors(rows, pool, rng)
-            precision = enough_precision(rows.layer)
-            found = yield from self._admitted(rows, pool.take(best), precision, node, count, drawn, contractions)
-            if not found and len(best) < len(pool):
-                found = yield from self._admitted(rows, pool, precision, node, count, drawn, contractions)
-            accepted += found
+            pools = [pool]
+            if rows.n_rows >= _MANY_ROWS:
+                best = survivors(rows, pool, rng)
+                pools = [pool.take(best), pool] if len(best) < len(pool) else [pool]
+            for candidates in pools:
+                found = yield from self._propose_from(rows, candidates, node, count, drawn, contractions, precision)
+                accepted += found
+                if found:
+                    break
         return accepted
 
-    def _admitted(
+    def _propose_from(
         self,
         rows: Rows,
         pool: Nodes,
-        precision: type,
         node: int,
         count: int,
         drawn: int,
-        contractions: tuple[float, ...] | None = None,
+        contractions: tuple[float, ...],
+        precision: type = np.float64,
     ) -> Generator[Proposal, int, int]:
         """The admissible candidates of one pool, contraction by contraction; returns how many were accepted."""
-        contractions = self.contractions if contractions is None else contractions
-        accepted, size = 0, _SHORT_LIST * count
-        scored = iter(self._scored(rows, pool, precision, node, count, contractions))
-        pool, sums = next(scored)
+        accepted, size, some = 0, _SHORT_LIST * count, pool
+        # Where double precision is asked for, single precision finds those that may be on the first short list.
+        screened = count == 1 and precision is np.float64 and enough_precision(rows.layer) is np.float32
+        if screened:
+            some = pool.take(contenders(rows, pool, node, contractions, _SHORT_LIST))
+        sums = rows.sums(some, precision=precision)
         # Several nodes of one step may need different contractions.
         for allowed in [(r,) for r in contractions] if count == 1 else [contractions]:
-            start, best_first = 0, _ranked(rows, pool, sums, allowed[-1], node)
+            start, best_first = 0, _ranked(rows, some, sums, allowed[-1], node)
             while start < len(best_first):
-                accepted += yield Proposal(pool.take(best_first[start : start + size]), allowed, drawn)
+                accepted += yield Proposal(some.take(best_first[start : start + size]), allowed, drawn)
                 start += size
-                if (more := next(scored, None)) is not None:
-                    pool, sums = more
-                    best_first = _ranked(rows, pool, sums, allowed[-1], node)
+                if screened:
+                    # They are all refused: now the whole pool, whose first short list is the same.
+                    screened, some, sums = False, pool, rows.sums(pool, precision=precision)
+                    best_first = _ranked(rows, some, sums, allowed[-1], node)
         return accepted
-
-    def _scored(
-        self, rows: Rows, pool: Nodes, precision: type, node: int, count: int, contractions: tuple[float, ...]
-    ) -> Iterator[tuple[Nodes, Sums]]:
-        """The candidates that may be on the first short list, with their sums; and if they are all refused, the pool.
-
-        Where double precision is asked for, single precision finds the former: the first short list is the same.
-        """
-        screened = count == 1 and precision is np.float64
-        if screened and enough_precision(rows.layer) is np.float32:
-            few = pool.take(contenders(rows, pool, node, contractions, _SHORT_LIST))
-            yield few, rows.sums(few)
-        yield pool, rows.sums(pool, precision=precision)
 
 
 def _ranked(rows: Rows, pool: Nodes, sums: Sums, contraction: float, node: int) -> np.ndarray:
@@ -104,14 +102,12 @@ def _ranked(rows: Rows, pool: Nodes, sums: Sums, contraction: float, node: int) 
     return ranked(slacks, alive(sums, rows.weight, rows.scales(pool)))
 
 
-# The paper's search (Algorithm SC-I, Phase 1) with step 15 of its pseudo code, which renews r at random.
-#
-# One contraction r serves the whole network. It starts at the first of ``contractions``; if no candidate passes, it is
-# renewed to r + τ with τ uniform in (0, 1 − r), pools are drawn again, and the nodes that follow keep it.
-
-
 class Renewal(Ladder):
     """Scopes λ in the inner loop; a contraction r that is renewed once all of them have failed.
+
+    One contraction r serves the whole network. It starts at the first of ``contractions``; if no candidate passes, it
+    is renewed to r + τ with τ uniform in (0, 1 − r), as in step 15 of the paper's pseudocode, pools are drawn again,
+    and the nodes that follow keep it.
 
     Parameters
     ----------
@@ -146,14 +142,12 @@ class Renewal(Ladder):
             r = min(r + rng.uniform(0.0, 1.0 - r), last)
 
 
-# Free random nodes in one fixed scope, without supervision: the incremental RVFL network (Theorem 4).
-#
-# Li and Wang showed that such networks need not approximate at all, whatever their size; they are the paper's
-# baseline.
-
-
 class Free(Configuration):
-    """One random node in the first of the scopes; with r = 1 the supervisory inequality always holds."""
+    """Random nodes in the first of the scopes, without supervision: with r = 1 the inequality always holds.
+
+    This is the incremental RVFL network (Theorem 4), the paper's baseline. Li and Wang showed that such networks need
+    not approximate at all, whatever their size.
+    """
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """``count`` draws, then another set only if none of them could be used."""
@@ -162,63 +156,43 @@ class Free(Configuration):
             yield Proposal(draw(rows, scope, count, rng), (1.0,), trial * count)
 
 
-# A race of candidates on a growing sample of the rows: those that fall behind are not scored on all rows.
-#
-# On n random rows the correlation of a candidate with the residual is known to about 1/√n. Each round drops the
-# candidates that are behind the best by more than three times that, and the next round uses four times as many rows.
-# So a candidate that is best on all rows is hardly ever dropped, and near the noise level none is. Nothing is accepted
-# here.
-
-
-# Rows of the first round, the factor by which they grow, and the limits of the last: a number or a share of all rows.
-_FIRST, _FACTOR, _LAST, _SHARE = 4096, 4, 65536, 1 / 8
-# How far behind, in units of 1/√n, is too far.
-_BEHIND = 3.0
-
-
-def survivors(rows: Rows, pool: Nodes, rng: np.random.Generator) -> np.ndarray:
-    """The candidates worth scoring on all rows, in the order in which they were drawn."""
-    running, size = np.arange(len(pool)), _FIRST
-    while size <= min(_LAST, _SHARE * rows.n_rows) and len(running) > 1:
-        numbers = rng.integers(0, rows.n_rows, size)
-        correlations, counted = _correlations(rows, pool.take(running), numbers)
-        running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(counted)]
-        size *= _FACTOR
-    return running
-
-
 def enough_precision(layer: Layer) -> type:
     """Single precision if the outputs of nodes are bounded and cannot overflow."""
     return np.float32 if np.isfinite(layer.bound) else np.float64
 
 
-def _correlations(rows: Rows, nodes: Nodes, numbers: np.ndarray) -> tuple[np.ndarray, float]:
-    """Correlation of each candidate with the residual on these rows: the root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
+def survivors(rows: Rows, pool: Nodes, rng: np.random.Generator) -> np.ndarray:
+    """The candidates worth scoring on all rows, in the order in which they were drawn: a race on growing samples.
 
-    Also returned is the number of rows of equal weight that would be as informative as these.
+    On n random rows the correlation of a candidate with the residual is known to about 1/√n. Each round drops the
+    candidates that are behind the best by more than three times that, and the next round uses four times as many rows.
+    So a candidate that is best on all rows is hardly ever dropped, and near the noise level none is.
     """
-    found = rows.sampled_sums(numbers, nodes, precision=enough_precision(rows.layer))
-    explained = (found.sums.projections**2).sum(axis=0)
-    possible = found.sums.squares * found.residual_square
-    correlations = np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))
-    return correlations, found.weight**2 / found.square
-
-
-# A pool of candidates in single precision: those that cannot be the best need no sums in double precision.
-#
-# The others lead to the same node as the whole pool, in half of the time where most pools have no admissible
-# candidate.
-
-
-# Errors of single precision in ⟨e, h⟩²/‖h‖², as a share of ‖e‖², and in ‖h‖² are below a twentieth of this.
-_ROUNDING = 1e-5
+    running, size = np.arange(len(pool)), _FIRST
+    while size <= min(_LAST, _SHARE * rows.n_rows) and len(running) > 1:
+        numbers = rng.integers(0, rows.n_rows, size)
+        found = rows.sampled_sums(numbers, pool.take(running), precision=enough_precision(rows.layer))
+        # The root of Σ_q ⟨e_q, h⟩²/(‖h‖² Σ_q ‖e_q‖²).
+        explained = (found.sums.projections**2).sum(axis=0)
+        possible = found.sums.squares * found.residual_square
+        correlations = np.sqrt(np.divide(explained, possible, out=np.zeros_like(explained), where=possible > 0.0))
+        # The number of rows of equal weight that would be as informative as these.
+        counted = found.weight**2 / found.square
+        running = running[correlations >= correlations.max() - _BEHIND / np.sqrt(counted)]
+        size *= _FACTOR
+    return running
 
 
 def contenders(rows: Rows, pool: Nodes, node: int, contractions: tuple[float, ...], count: int) -> np.ndarray:
-    """The candidates that may be among the ``count`` best with one of the contractions, in the order of the pool."""
+    """The candidates that may be among the ``count`` best with one of the contractions, in the order of the pool.
+
+    Single precision is enough to exclude the others. The contenders lead to the same node as the whole pool, in half
+    of the time where most pools have no admissible candidate.
+    """
     sums = rows.sums(pool, precision=np.float32)
+    scales = rows.scales(pool)
     perhaps, surely = (
-        alive(replace(sums, squares=factor * sums.squares), rows.weight, rows.scales(pool))
+        alive(replace(sums, squares=factor * sums.squares), rows.weight, scales)
         for factor in (1.0 + _ROUNDING, 1.0 - _ROUNDING)
     )
     unit, chosen = _ROUNDING * rows.residual_squares.sum(), np.zeros(len(pool), dtype=bool)
