@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
 from time import perf_counter
-from typing import Any
+from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
@@ -30,7 +30,7 @@ from skscn.scaling import Scaling
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.sensitivity import mean_squared_gradients, spreads
 from skscn.stopping import BestSoFar, StoppingMonitor
-from skscn.supervision import Sums, alive, ranked, slack, supported
+from skscn.supervision import Sums, admissible, alive, forward_selection, slack, supported
 
 # Rows on which it is measured how much the network depends on each feature.
 _ROWS_FOR_RELEVANCE = 500
@@ -85,20 +85,22 @@ class Step:
     polished: bool = False
 
 
-HISTORY = np.dtype(
-    [
-        ("nodes", np.int64),
-        ("scope", np.float64),
-        ("contraction", np.float64),
-        ("slack", np.float64),
-        ("train_rmse", np.float64),
-        ("validation_rmse", np.float64),
-        ("candidates", np.int64),
-        ("seconds", np.float64),
-        ("round", np.int64),
-        ("polished", np.bool_),
-    ]
-)
+class Record(NamedTuple):
+    """A row of the history: a step without its nodes, in a round of a loss."""
+
+    nodes: int
+    scope: float
+    contraction: float
+    slack: float
+    train_rmse: float
+    validation_rmse: float
+    candidates: int
+    seconds: float
+    round: int
+    polished: bool
+
+
+HISTORY = np.dtype([(name, np.int64 if kind is int else kind) for name, kind in get_type_hints(Record).items()])
 
 
 def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
@@ -149,7 +151,7 @@ class GrowthState:
         The scaling of the targets, for errors in their units; None for errors of the scaled targets.
     round : int
         The number of the present round, under losses that are minimised in several.
-    records : list of tuples
+    records : list of Record
         A row of HISTORY for each step.
     polished : BeforePolishing or None
         None if all nodes are as they were found.
@@ -162,7 +164,7 @@ class GrowthState:
     below: tuple[Nodes, ...] = ()
     outputs: Scaling | None = None
     round: int = 1
-    records: list[tuple[Any, ...]] = field(default_factory=list)
+    records: list[Record] = field(default_factory=list)
     polished: BeforePolishing | None = None
     independent: np.ndarray | None = None
 
@@ -180,7 +182,7 @@ class GrowthState:
     def record(self, step: Step) -> None:
         """Add a step to the history."""
         values = {**vars(step), "round": self.round}
-        self.records.append(tuple(values[name] for name in HISTORY.names or ()))
+        self.records.append(Record(*(values[name] for name in Record._fields)))
 
     def rmse(self, rows: Rows) -> float:
         """The root mean squared error of the training rows, over all outputs."""
@@ -245,9 +247,8 @@ def grow(
         started, before = perf_counter(), output_weights.nodes
         count = min(pace.after(before), max_nodes - before)
         relevance = _relevance(rows, output_weights) if search.guided else None
-        accepted, candidates = _configure(
-            rows, search.informed(_last_contraction(state), relevance), output_weights, count, seed
-        )
+        informed = search.informed(state.records[-1].contraction if state.records else 0.0, relevance)
+        accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
         added = accepted[0].node.joined([new.node for new in accepted])
@@ -262,31 +263,24 @@ def grow(
             seconds=perf_counter() - started,
             validation_rmse=observe(rows, output_weights, state, monitor, added),
         )
-        if _is_due(search, state, pace, step.nodes):
-            step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
+        step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
         state.record(step)
         yield replace(step, nodes=output_weights.below + step.nodes)
     return StopReason(monitor.reason)
 
 
-def _last_contraction(state: GrowthState) -> float:
-    """r with which the last node was accepted; 0 if there is none."""
-    return float(state.records[-1][(HISTORY.names or ()).index("contraction")]) if state.records else 0.0
-
-
 def observe(
-    rows: Rows, output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor, added: Nodes
+    rows: Rows, output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor, added: Nodes | None
 ) -> float:
-    """Let the monitor see nodes that have joined the network; return the validation error with them, or NaN."""
-    validation_rmse = monitor.observe(added, output_weights, rows)
-    _prefer_present(state, monitor)
-    return validation_rmse
-
-
-def _prefer_present(state: GrowthState, monitor: StoppingMonitor) -> None:
-    """Forget the best network from before the last polishing, if the present one is better."""
+    """Let the monitor see nodes that have joined, or all nodes anew; return the validation error with them, or NaN."""
+    if added is None:
+        validation_rmse = monitor.renew(state.fixed, output_weights.grown, output_weights, rows)
+    else:
+        validation_rmse = monitor.observe(added, output_weights, rows)
     if state.polished is not None and monitor.standing.best < state.polished.standing.best:
+        # The present network is better than the best one from before the last polishing.
         state.polished = replace(state.polished, best=None)
+    return validation_rmse
 
 
 # Phase 1 and Phase 2 ----------------------------------------------------------------------------------------------
@@ -303,14 +297,17 @@ def _configure(
     node = output_weights.nodes + 1
     proposals = search.propose(rows, node, np.random.default_rng((seed, node)), count)
     accepted: list[_Accepted] = []
-    proposal, candidates = next(proposals, None), 0
+    candidates, proposal = 0, next(proposals, None)
     while proposal is not None:
         candidates = proposal.candidates
         found = _accept(rows, output_weights, proposal, count - len(accepted))
         accepted += found
         if len(accepted) == count or (accepted and output_weights.takes_blocks):
             break
-        proposal = _send(proposals, len(found))
+        try:
+            proposal = proposals.send(len(found))
+        except StopIteration:
+            break
     return accepted, candidates
 
 
@@ -336,14 +333,6 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     return np.asarray(np.sqrt(squares / squares.max())) if squares.max() > 0.0 else None
 
 
-def _send(proposals: Generator[Proposal, int, None], accepted: int) -> Proposal | None:
-    """Tell the strategy how many candidates were accepted; return its next list, if it has one."""
-    try:
-        return proposals.send(accepted)
-    except StopIteration:
-        return None
-
-
 @dataclass(frozen=True)
 class _Accepted:
     """An accepted node and the values with which it was accepted."""
@@ -354,119 +343,100 @@ class _Accepted:
 
 
 def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Add up to ``count`` candidates of the short list: as one block, or one after the other."""
+    """Let up to ``count`` candidates of the short list join: as one block, or one after the other."""
     if output_weights.takes_blocks:
-        return _accept_block(rows, output_weights, proposal, count)
+        return _accept_block(rows, output_weights, proposal, count)[0]
     accepted: list[_Accepted] = []
-    while len(accepted) < count and (new := _accept_block(rows, output_weights, proposal, 1)):
+    while len(accepted) < count:
+        new, chosen = _accept_block(rows, output_weights, proposal, 1)
+        if not new:
+            break
         accepted += new
-        nodes, node = proposal.nodes, new[0].node
-        same = (nodes.weights == node.weights).all(axis=0) & (nodes.biases == node.biases)
-        proposal = proposal.take(~same)
+        proposal = proposal.take(np.delete(np.arange(len(proposal)), chosen))
     return accepted
 
 
-def _accept_block(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Add up to ``count`` candidates together; those that are rejected are replaced by others from the list."""
-    choice = _Choice(rows, proposal, output_weights.nodes + 1) if len(proposal) > count else None
-    chosen = np.arange(len(proposal)) if choice is None else choice.best(count)
+def _accept_block(
+    rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int
+) -> tuple[list[_Accepted], np.ndarray]:
+    """Let up to ``count`` candidates join together; return them, and their numbers in the list.
+
+    Those that are refused are replaced by others from the list.
+    """
+    node, chosen, sums, usable = output_weights.nodes + 1, np.arange(len(proposal)), None, np.ones(0, dtype=bool)
+    if len(proposal) > count:
+        sums = rows.sums(proposal.nodes, complete=True)
+        usable = passes_guards(rows, sums, proposal.nodes)
+        chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
     while len(chosen):
         candidates = proposal.take(chosen)
         block = output_weights.open(rows, candidates.nodes)
-        judged = _judged(rows, block, candidates, output_weights.nodes + 1)
-        if None not in judged:
+        judged = _judge(rows, block, candidates, node)
+        accepted = [new for new in judged if new is not None]
+        if len(accepted) == len(chosen):
             output_weights.join(rows, block)
-            return [new for new in judged if new is not None]
+            return accepted, chosen
         passed = np.array([new is not None for new in judged])
-        if choice is None:
+        if sums is None:
             chosen = chosen[passed]
         else:
-            choice.refuse(chosen[~passed])
-            chosen = choice.best(count)
-    return []
+            usable[chosen[~passed]] = False
+            chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
+    return [], chosen
 
 
-def _judged(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
-    """Check the candidates of a block one after the other, each given those before it that were admitted."""
-    judged: list[_Accepted | None] = []
+def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
+    """Judge the candidates of a block one after the other, each given those before it that were admitted.
+
+    A candidate is admitted if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0
+    for node L on all rows.
+    """
+    usable, judged = passes_guards(rows, block.columns.sums, proposal.nodes), list[_Accepted | None]()
     for j in range(len(block)):
-        admitted = sum(new is not None for new in judged)
-        new = _judge(rows, block, proposal, j, node + admitted) if block.is_independent(j) else None
-        if new is not None:
-            block.admit(j)
-        judged.append(new)
+        judged.append(None)
+        if not usable[j] or not block.is_independent(j):
+            continue
+        sums, residual_squares = block.sums, block.residual_squares
+        for contraction in proposal.contractions:
+            slacks = slack(sums, residual_squares, contraction, node, together=rows.together)[:, j]
+            if slacks.min() >= 0.0:
+                judged[j] = _Accepted(proposal.nodes.take(slice(j, j + 1)), contraction, float(slacks.sum()))
+                block.admit(j)
+                node += 1
+                break
     return judged
 
 
-def _judge(rows: Rows, block: Admission, proposal: Proposal, candidate: int, node: int) -> _Accepted | None:
-    """Whether a candidate passes the guards and satisfies the inequality with one of the contractions, and which."""
-    if not _usable(rows, block.columns.sums, proposal.nodes)[candidate]:
-        return None
-    sums = block.sums
-    for contraction in proposal.contractions:
-        slacks = slack(sums, block.residual_squares, contraction, node, together=rows.together)[:, candidate]
-        if slacks.min() >= 0.0:
-            nodes = proposal.nodes.take(slice(candidate, candidate + 1))
-            return _Accepted(nodes, contraction, float(slacks.sum()))
-    return None
+def _choose(
+    rows: Rows, sums: Sums, usable: np.ndarray, contractions: tuple[float, ...], node: int, count: int
+) -> np.ndarray:
+    """Up to ``count`` usable candidates that satisfy the inequality, those with the smallest contraction first.
+
+    The first has the largest ξ; each further one has the largest ξ once those before it have reduced the residual, each
+    by its own projection, as in SC-I.
+    """
+    increasing = list(contractions)
+
+    def score(given: Sums, explained: np.ndarray, chosen: list[int]) -> np.ndarray:
+        left = usable.copy()
+        left[chosen] = False
+        while increasing:
+            present = rows.residual_squares - explained
+            slacks = slack(given, present, increasing[0], node + len(chosen), together=rows.together)
+            if (passing := left & admissible(slacks)).any():
+                return np.where(passing, slacks.sum(axis=0), -np.inf)
+            increasing.pop(0)
+        return np.full(len(usable), -np.inf)
+
+    return forward_selection(sums, count, score, orthogonal=False)
 
 
-def _usable(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
-    """Whether each candidate passes the guards."""
-    usable: np.ndarray = alive(sums, rows.weight, rows.scales(nodes)) & supported(sums, rows.weight)
-    return usable
-
-
-class _Choice:
-    """Which candidates of a list to try, from one pass over all rows; whether they are accepted is decided later."""
-
-    def __init__(self, rows: Rows, proposal: Proposal, node: int):
-        self.contractions, self.node, self.together = proposal.contractions, node, rows.together
-        self.sums, self.residual_squares = (
-            rows.sums(proposal.nodes, complete=True),
-            rows.residual_squares,
-        )
-        self.usable = _usable(rows, self.sums, proposal.nodes)
-
-    def refuse(self, candidates: np.ndarray) -> None:
-        """Exclude these candidates."""
-        self.usable[candidates] = False
-
-    def best(self, count: int) -> np.ndarray:
-        """Up to ``count`` candidates that satisfy the inequality, those with the smallest contraction first.
-
-        The first has the largest ξ; each further one has the largest ξ once those before it have reduced the residual,
-        each by its own projection, as in SC-I.
-        """
-        assert self.sums.gram is not None, "complete sums must be requested"
-        projections, residual_squares, usable = self.sums.projections, self.residual_squares, self.usable.copy()
-        chosen: list[int] = []
-        for contraction in self.contractions:
-            while len(chosen) < count:
-                current = Sums(projections, self.sums.squares)
-                slacks = slack(current, residual_squares, contraction, self.node + len(chosen), together=self.together)
-                best_first = ranked(slacks, usable)
-                if not best_first.size:
-                    break
-                best = int(best_first[0])
-                chosen.append(best)
-                usable[best] = False
-                taken = projections[:, best] / self.sums.squares[best]
-                projections = projections - np.outer(taken, self.sums.gram[best])
-                residual_squares = residual_squares - taken**2 * self.sums.squares[best]
-        return np.array(chosen, dtype=int)
+def passes_guards(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
+    """Whether each candidate passes the guards against almost dead nodes and against those active on a few rows."""
+    return np.asarray(alive(sums, rows.weight, rows.scales(nodes)) & supported(sums, rows.weight))
 
 
 # Polishing all nodes ----------------------------------------------------------------------------------------------
-
-
-def _is_due(search: Configuration, state: GrowthState, pace: StepSchedule, nodes: int) -> bool:
-    """Whether all nodes are polished after a step; not after one that may have been cut short by max_nodes."""
-    if state.independent is None:
-        return False
-    ends = [0, *state.history["nodes"].tolist(), nodes]
-    whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
-    return nodes in whole and search.is_due(max(whole[:-1], default=0), nodes)
 
 
 def _polish(
@@ -479,10 +449,15 @@ def _polish(
     monitor: StoppingMonitor,
     state: GrowthState,
 ) -> Step:
-    """Polish all nodes; keep the result if neither the error of all rows nor the monitor's becomes larger.
+    """Polish all nodes, if it is time; keep the result if neither the error of all rows nor the monitor's rises.
 
-    Returns the step with the errors after it.
+    Returns the step with the errors after it. A step that may have been cut short by max_nodes is no occasion.
     """
+    ends = [0, *(record.nodes for record in state.records), step.nodes]
+    whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
+    occasion = state.independent is not None and step.nodes in whole
+    if not occasion or not search.is_due(max(whole[:-1], default=0), step.nodes):
+        return step
     started, before, nodes = perf_counter(), rows.rmse, output_weights.grown
     factor = output_weights.final_factor(rows, step.nodes)
     if factor is None:
@@ -499,8 +474,7 @@ def _polish(
     readmitted = readmit(rows, output_weights, found, pace)
     if readmitted and rows.rmse <= before and not monitor.is_worse(state.fixed, found, output_weights, rows):
         state.polished = previous
-        validation_rmse = monitor.renew(state.fixed, found, output_weights, rows)
-        _prefer_present(state, monitor)
+        validation_rmse = observe(rows, output_weights, state, monitor, None)
         step = replace(step, train_rmse=state.rmse(rows), validation_rmse=validation_rmse, polished=True)
     else:
         restart(rows, output_weights, state, pace)
@@ -563,21 +537,20 @@ def resume(
         history, starts = history[:-1], starts[:-1]
     first = int(np.flatnonzero(history["polished"])[-1]) + 1 if history["polished"].any() else 0
     if first:
-        state.records += [tuple(row) for row in history[:first].tolist()]
+        state.records += [Record(*row) for row in history[:first].tolist()]
         known = nodes.take(slice(history["nodes"][first - 1]))
         if not readmit(rows, output_weights, known, pace):
             raise ValueError(_OTHER_DATA)
         # A network that is continued was the best one.
         state.polished = BeforePolishing(BestSoFar(), None) if polished is None else polished
         monitor.standing = state.polished.standing
-        monitor.renew(state.fixed, known, output_weights, rows)
-        _prefer_present(state, monitor)
+        observe(rows, output_weights, state, monitor, None)
     for start, row in zip(starts[first:], history[first:], strict=True):
         added = nodes.take(slice(start, row["nodes"]))
         replay(rows, output_weights, added)
         validation_rmse = observe(rows, output_weights, state, monitor, added)
-        errors = {"train_rmse": state.rmse(rows), "validation_rmse": validation_rmse}
-        state.records.append(tuple(errors.get(name, row[name].item()) for name in HISTORY.fields or ()))
+        record = Record(*row.tolist())
+        state.records.append(record._replace(train_rmse=state.rmse(rows), validation_rmse=validation_rmse))
 
 
 def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: StepSchedule) -> bool:
@@ -591,7 +564,7 @@ def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: StepS
     blocks = [nodes.take(slice(*ends)) for ends in pairwise(starts)]
     while blocks:
         block = output_weights.open(rows, blocks[0])
-        if not _usable(rows, block.columns.sums, blocks[0]).all():
+        if not passes_guards(rows, block.columns.sums, blocks[0]).all():
             return False
         if block.admit_all().all():
             output_weights.join(rows, block)

@@ -156,7 +156,9 @@ class OutputWeights:
         weights that are evaluated with each node.
     """
 
+    # Whether the columns of nodes, and linear ones, are solved for again together with those of later nodes.
     keeps_columns: ClassVar[bool] = True
+    keeps_linear: ClassVar[bool] = True
     # Whether all output weights are regularised at the end, and not while the network grows.
     regularises: ClassVar[bool] = False
     # Whether several nodes can be added together.
@@ -201,12 +203,10 @@ class OutputWeights:
         """
         kept = self._append_independent(rows, nodes)
         self.linear, self.linear_nodes = len(kept), nodes.take(kept)
+        if kept.size and not self.keeps_linear:
+            rows.rotate(np.zeros((len(self.factor), 0)))
+            self.factor = np.zeros((0, 0))
         return kept
-
-    def begin_layer(self) -> None:
-        """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
-        self.below = len(self._directions) - self.linear
-        self.linear_nodes, self._joined = None, []
 
     def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
@@ -225,6 +225,11 @@ class OutputWeights:
                 # Columns that add little to the others are checked one by one, after them.
                 left = [numbers[passed], *left, *numbers[~passed, np.newaxis]]
         return np.array(kept, dtype=int)
+
+    def begin_layer(self) -> None:
+        """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
+        self.below = len(self._directions) - self.linear
+        self.linear_nodes, self._joined = None, []
 
     def open(self, rows: Rows, nodes: Nodes) -> Admission:
         """Form the columns of nodes, to be judged one after the other; nothing is changed yet."""
@@ -258,44 +263,32 @@ class OutputWeights:
         return passed
 
     def _join(self, rows: Rows, block: Admission) -> None:
-        rows.join(block.transform, block.coefficients, keep=block.orthogonal)
-        self._note_directions(block)
+        """Move the output along the directions of a block; keep them in the basis, if they are evaluated again."""
+        transform, projection, size = block.transform, block.columns.projection, len(self.factor)
+        rows.join(transform, block.coefficients, keep=block.orthogonal)
         self._coefficients.extend(block.coefficients)
-        if block.orthogonal:
-            self._extend_factor(block.columns.projection, block.factor)
-
-    def _note_directions(self, block: Admission) -> None:
-        """Each direction as a combination of the kept columns and the columns of its block up to its own."""
-        transform = block.transform
-        kept = block.columns.projection @ transform
-        if len(self.factor):
-            kept = solve_triangular(self.factor, kept)
+        # Each direction is a combination of the kept columns and the columns of its block up to its own.
+        kept = solve_triangular(self.factor, projection @ transform) if size else projection @ transform
         for j in range(len(transform)):
             first = 0 if block.orthogonal else j
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
-
-    def _forget(self, rows: Rows) -> None:
-        """Drop all kept columns: their output weights stay unchanged."""
-        if len(self.factor):
-            rows.rotate(np.zeros((len(self.factor), 0)))
-            self.factor = np.zeros((0, 0))
-
-    def _extend_factor(self, projection: np.ndarray, factor: np.ndarray) -> None:
-        size, more = len(self.factor), len(factor)
-        extended = np.zeros((size + more, size + more))
-        extended[:size, :size], extended[:size, size:], extended[size:, size:] = self.factor, projection, factor
-        self.factor = extended
-
-    def _columns(self, nodes: int | None) -> int:
-        return self.fixed + (self.nodes if nodes is None else nodes)
+        if block.orthogonal:
+            extended = np.zeros((size + len(transform), size + len(transform)))
+            extended[:size, :size], extended[:size, size:], extended[size:, size:] = (
+                self.factor,
+                projection,
+                block.factor,
+            )
+            self.factor = extended
 
     def coefficients(self, nodes: int | None = None) -> np.ndarray:
         """C of shape (columns, m): how far each column moved the output along its direction; linear columns first."""
-        return np.array(self._coefficients[: self._columns(nodes)]).reshape(-1, self.n_outputs)
+        stop = None if nodes is None else self.fixed + nodes
+        return np.array(self._coefficients[:stop]).reshape(-1, self.n_outputs)
 
     def directions(self, nodes: int | None = None) -> sparse.csc_array:
         """U, upper triangular: column j combines columns into the direction of column j; linear columns first."""
-        columns = self._directions[: self._columns(nodes)]
+        columns = self._directions[: None if nodes is None else self.fixed + nodes]
         size = len(columns)
         starts = np.cumsum([0, *map(len, columns)])
         # Each column ends on the diagonal and extends up over the hidden columns that were kept when it was added.
@@ -321,54 +314,40 @@ class OutputWeights:
         return beta
 
 
-# SC-I: only the new node's output weight is evaluated, β_L = ⟨e, h⟩/‖h‖²; the others stay (Theorem 6).
-
-
 class Constructive(OutputWeights):
-    """The rule of Algorithm SC-I, steps 18 to 20."""
+    """Algorithm SC-I, steps 18 to 20 (Theorem 6): only the output weight of the new node, β_L = ⟨e, h⟩/‖h‖².
+
+    No column is kept, so that the direction of a node is its own column: q = h/‖h‖ and e ← e − q⟨q, e⟩ = e − β_L h.
+    """
 
     keeps_columns: ClassVar[bool] = False
-
-    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
-        """Solve for the linear columns together, then keep them fixed."""
-        kept = super().append_linear(rows, nodes)
-        self._forget(rows)
-        return kept
-
-
-# SC-II: the newest K output weights are re-evaluated after each node, the older ones stay (Theorem 8).
+    keeps_linear: ClassVar[bool] = False
 
 
 class Windowed(OutputWeights):
-    """The rule of Algorithm SC-II, with a basis of the sliding window: O(N K²) per node, whatever L."""
+    """Algorithm SC-II (Theorem 8): the newest K output weights by least squares on their columns, older ones stay.
 
+    The basis has the newest K − 1 columns, so a node costs O(N K²), whatever L.
+    """
+
+    keeps_linear: ClassVar[bool] = False
     # The window slides with every node.
     takes_blocks: ClassVar[bool] = False
 
-    def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
-        """Solve for the linear columns together, then keep them fixed: the window is for nodes."""
-        kept = super().append_linear(rows, nodes)
-        self._forget(rows)
-        return kept
-
     def join(self, rows: Rows, block: Admission) -> None:
-        """Add a node, then drop the oldest column so that K − 1 remain to be solved with the next one."""
+        """Add a node; then drop the oldest column, so that K − 1 remain to be solved for with the next one."""
         super().join(rows, block)
         if len(self.factor) == self.window:
-            self._release_oldest(rows)
-
-    def _release_oldest(self, rows: Rows) -> None:
-        """Without its first column the factor is upper Hessenberg; a rotation makes it triangular again."""
-        rotation, factor = qr(self.factor[:, 1:], mode="economic")
-        self.factor = factor
-        rows.rotate(rotation)
-
-
-# SC-III: all output weights solve the global least squares problem after each node (Theorem 7).
+            # Without its first column the factor is upper Hessenberg; a rotation makes it triangular again.
+            rotation, self.factor = qr(self.factor[:, 1:], mode="economic")
+            rows.rotate(rotation)
 
 
 class LeastSquares(OutputWeights):
-    """The rule of Algorithm SC-III, with an orthonormal basis that grows by one vector per node: O(N L) each."""
+    """Algorithm SC-III (Theorem 7): all output weights solve the least squares problem min ‖T − Hβ‖² after each node.
+
+    The basis Q of all hidden columns grows by one vector with each node, O(N L): H = QR, and β = R⁻¹QᵀT.
+    """
 
     regularises = True
 
@@ -380,7 +359,7 @@ class LeastSquares(OutputWeights):
 
     def final_factor(self, rows: Rows, nodes: int) -> Factor:
         """R and C of the first nodes; the residual then still contained what later nodes removed from it."""
-        size, coefficients = self._columns(nodes), self.coefficients()
+        size, coefficients = self.fixed + nodes, self.coefficients()
         residual_squares = rows.residual_squares + (coefficients[size:] ** 2).sum(axis=0)
         triangle = np.ascontiguousarray(self.factor[:size, :size])
         return Factor(triangle, coefficients[:size], residual_squares, rows.weight, self.linear)
