@@ -1,12 +1,13 @@
 """Streams that learn from late targets, intervals that follow their errors, and what later rows choose."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
 from skscn.recurrent.later import freedom
-from skscn.recurrent.learners import LearntWeights
 from skscn.recurrent.spreads import quantile, widest_sizes
 
 RNG = np.random.default_rng(0)
@@ -75,7 +76,7 @@ def test_the_latest_target_is_that_of_the_latest_row(model):
         stream.predict_one(X[n])
     stream.learn_one(X[9], 1.0, delay=2)
     stream.learn_one(X[10], 5.0, delay=6)
-    latest = stream.learnt.corrections
+    latest = stream.learnt
     scaling = model.reservoir_.outputs
     assert latest.last * scaling.scale + scaling.offset == pytest.approx(1.0)
     assert latest.age == 3
@@ -120,10 +121,10 @@ def test_several_outputs_have_shares_and_widths_of_their_own():
 def test_a_file_whose_blend_has_parts_of_another_shape_is_refused(model, tmp_path):
     stream = model.stream()
     learnt = stream.learnt
-    stream.learnt = LearntWeights(learnt.weights[:2], learnt.covariance, learnt.corrections)
+    stream.learnt = replace(learnt, weights=learnt.weights[:2])
     with pytest.raises(ModelFileError):
         save_model(stream, tmp_path / "stream.scn")
-    stream.learnt = LearntWeights(learnt.weights, None, learnt.corrections)
+    stream.learnt = replace(learnt, recursive=None)
     with pytest.raises(ModelFileError, match="does not fit its way of learning"):
         save_model(stream, tmp_path / "stream.scn")
 

@@ -70,7 +70,8 @@ class OnlineNetwork(BaseEstimator):
     def shares_(self) -> dict[str, float]:
         """The present weights of the mean, the linear model and the networks in predictions; their sum is 1."""
         check_is_fitted(self, "learner_")
-        mean, linear, *networks = self.learner_.mixture.shares.sum(axis=1).tolist()
+        mixture = self.learner_.mixture
+        mean, linear, *networks = mixture.by_expert(mixture.shares).sum(axis=(1, 2)).tolist()
         return {"mean": mean, "linear": linear, "networks": sum(networks)}
 
     def settings(self, seed: int) -> StreamSettings:
@@ -281,10 +282,8 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
             self.width_ = AdaptiveWidth(self.coverage, np.empty((0, T.shape[1])))
         if T.shape[1] != self.learner_.n_outputs:
             raise ValueError(f"y has {T.shape[1]} outputs, and this model has learnt {self.learner_.n_outputs}.")
-        for x, t in zip(rows, T, strict=True):
-            error = self.learner_.learn(x, t)
-            if error is not None and self.learner_.rows > 1:
-                self.width_.hit(np.abs(error))
+        for error in np.abs(self.learner_.learn(rows, T)):
+            self.width_.hit(error)
         self._check_learnt(len(rows))
         return self
 
@@ -459,8 +458,7 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
             self._begin(len(self.classes_))
         elif classes is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"classes must stay the same; this model has learnt {self.classes_.tolist()}.")
-        for x, t in zip(rows, self._indicators(labels), strict=True):
-            self.learner_.learn(x, t)
+        self.learner_.learn(rows, self._indicators(labels))
         self._check_learnt(len(rows))
 
     @staticmethod

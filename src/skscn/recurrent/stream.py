@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.plausibility import RECENT, TargetGate
-from skscn.recurrent.learners import Learning, LearntWeights, check_learning, learner_of
-from skscn.recurrent.reservoir import Reservoir, ReservoirState, limits
+from skscn.recurrent.learners import Learning, LearntWeights, Standard, check_learning
+from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.rows.blocks import refuse_masked
 
 # How many rows late a target may be.
@@ -102,7 +102,8 @@ class RecurrentStream:
         self._one, self._other = self._nodes.factors[:, self._products]
         # Many nodes hear no others; what is 0 is not computed for each row.
         self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
-        self._learn_with(LearntWeights.beginning(reservoir, learning, forgetting))
+        self.learnt = LearntWeights.beginning(reservoir, learning, forgetting)
+        self._standard = None if learning is None else Standard(reservoir)
         self.restore(state)
 
     @classmethod
@@ -121,7 +122,7 @@ class RecurrentStream:
         """A stream that goes on where another one was."""
         stream = cls(reservoir, state, learning, rate, forgetting)
         learnt.check(stream.learnt)
-        stream._learn_with(learnt)
+        stream.learnt = learnt
         stream.adaptive, stream._width = adaptive, adaptive.width
         stream._recent.extend(recent.each())
         if gate is not None:
@@ -130,10 +131,6 @@ class RecurrentStream:
             stream._open_with(gate)
         return stream
 
-    def _learn_with(self, learnt: LearntWeights) -> None:
-        self.learnt = learnt
-        self._learner = learner_of(self.reservoir, self.learning, self.rate, self.forgetting, learnt)
-
     @property
     def n_set_aside(self) -> int:
         """How many targets were not learnt, because they are not plausible."""
@@ -141,9 +138,10 @@ class RecurrentStream:
 
     def _open_with(self, gate: TargetGate) -> None:
         """Use a gate, and what follows from it: predictions are kept between bounds that follow learnt targets."""
-        self.gate = gate
-        learns = self.learning is not None
-        self._bounds = limits(np.stack([gate.low, gate.high])) if learns else (self.reservoir.low, self.reservoir.high)
+        self.gate, self._bounds = gate, (self.reservoir.low, self.reservoir.high)
+        if self.learning is not None:
+            beyond = 0.5 * (gate.high - gate.low)
+            self._bounds = gate.low - beyond, gate.high + beyond
 
     @property
     def n_features_in_(self) -> int:
@@ -154,7 +152,7 @@ class RecurrentStream:
     def recent(self) -> PastRows:
         """The last rows, to which late targets may belong."""
         rows, m = list(self._recent), len(self._output)
-        shapes = ((len(self._columns),), (self._learner.n_parts, m), (m,), (m,))
+        shapes = ((len(self._columns),), (self.learnt.n_parts, m), (m,), (m,))
         return PastRows(
             *(
                 np.array([getattr(row, field.name) for row in rows]).reshape(len(rows), *shape)
@@ -249,7 +247,16 @@ class RecurrentStream:
         if delay == 0:
             self._output = self.reservoir.clip_outputs(target)
         self._open_with(self.gate)
-        self._learner.learn(row.columns, row.parts, target, delay)
+        if self._standard is not None:
+            self.learnt.learn(
+                row.columns,
+                row.parts,
+                target,
+                delay,
+                standard=self._standard,
+                learning=self.learning,
+                rate=self.rate,
+            )
         self.adaptive.hit(np.abs(target - row.outputs), row.width)
         self._width = self.adaptive.width
 
@@ -276,9 +283,9 @@ class RecurrentStream:
             drive[self._products] = known[self._one] * known[self._other]
         states[:] = drive
         columns = self._columns.copy()
-        parts = self._learner.parts(columns)
+        parts = self.learnt.parts(columns)
         low, high = self._bounds
-        combined = self._learner.combined(parts)
+        combined = self.learnt.combined(parts)
         outputs: np.ndarray = np.minimum(np.maximum(combined, low), high)
         self._recent.append(PastRow(columns, parts, outputs, self._width))
         if self.reservoir.fed_back and not self.reservoir.holds:
