@@ -219,7 +219,7 @@ _LEARNT_0_2 = Record(
 )
 
 
-class _Learnt:
+class _LearntField:
     """What a stream has learnt; a dict in files of version 0.2."""
 
     def write(self, value: LearntWeights, place: str, shelf: Shelf) -> dict[str, Any]:
@@ -301,7 +301,7 @@ RECURRENT: dict[str, Field] = {
         rate=Scalar(0.0, 2.0),
         forgetting=Scalar(0.0, 1.0),
         adaptive=_ADAPTIVE,
-        learnt=_Learnt(),
+        learnt=_LearntField(),
         recent=_RECENT,
         gate=Added(GATE, None),
     ),
