@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.plausibility import RECENT, TargetGate
 from skscn.recurrent.learners import Learning, LearntWeights, Standard, check_learning
+from skscn.recurrent.nodes import RecurrentNodes
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.rows.blocks import refuse_masked
 
@@ -52,6 +53,37 @@ class PastRows:
     def each(self) -> list[PastRow]:
         """One by one."""
         return [PastRow(*row) for row in zip(self.columns, self.parts, self.outputs, self.width, strict=True)]
+
+
+class NodeStep:
+    """One step of all nodes, for one row: from the delay line and the states before it to the states after it.
+
+    Parameters
+    ----------
+    nodes : RecurrentNodes
+    """
+
+    def __init__(self, nodes: RecurrentNodes):
+        self.nodes = nodes
+        self._products = np.flatnonzero(nodes.products)
+        self._factors = nodes.factors[:, self._products]
+        # Many nodes hear no others; what is 0 is not computed for each row.
+        self._hears, self._feeds = bool(nodes.source_weights.any()), bool(nodes.feedback.any())
+
+    def __call__(self, line: np.ndarray, states: np.ndarray) -> np.ndarray:
+        """s(n), shape (L,), from z(n), shape (p,), and s(n − 1)."""
+        nodes = self.nodes
+        after: np.ndarray = line @ nodes.weights
+        after += nodes.biases
+        if self._hears:
+            after += np.add.reduce(states.take(nodes.sources) * nodes.source_weights)
+        if self._feeds:
+            after += nodes.feedback * states
+        np.tanh(after, out=after)
+        if len(self._products):
+            one, other = np.concatenate([line, states]).take(self._factors)
+            after[self._products] = one * other
+        return after
 
 
 class RecurrentStream:
@@ -97,11 +129,7 @@ class RecurrentStream:
         self._open_with(TargetGate(*reservoir.target_range, first[:: max(1, len(first) // RECENT)]))
         self.adaptive = AdaptiveWidth(coverage, np.empty((0, reservoir.n_outputs)) if errors is None else errors)
         self._width = self.adaptive.width
-        self._nodes = reservoir.nodes
-        self._products = np.flatnonzero(self._nodes.products)
-        self._one, self._other = self._nodes.factors[:, self._products]
-        # Many nodes hear no others; what is 0 is not computed for each row.
-        self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
+        self._step = NodeStep(reservoir.nodes)
         self.learnt = LearntWeights.beginning(reservoir, learning, forgetting)
         self._standard = None if learning is None else Standard(reservoir)
         self.restore(state)
@@ -164,7 +192,7 @@ class RecurrentStream:
         """Go on from another state of this model; what has been learnt stays as it is."""
         reservoir = self.reservoir
         reservoir.check_state(state)
-        width = self._nodes.width
+        width = reservoir.nodes.width
         # [1, z, s], and [z, s] within it.
         self._columns = np.ones(1 + width + reservoir.n_nodes)
         self._line, self._states = self._columns[1 : 1 + width], self._columns[1 + width :]
@@ -198,7 +226,7 @@ class RecurrentStream:
         y : float, or ndarray of shape (n_outputs,)
         """
         row = self._checked(x)
-        outputs = self._step(row)
+        outputs = self._advance(row)
         self._row = row
         return self._shaped(outputs)
 
@@ -232,7 +260,7 @@ class RecurrentStream:
         """
         present, target = self._checked(x), self._target(y)
         if self._row is None or not np.array_equal(self._row, present):
-            self._step(present)
+            self._advance(present)
         self._row = None
         if not 0 <= delay < len(self._recent):
             raise ValueError(
@@ -260,9 +288,9 @@ class RecurrentStream:
         self.adaptive.hit(np.abs(target - row.outputs), row.width)
         self._width = self.adaptive.width
 
-    def _step(self, row: np.ndarray) -> np.ndarray:
+    def _advance(self, row: np.ndarray) -> np.ndarray:
         """Advance by one scaled row; scaled outputs."""
-        nodes, line, states = self._nodes, self._line, self._states
+        line, states = self._line, self._states
         u = np.concatenate([row, self._output]) if self.reservoir.fed_back else row
         d = len(u)
         if self._started:
@@ -271,17 +299,7 @@ class RecurrentStream:
         else:
             line.reshape(-1, d)[:] = u
             self._started = True
-        drive: np.ndarray = line @ nodes.weights
-        drive += nodes.biases
-        if self._hears:
-            drive += np.add.reduce(states.take(nodes.sources) * nodes.source_weights)
-        if self._feeds:
-            drive += nodes.feedback * states
-        np.tanh(drive, out=drive)
-        if len(self._products):
-            known = self._columns[1:]
-            drive[self._products] = known[self._one] * known[self._other]
-        states[:] = drive
+        states[:] = self._step(line, states)
         columns = self._columns.copy()
         parts = self.learnt.parts(columns)
         low, high = self._bounds
