@@ -135,6 +135,12 @@ def test_parts_of_any_size_give_the_same_model():
     assert one.n_rows_seen_ == other.n_rows_seen_ == 400
 
 
+def test_a_row_is_predicted_the_same_alone_and_among_others():
+    X, y = drifting(150)
+    model = OnlineSCNRegressor(random_state=0).fit(X, np.column_stack([y, -y, y**2]))
+    np.testing.assert_array_equal(model.predict(X), np.vstack([model.predict(x[np.newaxis]) for x in X]))
+
+
 def test_first_rows():
     model = OnlineSCNRegressor()
     with pytest.raises(NotFittedError):

@@ -199,7 +199,8 @@ class StreamModel:
 
     def outputs(self, H: np.ndarray) -> np.ndarray:
         """What each set of weights predicts from the columns of rows, shape (n, sets, m)."""
-        scaled: np.ndarray = (H @ self._weights).reshape(len(H), len(self.sets), -1)
+        # A product for each row, so that it has the same bits alone and among others.
+        scaled: np.ndarray = (H[:, np.newaxis] @ self._weights).reshape(len(H), len(self.sets), -1)
         margin = _MARGIN * (self.high - self.low)
         np.maximum(scaled, self.low - margin, out=scaled)
         np.minimum(scaled, self.high + margin, out=scaled)
@@ -341,7 +342,7 @@ _LINEAR, _SLOW, _FAST = 0.995, 0.9999, 3.0
 # Rows on which a new network is first judged.
 _JUDGED = 100
 # Rows whose columns are computed together.
-_TOGETHER = 256
+_TOGETHER = 1024
 # Numbers and flags that a learner keeps.
 _NUMBERS = ("rows", "attempts", "regime", "next", "drifted", "trial_rows", "newest", "set_aside")
 
@@ -479,7 +480,8 @@ class StreamLearner:
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """For rows that come next, shape (n, m)."""
-        return self._evaluate(X).predictions.copy()
+        blocks = (X[start : start + _TOGETHER] for start in range(0, len(X), _TOGETHER))
+        return np.concatenate([self._evaluate(block).predictions for block in blocks])
 
     def _evaluate(self, X: np.ndarray) -> _Evaluated:
         """What the models say about rows; a row that is predicted and then learnt is evaluated once."""
