@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from skscn.adaptive_intervals import RATE, AdaptiveWidth
+from skscn.adaptive_intervals import RATE, AdaptiveWidth, conformal_rank
 
 RNG = np.random.default_rng(0)
 N = 6000
@@ -64,3 +64,11 @@ def test_before_the_first_error_and_bad_coverage():
     assert np.isinf(AdaptiveWidth(0.9, np.empty((0, 1))).width).all()
     with pytest.raises(ValueError, match="coverage must be between 0 and 1"):
         AdaptiveWidth(1.0, np.ones((3, 1)))
+
+
+def test_ranks_that_are_whole_stay_whole_whatever_rounding_does():
+    """In floating point, 0.55 · 20 is above 11 and 0.07 · 100 above 7."""
+    counts = np.arange(1, 2000)
+    for percent in range(1, 100):
+        exact = -(-(counts + 1) * percent // 100)
+        np.testing.assert_array_equal(np.ceil(conformal_rank(counts, percent / 100)), exact)

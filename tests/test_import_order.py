@@ -16,7 +16,7 @@ LAYERS = [
     {"readers"},
     {"activations", "scaling"},
     {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
-    {"kernels", "losses"},
+    {"kernels", "losses", "recursive"},
     {"rows", "network", "sensitivity"},
     {"tables", "series"},
     {"output_weights", "search"},

@@ -1,4 +1,4 @@
-"""Widths of prediction intervals that follow the errors of a stream, so that coverage stays right under drift.
+"""Conformal intervals: the rank of the error that is their width, and widths that follow the errors of a stream.
 
 Adaptive conformal inference (Gibbs and Candès, 2021): the width is a quantile of recent errors, and the level of that
 quantile is steered by what happens. After a miss the level rises, after a hit it falls slightly, so that over any T
@@ -11,12 +11,28 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections import deque
 from math import ceil, inf
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 # How far one row moves the level, and how many recent errors there are.
 RATE, RECENT = 0.02, 500
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise ValueError for a share that no interval can have."""
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(f"coverage must be between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
+
+
+def conformal_rank(count: Any, coverage: Any) -> Any:
+    """(n + 1)·coverage for n errors, a number or an array: intervals are as wide as the error at the next whole rank.
+
+    A target that is exchangeable with those of n errors is within an interval as wide as the ⌈(n + 1)·coverage⌉-th of
+    them with at least this probability. Slightly less, so that rounding does not raise ranks that are whole.
+    """
+    return (count + 1) * coverage * (1.0 - 1e-12)
 
 
 class AdaptiveWidth:
@@ -69,16 +85,17 @@ class AdaptiveWidth:
 
         Above level 1 the largest error is too small, and each further miss adds it once more.
         """
-        return np.array([self._width(*each) for each in zip(self.level.tolist(), self._sorted, strict=True)])
-
-    def _width(self, level: float, errors: list[float]) -> float:
-        # The rank ⌈(n + 1)·level⌉ of split conformal intervals.
-        rank = ceil(min(max(level, 0.0), 1.0) * (len(errors) + 1))
-        if not errors:
-            return inf
-        if rank < 1:
-            return 0.0
-        return errors[min(rank, len(errors)) - 1] * (1.0 + max(level - 1.0, 0.0) / (RATE * self.coverage))
+        widths = []
+        for level, errors in zip(self.level.tolist(), self._sorted, strict=True):
+            rank = ceil(conformal_rank(len(errors), min(level, 1.0)))
+            if not errors:
+                widths.append(inf)
+            elif rank < 1:
+                widths.append(0.0)
+            else:
+                further = max(level - 1.0, 0.0) / (RATE * self.coverage)
+                widths.append(errors[min(rank, len(errors)) - 1] * (1.0 + further))
+        return np.array(widths)
 
     def hit(self, error: ArrayLike, width: np.ndarray | None = None) -> np.ndarray:
         """Learn from the absolute error of a row; return whether the interval contained its target, for each output.
@@ -100,9 +117,3 @@ class AdaptiveWidth:
         self._rows.append(errors.tolist())
         for ordered, error in zip(self._sorted, self._rows[-1], strict=True):
             insort(ordered, error)
-
-
-def check_coverage(coverage: float) -> None:
-    """Raise ValueError for a share that no interval can have."""
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(f"coverage must be between 0 and 1, both excluded; got {coverage}.")

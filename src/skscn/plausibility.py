@@ -25,9 +25,9 @@ _FACTOR = 10.0
 _CHANCE = 1000.0
 
 
-def is_usable(values: np.ndarray) -> bool:
-    """Whether all numbers are finite, and not so large that computations with them would not be."""
-    return bool((np.abs(values) <= LARGEST).all())
+def is_usable(values: np.ndarray) -> np.ndarray:
+    """Whether all numbers of each row are finite, and not so large that computations with them would not be."""
+    return np.asarray((np.abs(values) <= LARGEST).all(axis=1))
 
 
 def plausible_together(targets: np.ndarray) -> np.ndarray:

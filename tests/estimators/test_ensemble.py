@@ -415,7 +415,7 @@ def test_bad_parameters_of_members_are_named():
 def test_an_impossible_coverage_is_refused():
     model = regressor(1).fit(X, y)
     for coverage in (0, 1, 90, np.nan):
-        with pytest.raises(ValueError, match="coverage must lie between 0 and 1, both excluded, for example 0.9"):
+        with pytest.raises(ValueError, match="coverage must be between 0 and 1, both excluded, for example 0.9"):
             model.predict_interval(X, coverage)
 
 

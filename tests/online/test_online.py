@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skscn import OnlineSCNClassifier, OnlineSCNRegressor, load_model, save_model
 from skscn.factor import Factor
-from skscn.online import ErrorRise, ExpertMixture, RecursiveWeights, prequential
+from skscn.online import ErrorRise, prequential
 from skscn.online._learner import RecentRows, error_increases, useful
 
 RNG = np.random.default_rng(0)
@@ -32,39 +32,6 @@ def test_scikit_learn_checks(estimator, check):
 @parametrize_with_checks([OnlineSCNClassifier(random_state=0)])
 def test_scikit_learn_checks_of_classes(estimator, check):
     check(estimator)
-
-
-@pytest.mark.parametrize("forgetting", [1.0, 0.98])
-def test_recursive_weights_solve_the_weighted_ridge_problem(forgetting):
-    H, T, alpha = RNG.normal(size=(3000, 5)), RNG.normal(size=(3000, 2)), 1e-3
-    recursive = RecursiveWeights.of_rows(H[:20], T[:20], forgetting, alpha)
-    for h, t in zip(H[20:], T[20:], strict=True):
-        recursive.learn(h, t)
-    weights = forgetting ** np.arange(len(H))[::-1]
-    exact = np.linalg.solve((weights * H.T) @ H + alpha * np.eye(5), (weights * H.T) @ T)
-    # What is forgotten of the penalty is added to one column after the other, not to all at once.
-    np.testing.assert_allclose(recursive.weights, exact, rtol=1e-9 if forgetting == 1.0 else 1e-3)
-
-
-@pytest.mark.parametrize("forgetting", [1.0, 0.999, 0.9])
-def test_recursive_weights_with_constant_input_do_not_wind_up(forgetting):
-    H, T = RNG.normal(size=(50, 8)), RNG.normal(size=(50, 1))
-    recursive = RecursiveWeights.of_rows(H, T, forgetting, 1e-3)
-    h, t = np.full(8, 0.5), np.array([2.0])
-    for _ in range(20_000):
-        recursive.learn(h, t)
-    assert np.abs(recursive.root).max() < 10 / np.sqrt(1e-3)
-    assert np.abs(recursive.weights).max() < 5.0
-    np.testing.assert_allclose(h @ recursive.weights, t, rtol=1e-2)
-
-
-def test_leave_one_out_errors_are_those_of_models_without_the_row():
-    H, T = RNG.normal(size=(30, 4)), RNG.normal(size=(30, 1))
-    errors = RecursiveWeights.of_rows(H, T, 1.0, 0.1).left_out(H, T)
-    for row in range(30):
-        rest = np.arange(30) != row
-        weights = np.linalg.solve(H[rest].T @ H[rest] + 0.1 * np.eye(4), H[rest].T @ T[rest])
-        np.testing.assert_allclose(errors[row], T[row] - H[row] @ weights)
 
 
 def test_error_increases_are_those_of_removing_a_column():
@@ -98,16 +65,6 @@ def test_recent_rows_are_the_last_ones():
     recent.forget_all_but(2)
     assert len(recent.last()[0]) == 2
     assert len(recent.last(1)[0]) == 1
-
-
-def test_mixture_prefers_experts_with_small_errors_and_corrects_constant_ones():
-    mixture = ExpertMixture.new(2, 1)
-    for _ in range(200):
-        noise = RNG.normal()
-        mixture.learn(np.array([[0.1 * noise + 5.0], [noise]]), np.ones(1))
-    assert mixture.shares[0].sum() > 0.99
-    prediction = mixture.combine(np.zeros((1, 2, 1)))
-    np.testing.assert_allclose(prediction, 5.0, atol=0.3)
 
 
 def sizes(factor):
@@ -176,6 +133,12 @@ def test_parts_of_any_size_give_the_same_model():
     np.testing.assert_array_equal(one.predict(X), other.predict(X))
     assert repr(one.events_.tolist()) == repr(other.events_.tolist())
     assert one.n_rows_seen_ == other.n_rows_seen_ == 400
+
+
+def test_a_row_is_predicted_the_same_alone_and_among_others():
+    X, y = drifting(150)
+    model = OnlineSCNRegressor(random_state=0).fit(X, np.column_stack([y, -y, y**2]))
+    np.testing.assert_array_equal(model.predict(X), np.vstack([model.predict(x[np.newaxis]) for x in X]))
 
 
 def test_first_rows():

@@ -1,13 +1,17 @@
 """Streams that learn from late targets, intervals that follow their errors, and what later rows choose."""
 
+import json
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from skscn import ModelFileError, RecurrentSCNRegressor, load_model, save_model
 from skscn.factor import Factor
-from skscn.recurrent.learners import LearntWeights
 from skscn.recurrent.spreads import quantile, widest_sizes
 
+FILES = Path(__file__).parents[1] / "files"
 RNG = np.random.default_rng(0)
 SMALL = {"max_nodes": 5, "max_candidates": 40, "nodes_per_step": 5, "random_state": 0}
 TRAINING, LATE = 400, 4
@@ -74,7 +78,7 @@ def test_the_latest_target_is_that_of_the_latest_row(model):
         stream.predict_one(X[n])
     stream.learn_one(X[9], 1.0, delay=2)
     stream.learn_one(X[10], 5.0, delay=6)
-    latest = stream.learnt.corrections
+    latest = stream.learnt
     scaling = model.reservoir_.outputs
     assert latest.last * scaling.scale + scaling.offset == pytest.approx(1.0)
     assert latest.age == 3
@@ -119,10 +123,10 @@ def test_several_outputs_have_shares_and_widths_of_their_own():
 def test_a_file_whose_blend_has_parts_of_another_shape_is_refused(model, tmp_path):
     stream = model.stream()
     learnt = stream.learnt
-    stream.learnt = LearntWeights(learnt.weights[:2], learnt.covariance, learnt.corrections)
+    stream.learnt = replace(learnt, weights=learnt.weights[:2])
     with pytest.raises(ModelFileError):
         save_model(stream, tmp_path / "stream.scn")
-    stream.learnt = LearntWeights(learnt.weights, None, learnt.corrections)
+    stream.learnt = replace(learnt, recursive=None)
     with pytest.raises(ModelFileError, match="does not fit its way of learning"):
         save_model(stream, tmp_path / "stream.scn")
 
@@ -133,6 +137,24 @@ def test_streams_can_be_saved_before_the_first_row(model, tmp_path):
         restored = load_model(tmp_path / "stream.scn")
         assert restored.predict_one(X[TRAINING]) == model.stream().predict_one(X[TRAINING])
         assert restored.interval() == pytest.approx(_first_interval(model), abs=1e-12)
+
+
+def test_a_stream_of_version_0_2_goes_on_learning(tmp_path):
+    """Its file has a covariance in place of a root, and the parts of a blend in another order."""
+    stream = load_model(FILES / "0.2.0" / "RecurrentStream.scn")
+    rows = np.array(json.loads((FILES / "0.2.0" / "expected.json").read_text(encoding="utf-8"))["rows"])
+    parts = stream.recent.parts[-1]
+    corrections = stream.learnt.mixture.corrections
+    # What each base predicted, before what has been learnt since, and with corrections, which are 0 at first.
+    np.testing.assert_allclose(parts[:-1].reshape(corrections.shape), parts[:-1:3, np.newaxis] + 0.0 * corrections)
+    wrong = stream.predict_one(rows[0]) + 1.0
+    before = []
+    for _ in range(30):
+        before.append(abs(stream.predict_one(rows[0]) - wrong))
+        stream.learn_one(rows[0], wrong)
+    assert before[-1] < 0.1 * before[0]
+    save_model(stream, tmp_path / "stream.scn")
+    assert load_model(tmp_path / "stream.scn").predict_one(rows[0]) == stream.predict_one(rows[0])
 
 
 def _first_interval(model):

@@ -234,7 +234,8 @@ def test_recursive_least_squares_is_least_squares(model):
     """Without forgetting, its weights minimise the squares of all rows and the distance from where it began."""
     stream = model.stream(None, learning="rls", forgetting=1.0)
     first = stream.learnt.weights[0].copy()
-    precision = np.linalg.inv(stream.learnt.covariance)
+    inverse = np.linalg.inv(stream.learnt.recursive.root)
+    precision = inverse.T @ inverse
     later, target = plant(100, seed=2)
     for row, truth in zip(later, target, strict=True):
         stream.learn_one(row, truth)

@@ -3,8 +3,8 @@
 from skscn.online._drift import ErrorRise
 from skscn.online._estimators import OnlineSCNClassifier, OnlineSCNRegressor
 from skscn.online._learner import EventLog, StreamColumns, StreamLearner, StreamModel
-from skscn.online._recursive import ExpertMixture, RecursiveWeights
 from skscn.online.prequential import StreamRecord, prequential
+from skscn.recursive import ExpertMixture, RecursiveWeights
 
 __all__ = [
     "ErrorRise",

@@ -70,7 +70,8 @@ class OnlineNetwork(BaseEstimator):
     def shares_(self) -> dict[str, float]:
         """The present weights of the mean, the linear model and the networks in predictions; their sum is 1."""
         check_is_fitted(self, "learner_")
-        mean, linear, *networks = self.learner_.mixture.shares.sum(axis=1).tolist()
+        mixture = self.learner_.mixture
+        mean, linear, *networks = mixture.by_expert(mixture.shares).sum(axis=(1, 2)).tolist()
         return {"mean": mean, "linear": linear, "networks": sum(networks)}
 
     def settings(self, seed: int) -> StreamSettings:
@@ -89,32 +90,10 @@ class OnlineNetwork(BaseEstimator):
             self._validate_params()
             self._validated = parameters
 
-    def _begin(self, n_outputs: int) -> None:
-        seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
-        self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, n_outputs)
-
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
         return tags
-
-    def _rows(self, X: Any) -> np.ndarray:
-        """Rows to predict; what is missing is the median of the last rows."""
-        if hasattr(self, "learner_") and self._is_plain(X):
-            return np.asarray(X)
-        check_is_fitted(self, "learner_")
-        refuse_masked(X=X)
-        rows: np.ndarray = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
-        missing = np.isnan(rows)
-        return np.where(missing, np.median(self.learner_.last_inputs, axis=0), rows) if missing.any() else rows
-
-    def _check_learnt(self, n_rows: int) -> None:
-        """Raise ValueError if no row could be learnt, ever."""
-        if not self.learner_.rows:
-            raise ValueError(
-                f"None of the {n_rows} rows could be learnt: inputs and targets must be finite numbers, up to "
-                f"{LARGEST:g}."
-            )
 
     def _is_plain(self, X: Any) -> bool:
         """Whether rows are as they should be.
@@ -126,14 +105,35 @@ class OnlineNetwork(BaseEstimator):
             and X.dtype == np.float64
             and X.ndim == 2
             and len(X) > 0
+            and hasattr(self, "learner_")
             and X.shape[1] == self.n_features_in_
             and not hasattr(self, "feature_names_in_")
             and bool(np.isfinite(X).all())
         )
 
-    def _predicted(self, X: Any) -> np.ndarray:
-        """Outputs of shape (n, m)."""
-        rows = self._rows(X)
+    def _learn_rows(self, rows: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """Learn rows with targets (n, m), from nothing if they are the first ones; the errors of the predictions."""
+        if not hasattr(self, "learner_"):
+            seed = int(check_random_state(self.random_state).randint(_LARGEST_SEED))
+            self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, T.shape[1])
+        errors = self.learner_.learn(rows, T)
+        if not self.learner_.rows:
+            raise ValueError(
+                f"None of the {len(rows)} rows could be learnt: inputs and targets must be finite numbers, up to "
+                f"{LARGEST:g}."
+            )
+        return errors
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """Predictions of shape (n, m); what is missing in a row is the median of the last rows."""
+        rows = X
+        if not self._is_plain(X):
+            check_is_fitted(self, "learner_")
+            refuse_masked(X=X)
+            rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+            missing = np.isnan(rows)
+            if missing.any():
+                rows = np.where(missing, np.median(self.learner_.last_inputs, axis=0), rows)
         return self.learner_.predict(rows)
 
 
@@ -273,33 +273,24 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         """
         self._check_parameters()
         first = not hasattr(self, "learner_")
-        rows, targets = self._rows_and_targets(X, y, first)
+        rows: Any = X
+        targets: Any = y
+        plain = type(y) is np.ndarray and y.dtype == np.float64 and self._is_plain(X) and y.shape == (len(rows),)
+        if not plain or not self._single_output:
+            refuse_masked(X=X, y=y)
+            each: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False}
+            both = each, {**each, "ensure_2d": False}
+            rows, targets = validate_data(self, X, y, reset=first, validate_separately=both)
+            check_consistent_length(rows, targets)
         T = targets.reshape(len(targets), -1)
         if first:
             self._single_output = targets.ndim == 1
-            self._begin(T.shape[1])
             self.width_ = AdaptiveWidth(self.coverage, np.empty((0, T.shape[1])))
-        if T.shape[1] != self.learner_.n_outputs:
+        elif T.shape[1] != self.learner_.n_outputs:
             raise ValueError(f"y has {T.shape[1]} outputs, and this model has learnt {self.learner_.n_outputs}.")
-        for x, t in zip(rows, T, strict=True):
-            error = self.learner_.learn(x, t)
-            if error is not None and self.learner_.rows > 1:
-                self.width_.hit(np.abs(error))
-        self._check_learnt(len(rows))
+        for error in np.abs(self._learn_rows(rows, T)):
+            self.width_.hit(error)
         return self
-
-    def _rows_and_targets(self, X: Any, y: Any, first: bool) -> tuple[np.ndarray, np.ndarray]:
-        if not first and self._is_plain(X) and self._is_plain_target(y, len(X)):
-            return X, y
-        refuse_masked(X=X, y=y)
-        each: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False}
-        rows, targets = validate_data(self, X, y, reset=first, validate_separately=(each, {**each, "ensure_2d": False}))
-        check_consistent_length(rows, targets)
-        return rows, targets
-
-    def _is_plain_target(self, y: Any, n_rows: int) -> bool:
-        plain = type(y) is np.ndarray and y.dtype == np.float64 and y.shape == (n_rows,) and self._single_output
-        return bool(plain)
 
     def predict(self, X: ArrayLike) -> np.ndarray:
         """Predict the targets of rows that come next.
@@ -312,7 +303,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        outputs = self._predicted(X)
+        outputs = self._outputs(X)
         return outputs[:, 0] if self._single_output else outputs
 
     def predict_interval(self, X: ArrayLike, coverage: float | None = None) -> tuple[np.ndarray, np.ndarray]:
@@ -334,7 +325,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         lower, upper : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Infinite before there has been an error.
         """
-        outputs = self._predicted(X)
+        outputs = self._outputs(X)
         if coverage is not None and coverage != self.width_.coverage:
             raise ValueError(
                 f"The intervals of this model have learnt to contain {self.width_.coverage:.0%} of the targets; for "
@@ -455,29 +446,19 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
         check_classification_targets(y)
         labels = column_or_1d(y)
         if first:
-            self.classes_ = self._checked(np.unique(labels) if classes is None else classes)
-            self._begin(len(self.classes_))
+            self.classes_ = np.unique(labels) if classes is None else classes
+            if len(self.classes_) < 2:
+                only = self.classes_[0]
+                raise ValueError(f"A classifier needs at least two classes; there is only one class: {only}.")
         elif classes is not None and not np.array_equal(classes, self.classes_):
             raise ValueError(f"classes must stay the same; this model has learnt {self.classes_.tolist()}.")
-        for x, t in zip(rows, self._indicators(labels), strict=True):
-            self.learner_.learn(x, t)
-        self._check_learnt(len(rows))
-
-    @staticmethod
-    def _checked(classes: np.ndarray) -> np.ndarray:
-        if len(classes) < 2:
-            raise ValueError(f"A classifier needs at least two classes; there is only one class: {classes[0]}.")
-        return classes
-
-    def _indicators(self, labels: np.ndarray) -> np.ndarray:
         known = np.isin(labels, self.classes_)
         if not known.all():
             raise ValueError(
                 f"y has the class {labels[~known].tolist()[0]!r}, which is not among those of the first call: "
                 f"{self.classes_.tolist()}."
             )
-        indicators: np.ndarray = (labels[:, np.newaxis] == self.classes_).astype(np.float64)
-        return indicators
+        self._learn_rows(rows, (labels[:, np.newaxis] == self.classes_).astype(np.float64))
 
     def predict_proba(self, X: ArrayLike) -> np.ndarray:
         """Predict the probability of each class, for rows that come next.
@@ -491,7 +472,7 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
         probabilities : ndarray of shape (n_samples, n_classes)
         """
         # A little is added, so that there are probabilities even if no output is positive.
-        outputs = self._predicted(X).clip(0.0, 1.0) + np.finfo(np.float64).eps
+        outputs = self._outputs(X).clip(0.0, 1.0) + np.finfo(np.float64).eps
         probabilities: np.ndarray = outputs / outputs.sum(axis=1, keepdims=True)
         return probabilities
 

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.linalg import qr, solve_triangular
 
+from skscn.activations import Folded
 from skscn.estimators import SCNRegressor
 from skscn.factor import Factor
 from skscn.growth import grow
 from skscn.nodes import IDENTITY, Dense, Nodes
 from skscn.online._drift import ErrorRise
-from skscn.online._recursive import SMALLEST_PENALTY, ExpertMixture, RecursiveWeights
 from skscn.output_weights import LeastSquares
 from skscn.plausibility import TargetGate, is_usable, plausible_together
+from skscn.recursive import ONLINE_MIXTURE, SMALLEST_PENALTY, ExpertMixture, RecursiveWeights
 from skscn.rows import open_rows
 from skscn.scaling import Scaling, scale_inputs
 from skscn.search import Configuration
@@ -134,20 +135,23 @@ class StreamColumns:
         return 1 + len(self.inputs.offset) + len(self.nodes)
 
     def of(self, X: np.ndarray) -> np.ndarray:
-        """The columns of rows X, shape (n, count)."""
+        """The columns of rows X, shape (n, count); each has the same bits alone and among others."""
         width = 1 + X.shape[1]
         columns = np.empty((len(X), self.count))
         columns[:, 0] = 1.0
         columns[:, 1:width] = self.inputs.transform(X)
         if len(self.nodes):
-            layer = self.nodes.layer
-            np.multiply(layer.values(columns[:, :width], self._folded), layer.outer, out=columns[:, width:])
+            folded, core = self._folded
+            inner = (columns[:, np.newaxis, :width] @ folded)[:, 0]
+            np.multiply(core.value(inner), core.outer, out=columns[:, width:])
         return columns
 
     @cached_property
-    def _folded(self) -> np.ndarray:
-        """Biases above weights, as the intercept is the first column."""
-        return np.roll(self.nodes.layer.folded(self.nodes), 1, axis=0)
+    def _folded(self) -> tuple[np.ndarray, Folded]:
+        """Biases above weights, as the intercept is the first column, and the activation that is left to apply."""
+        layer = self.nodes.layer
+        assert isinstance(layer, Dense)
+        return np.roll(layer.folded(self.nodes), 1, axis=0), layer.activation.core
 
 
 # A model of fixed columns whose output weights follow the rows.
@@ -178,8 +182,7 @@ class StreamModel:
         high: np.ndarray,
         sets: Sequence[RecursiveWeights],
     ):
-        self.columns, self.targets, self.sets = columns, targets, list(sets)
-        self._set_range(low, high)
+        self.columns, self.targets, self.low, self.high, self.sets = columns, targets, low, high, list(sets)
         # One array of all output weights, so that one product evaluates them; each set changes its part in place.
         self._weights = np.hstack([recursive.weights for recursive in self.sets])
         for recursive, part in zip(self.sets, np.split(self._weights, len(self.sets), axis=1), strict=True):
@@ -194,26 +197,28 @@ class StreamModel:
         sets = [RecursiveWeights.of_rows(H, scaled, forgetting) for forgetting in forgettings]
         return cls(columns, targets, scaled.min(axis=0), scaled.max(axis=0), sets)
 
-    def _set_range(self, low: np.ndarray, high: np.ndarray) -> None:
-        self.low, self.high = low, high
-        margin = _MARGIN * (high - low)
-        self._lowest, self._highest = np.tile(low - margin, len(self.sets)), np.tile(high + margin, len(self.sets))
-
     def outputs(self, H: np.ndarray) -> np.ndarray:
         """What each set of weights predicts from the columns of rows, shape (n, sets, m)."""
-        scaled = H @ self._weights
-        np.maximum(scaled, self._lowest, out=scaled)
-        np.minimum(scaled, self._highest, out=scaled)
-        return self.targets.inverse_transform(scaled.reshape(len(H), len(self.sets), -1))
+        # A product for each row, so that it has the same bits alone and among others.
+        scaled: np.ndarray = (H[:, np.newaxis] @ self._weights).reshape(len(H), len(self.sets), -1)
+        margin = _MARGIN * (self.high - self.low)
+        np.maximum(scaled, self.low - margin, out=scaled)
+        np.minimum(scaled, self.high + margin, out=scaled)
+        scaled *= self.targets.scale
+        scaled += self.targets.offset
+        return scaled
 
-    def learn(self, h: np.ndarray, t: np.ndarray) -> None:
-        """Take in a row with columns h, shape (k,), and targets t, shape (m,)."""
-        scaled = self.targets.transform(t)
-        errors = scaled - (h @ self._weights).reshape(len(self.sets), -1)
-        for recursive, error in zip(self.sets, errors, strict=True):
-            recursive.follow(h, error)
-        if not ((self.low <= scaled) & (scaled <= self.high)).all():
-            self._set_range(np.minimum(self.low, scaled), np.maximum(self.high, scaled))
+    def errors(self, h: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Scaled errors, shape (sets, m), for a row with columns h, shape (k,), and targets t, shape (m,), to learn.
+
+        The range of outputs includes the targets from now on.
+        """
+        scaling = self.targets
+        with np.errstate(over="ignore"):
+            scaled = np.minimum(np.maximum((t - scaling.offset) / scaling.scale, scaling.low), scaling.high)
+        self.low, self.high = np.minimum(self.low, scaled), np.maximum(self.high, scaled)
+        errors: np.ndarray = scaled - (h @ self._weights).reshape(len(self.sets), -1)
+        return errors
 
     def left_out(self, X: np.ndarray, T: np.ndarray) -> np.ndarray:
         """Leave-one-out errors of the last of the rows it was made of, shape (n, sets, m)."""
@@ -336,6 +341,8 @@ _LEVEL = 100
 _LINEAR, _SLOW, _FAST = 0.995, 0.9999, 3.0
 # Rows on which a new network is first judged.
 _JUDGED = 100
+# Rows whose columns are computed together.
+_TOGETHER = 1024
 # Numbers and flags that a learner keeps.
 _NUMBERS = ("rows", "attempts", "regime", "next", "drifted", "trial_rows", "newest", "set_aside")
 
@@ -376,11 +383,11 @@ class StreamSettings:
 
 
 class _Evaluated(NamedTuple):
-    """A row, as bytes, or None for several, with the columns of each model, the outputs of experts and predictions."""
+    """A row, as bytes, or None for several; the columns of each model, the parts of the mixture and predictions."""
 
     key: bytes | None
     columns: list[np.ndarray]
-    outputs: np.ndarray
+    parts: np.ndarray
     predictions: np.ndarray
 
 
@@ -416,7 +423,7 @@ class StreamLearner:
         # Rows that were learnt, and those since the last change.
         self.rows, self.regime = 0, 0
         self.level = np.zeros(n_outputs)
-        self.mixture = ExpertMixture.new(n_experts, n_outputs)
+        self.mixture = ExpertMixture.new(n_experts, n_outputs, ONLINE_MIXTURE)
         # Squared errors of the experts since the last network joined, and the number of rows.
         self.squares, self.trial_rows = np.zeros(n_experts), 0
         self.gate, self.input_gate = TargetGate.empty(n_outputs), TargetGate.empty(self.n_features)
@@ -467,24 +474,25 @@ class StreamLearner:
         networks = self.models[1:]
         if not networks:
             return 0
-        losses = [self.mixture.losses[self._experts[2 + j]].min() for j in range(len(networks))]
-        return len(networks[int(np.argmin(losses))].columns.nodes)
+        losses = self.mixture.by_expert(self.mixture.losses)
+        lowest = [losses[experts].min() for experts in self._experts[2 : 2 + len(networks)]]
+        return len(networks[int(np.argmin(lowest))].columns.nodes)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """For rows that come next, shape (n, m)."""
-        return self._evaluated(X).predictions.copy()
+        blocks = (X[start : start + _TOGETHER] for start in range(0, len(X), _TOGETHER))
+        return np.concatenate([self._evaluate(block).predictions for block in blocks])
 
-    def _evaluated(self, X: np.ndarray) -> _Evaluated:
+    def _evaluate(self, X: np.ndarray) -> _Evaluated:
         """What the models say about rows; a row that is predicted and then learnt is evaluated once."""
         key = X.tobytes() if len(X) == 1 else None
         if key is None or self._latest is None or self._latest.key != key:
             columns = [model.columns.of(X) for model in self.models]
-            outputs = self._outputs(columns, len(X))
-            self._latest = _Evaluated(key, columns, outputs, self.mixture.combine(outputs))
+            self._latest = _Evaluated(key, columns, *self._combine(columns, len(X)))
         return self._latest
 
-    def _outputs(self, columns: list[np.ndarray], n_rows: int) -> np.ndarray:
-        """What the experts say, shape (n, experts, m); those that do not exist yet repeat the ones before them."""
+    def _combine(self, columns: list[np.ndarray], n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Parts of the mixture and predictions; experts that do not exist yet repeat the ones before them."""
         outputs = np.empty((n_rows, len(self.squares), self.n_outputs))
         outputs[:] = self.level
         for model, H, experts in zip(self.models, columns, self._experts[1:], strict=False):
@@ -493,46 +501,72 @@ class StreamLearner:
             outputs[:, self._networks] = outputs[:, self._experts[1]]
         elif len(self.models) == 2:
             outputs[:, self._experts[3]] = outputs[:, self._experts[2]]
-        return outputs
+        parts = self.mixture.parts(outputs)
+        return parts, self.mixture.combine(parts)
 
-    def learn(self, x: np.ndarray, t: np.ndarray) -> np.ndarray | None:
-        """Take in a row, shape (d,), and its targets, shape (m,); return target − prediction, as it was before.
+    def learn(self, X: np.ndarray, T: np.ndarray) -> np.ndarray:
+        """Learn rows (n, d) and their targets (n, m), one after the other.
 
-        None if the row was set aside, because it is not finite, or an input or the target is not plausible.
+        Returns target − prediction, shape (n, m), as it was before a row was learnt: NaN for the first row of all, and
+        for rows that were set aside, because they are not finite, or an input or the target is not plausible.
         """
-        if not (is_usable(x) and is_usable(t)):
-            self._set_aside(1, "target" if is_usable(x) else "input")
-            return None
-        if not self.models:
-            return self._learn_first(x, t)
-        if not self.input_gate.admits(x, self.input_gate.middle):
-            self._set_aside(1, "input")
-            return None
-        prediction = self._evaluated(x[np.newaxis]).predictions[0]
-        if not self.gate.admits(t, prediction):
-            self._set_aside(1, "target", float(np.abs(t - prediction).max()))
-            return None
-        self.recent.append(x, t)
-        return self._take_in(x, t)
+        errors = np.full(T.shape, np.nan)
+        usable = is_usable(X), is_usable(T)
+        columns: list[np.ndarray] = []
+        start, stop, attempts = 0, 0, self.attempts
+        for i, (x, t) in enumerate(zip(X, T, strict=True)):
+            if not (usable[0][i] and usable[1][i]):
+                self._set_aside(1, "target" if usable[0][i] else "input")
+                continue
+            if not self.models:
+                errors[i] = self._learn_first(x, t)
+                continue
+            if not self.input_gate.admits(x, self.input_gate.middle):
+                self._set_aside(1, "input")
+                continue
+            if len(X) == 1:
+                _, row, parts, predictions = self._evaluate(X)
+            else:
+                if i >= stop or attempts != self.attempts:
+                    start, stop, attempts = i, i + _TOGETHER, self.attempts
+                    ahead = np.where(usable[0][start:stop, np.newaxis], X[start:stop], 0.0)
+                    columns = [model.columns.of(ahead) for model in self.models]
+                row = [H[i - start : i - start + 1] for H in columns]
+                parts, predictions = self._combine(row, 1)
+            if not self.gate.admits(t, predictions[0]):
+                self._set_aside(1, "target", float(np.abs(t - predictions[0]).max()))
+                continue
+            self.recent.append(x, t)
+            errors[i] = self._take_in(t, row, parts[0], predictions[0])
+        return errors
 
-    def _learn_first(self, x: np.ndarray, t: np.ndarray) -> np.ndarray | None:
-        """Learn all rows so far that are plausible, as there is no model yet."""
-        error: np.ndarray = t - self._evaluated(x[np.newaxis]).predictions[0]
+    def _learn_first(self, x: np.ndarray, t: np.ndarray) -> np.ndarray | float:
+        """Learn all rows so far that are plausible, as there is no model yet; NaN if this one is not, or is the first.
+
+        Each further row may change which of the ones before it are plausible.
+        """
+        error: np.ndarray = t - self._evaluate(x[np.newaxis]).predictions[0]
         before = plausible_together(self.last_targets) & plausible_together(self.last_inputs)
         self.recent.append(x, t)
         X, T = (part.copy() for part in self.recent.last())
         targets, inputs = plausible_together(T), plausible_together(X)
         kept = targets & inputs
         self._set_aside(int(before.sum()) + 1 - int(kept.sum()), "input" if targets.all() else "target")
-        if kept.sum() >= self.next:
+        X, T = X[kept], T[kept]
+        if len(X) >= self.next:
             self.recent.forget_all_but(0)
-            for row in zip(X[kept], T[kept], strict=True):
+            for row in zip(X, T, strict=True):
                 self.recent.append(*row)
-        self._begin()
-        for row in zip(X[kept], T[kept], strict=True):
-            self.gate.admit(row[1], np.abs(self._take_in(*row)))
-            self.input_gate.admit(row[0], np.abs(row[0] - np.median(X[kept], axis=0)))
-        return error if kept[-1] else None
+        if not np.array_equal(kept[:-1], before):
+            self._begin()
+        if len(X):
+            self.input_gate = TargetGate(X.min(axis=0), X.max(axis=0), np.abs(X - np.median(X, axis=0)))
+        for target in T[self.rows :]:
+            if not self.rows:
+                self.level = target.copy()
+            parts, predictions = self._combine([], 1)
+            self.gate.admit(target, np.abs(self._take_in(target, [], parts[0], predictions[0])))
+        return error if kept[-1] and self.rows > 1 else np.nan
 
     def _set_aside(self, count: int, reason: str, error: float = np.nan) -> None:
         """Note that rows were set aside; a negative number were found to be plausible later."""
@@ -540,26 +574,24 @@ class StreamLearner:
         if count > 0:
             self.log.note(self.rows, "set aside", reason, self.n_nodes, after=error)
 
-    def _take_in(self, x: np.ndarray, t: np.ndarray) -> np.ndarray:
-        """Learn a row that is plausible; return target − prediction."""
-        if not self.rows:
-            self.level = t.copy()
-        latest = self._evaluated(x[np.newaxis])
-        error: np.ndarray = t - latest.predictions[0]
-        errors = t - latest.outputs[0]
+    def _take_in(
+        self, t: np.ndarray, columns: list[np.ndarray], parts: np.ndarray, prediction: np.ndarray
+    ) -> np.ndarray:
+        """Learn a row that is plausible, look for a change, and for better models when it is time."""
+        error: np.ndarray = t - prediction
         self._latest = None
-        self.mixture.learn(errors, self.units)
-        self.squares += ((errors / self.units) ** 2).sum(axis=1)
+        to_learn = [
+            (recursive, H[0], own)
+            for model, H in zip(self.models, columns, strict=True)
+            for recursive, own in zip(model.sets, model.errors(H[0], t), strict=True)
+        ]
+        for recursive, h, own in to_learn:
+            recursive.follow(h, own)
+        self.mixture.learn(parts, t, self.units)
+        self.squares += (((t - parts[:: len(ONLINE_MIXTURE.gains)]) / self.units) ** 2).sum(axis=1)
         self.rows, self.regime, self.trial_rows = self.rows + 1, self.regime + 1, self.trial_rows + 1
         self.level += (t - self.level) / min(self.rows, _LEVEL)
-        for model, H in zip(self.models, latest.columns, strict=True):
-            model.learn(H[0], t)
-        self._follow_up(float(np.sqrt(((error / self.units) ** 2).sum())))
-        return error
-
-    def _follow_up(self, size: float) -> None:
-        """Look for a change, and for better models when it is time."""
-        if self.models and self.detector.alarm(size):
+        if self.models and self.detector.alarm(float(np.sqrt(((error / self.units) ** 2).sum()))):
             self.regime = self.detector.since
             self.recent.forget_all_but(self.regime)
             self.next, self.drifted = float(AFTER_DRIFT), True
@@ -567,6 +599,7 @@ class StreamLearner:
         if self.regime >= self.next:
             self.next = PACE * self.regime
             self._renew()
+        return error
 
     def _reason(self) -> str:
         if self.regime > self.settings.window:
@@ -576,7 +609,12 @@ class StreamLearner:
     def _renew(self) -> None:
         """The linear model and the scalings anew, on the rows since the last change, and a network on probation."""
         X, T = self.recent.last()
-        self._set_units(T.std(axis=0))
+        deviations = T.std(axis=0)
+        units = np.where(deviations > 0.0, deviations, self.units)
+        factor = float(np.sqrt(((self.units / units) ** 2).mean()))
+        self.detector.rescale(factor)
+        self.mixture.rescale(factor)
+        self.units = units
         linear = StreamColumns.linear(self.settings.layer, X)
         self.models[:1] = [StreamModel.of_rows(linear, X, T, (_LINEAR,))]
         place = self._place()
@@ -588,13 +626,6 @@ class StreamLearner:
         self.attempts, self.newest = self.attempts + 1, place
         self.squares[:], self.trial_rows = 0.0, 0
         self.log.note(self.rows, name, self._reason(), len(columns.nodes))
-
-    def _set_units(self, deviations: np.ndarray) -> None:
-        units = np.where(deviations > 0.0, deviations, self.units)
-        factor = float(np.sqrt(((self.units / units) ** 2).mean()))
-        self.detector.rescale(factor)
-        self.mixture.rescale(factor)
-        self.units = units
 
     def _place(self) -> int:
         """The place of the next network: that of the worse one, on the rows since the last one joined."""

@@ -11,10 +11,8 @@ from skscn.nodes import LAYERS, Dense, Nodes
 from skscn.online import (
     ErrorRise,
     EventLog,
-    ExpertMixture,
     OnlineSCNClassifier,
     OnlineSCNRegressor,
-    RecursiveWeights,
     StreamColumns,
     StreamLearner,
     StreamModel,
@@ -27,8 +25,9 @@ from skscn.persistence._fields import Array, Enumerated, Scalar
 from skscn.persistence._registered import Registered
 from skscn.persistence._scalings import scaling
 from skscn.persistence._values import Labels
+from skscn.recursive import ONLINE_MIXTURE, ExpertMixture, RecursiveWeights
 
-# Letters of shapes: d inputs, m outputs, L nodes, k columns, e experts, g gains, t rows, r errors.
+# Letters of shapes: d inputs, m outputs, L nodes, k columns, e experts, g gains, p·q parts, t rows, r errors.
 _COUNT = Scalar(0, 2**53, whole=True)
 _EVENTS = ("alarm", "grown", "extended", "kept", "rejected", "set aside")
 _REASONS = ("warm-up", "more rows", "drift", "target", "input")
@@ -83,6 +82,13 @@ _MODEL = Record(
 )
 
 
+def _mixture(corrections: np.ndarray, losses: np.ndarray, rows: float) -> ExpertMixture:
+    """A mixture; files of version 0.2 have the losses of each expert in a row."""
+    if losses.size != corrections.shape[0] * corrections.shape[1]:
+        raise UnusableError("the errors of a mixture do not fit its experts")
+    return ExpertMixture(ONLINE_MIXTURE, corrections, losses.reshape(-1, 1), rows)
+
+
 class _Log:
     """Events, in the header."""
 
@@ -123,9 +129,9 @@ _LEARNER = Record(
     squares=Array(np.float64, "e", lowest=0.0),
     models=Several(_MODEL, apart=True),
     mixture=Record(
-        ExpertMixture,
+        _mixture,
         corrections=Array(np.float64, "egm"),
-        losses=Array(np.float64, "eg", lowest=0.0),
+        losses=Array(np.float64, "pq", lowest=0.0),
         rows=Scalar(0.0),
     ),
     detector=Record(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,11 @@ from skscn.recurrent import (
     Reservoir,
     ReservoirState,
 )
-from skscn.recurrent.learners import Corrections, LearntWeights
+from skscn.recurrent.learners import LearntWeights, Standard
 from skscn.recurrent.nodes import LARGEST_FEEDBACK
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.recurrent.stream import PastRows
+from skscn.recursive import STREAM_MIXTURE, ExpertMixture, RecursiveWeights
 
 # Letters of shapes: d inputs, m outputs, p columns of the delay line, L nodes, q = 1 + p + L, k columns of the factor.
 _LABELS = (str, int, float, bool)
@@ -178,10 +180,35 @@ _ADAPTIVE = Record(
 _LEARNT = Record(
     LearntWeights,
     weights=Array(np.float64, "bqm"),
+    recursive=Optional(
+        Record(
+            RecursiveWeights,
+            weights=Array(np.float64, "km"),
+            root=Array(np.float64, "kk"),
+            forgetting=Scalar(0.0, 1.0),
+            stretch=Scalar(0.0),
+            largest=Scalar(0.0),
+        )
+    ),
+    mixture=Optional(
+        Record(
+            partial(ExpertMixture, STREAM_MIXTURE),
+            corrections=Array(np.float64, "bgm"),
+            losses=Array(np.float64, "em", lowest=0.0),
+            rows=Scalar(0.0),
+        )
+    ),
+    last=Array(np.float64, "m"),
+    age=Scalar(-1, 2**62, whole=True),
+)
+# Version 0.2 had a covariance in place of its root, and the parts of a blend by their gains.
+_LEARNT_0_2 = Record(
+    dict,
+    weights=Array(np.float64, "bqm"),
     covariance=Optional(Array(np.float64, "kk")),
     corrections=Optional(
         Record(
-            Corrections,
+            dict,
             offsets=Array(np.float64, "gbm"),
             squares=Array(np.float64, "em", lowest=0.0),
             total=Scalar(0.0),
@@ -190,6 +217,45 @@ _LEARNT = Record(
         )
     ),
 )
+
+
+class _LearntField:
+    """What a stream has learnt; a dict in files of version 0.2."""
+
+    def write(self, value: LearntWeights, place: str, shelf: Shelf) -> dict[str, Any]:
+        return _LEARNT.write(value, place, shelf)
+
+    def read(self, stored: Any, place: str, shelf: Shelf, sizes: Sizes) -> Any:
+        earlier = isinstance(stored, dict) and "covariance" in stored
+        return (_LEARNT_0_2 if earlier else _LEARNT).read(stored, place, shelf, sizes)
+
+
+def _learnt_of_0_2(parts: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a stream of version 0.2 as they are now."""
+    stored, recent = parts["learnt"], parts["recent"]
+    learnt = LearntWeights.beginning(parts["reservoir"], parts["learning"], parts["forgetting"])
+    own = stored["corrections"]
+    if (learnt.recursive is None) != (stored["covariance"] is None) or (learnt.mixture is None) != (own is None):
+        raise UnusableError("What a stream has learnt does not fit its way of learning.")
+    learnt.weights = stored["weights"]
+    if learnt.recursive is not None:
+        values, vectors = np.linalg.eigh(stored["covariance"])
+        root = vectors * np.sqrt(np.maximum(values, 0.0))
+        weights = Standard(parts["reservoir"]).weights_of(learnt.weights[-1])
+        learnt.recursive = RecursiveWeights(weights, root, parts["forgetting"], largest=learnt.recursive.largest)
+    if own is not None:
+        gains, bases = own["offsets"].shape[:2]
+        order = np.append(np.arange(gains * bases).reshape(gains, bases).T, gains * bases)
+        if len(own["squares"]) != len(order) or recent.parts.shape[1] != len(order):
+            raise UnusableError("the parts of a blend do not fit together")
+        learnt.mixture = ExpertMixture(
+            STREAM_MIXTURE, own["offsets"].swapaxes(0, 1), own["squares"][order], own["total"]
+        )
+        learnt.last, learnt.age = own["last"], own["age"]
+        recent = replace(recent, parts=recent.parts[:, order])
+    return {**parts, "learnt": learnt, "recent": recent}
+
+
 _RECENT = Record(
     PastRows,
     columns=Array(np.float64, "aq"),
@@ -204,7 +270,7 @@ def _stream(**parts: Any) -> RecurrentStream:
     _check_state(reservoir, parts["state"])
     try:
         with np.errstate(all="raise", under="ignore"):
-            return RecurrentStream.restored(**parts)
+            return RecurrentStream.restored(**(_learnt_of_0_2(parts) if isinstance(parts["learnt"], dict) else parts))
     except (ValueError, FloatingPointError, np.linalg.LinAlgError) as error:
         raise UnusableError(str(error)) from error
 
@@ -235,7 +301,7 @@ RECURRENT: dict[str, Field] = {
         rate=Scalar(0.0, 2.0),
         forgetting=Scalar(0.0, 1.0),
         adaptive=_ADAPTIVE,
-        learnt=_LEARNT,
+        learnt=_LearntField(),
         recent=_RECENT,
         gate=Added(GATE, None),
     ),

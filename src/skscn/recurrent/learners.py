@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from scipy.linalg import qr, solve_triangular
 
 from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.recurrent.reservoir import Reservoir
+from skscn.recursive import STREAM_MIXTURE, ExpertMixture, RecursiveWeights
 
 # The width begins with this many of the errors on later training rows.
 _FIRST = 100
@@ -35,9 +37,6 @@ def steered_widths(errors: np.ndarray, first: np.ndarray, coverage: float, delay
 
 
 # How output weights follow the targets of a stream: projection, recursive least squares, and a blend of several.
-#
-# Each learner says what its parts predict for a row, and what follows from that. What the parts have said is kept with
-# the row until its target is known, which may be many rows later.
 
 
 Learning: TypeAlias = Literal["blend", "projection", "rls"] | None
@@ -45,34 +44,10 @@ Learning: TypeAlias = Literal["blend", "projection", "rls"] | None
 _REST = 1.0
 # Recursive least squares begins with a penalty of at least this per row, so that its covariance can be represented.
 _SMALLEST_PENALTY = 1e-6
-# ... and its trace grows at most by this factor: directions that no row excites would grow without limit.
+# ... and its trace grows at most by this factor.
 _GROWTH = 10.0
-# Blends: how fast the offset of a part follows its errors, the weight that squared errors keep with each further one,
-# the number of rows that prior errors count for, and the power of the mean squared error that is the share of a part.
-_GAINS, _MEMORY, _PRIOR, _POWER = (0.0, 0.3, 1.0), 0.99, 10.0, 5.0
-# Squared errors are at least this.
-_TINY = 1e-300
-
-
-class OnlineLearner(Protocol):
-    """What a stream learns by.
-
-    Attributes
-    ----------
-    n_parts : int
-        How many predictions of a row there are.
-    """
-
-    n_parts: int
-
-    def parts(self, columns: np.ndarray) -> np.ndarray:
-        """What each part predicts for the next row, shape (parts, m)."""
-
-    def combined(self, parts: np.ndarray) -> np.ndarray:
-        """What follows from the predictions of the parts, shape (m,)."""
-
-    def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:
-        """Learn the target of an earlier row, given its columns and what the parts predicted for it."""
+# The number of rows that the prior errors of the parts of a blend count for.
+_PRIOR = 10.0
 
 
 class Standard:
@@ -89,219 +64,140 @@ class Standard:
         row: np.ndarray = (columns[self.kept] - self.means) / self.units
         return row
 
-    def change(self, weights: np.ndarray, change: np.ndarray) -> None:
-        """Add a change (k, m) of the weights of standardised columns to output weights (q, m), in place."""
-        change = change / self.units[:, np.newaxis]
-        change[0] -= self.means @ change
-        weights[self.kept] += change
+    def weights_of(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (k, m) of standardised columns that say the same as output weights (q, m) of columns."""
+        scaled: np.ndarray = weights[self.kept] * self.units[:, np.newaxis]
+        scaled[0] += self.means @ weights[self.kept]
+        return scaled
+
+    def unscaled(self, weights: np.ndarray) -> np.ndarray:
+        """Weights (k, m) of the columns themselves that say the same as those of standardised columns."""
+        unscaled: np.ndarray = weights / self.units[:, np.newaxis]
+        unscaled[0] -= self.means @ unscaled
+        return unscaled
 
 
-class FixedWeights:
-    """Output weights that stay as they are."""
-
-    n_parts = 1
-
-    def __init__(self, weights: np.ndarray):
-        self.weights = weights
-
-    def parts(self, columns: np.ndarray) -> np.ndarray:
-        """What the weights predict."""
-        parts: np.ndarray = (columns @ self.weights)[np.newaxis]
-        return parts
-
-    def combined(self, parts: np.ndarray) -> np.ndarray:
-        """The one prediction."""
-        prediction: np.ndarray = parts[0]
-        return prediction
-
-    def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:
-        """Nothing."""
-
-
-class Projection(FixedWeights):
-    """The projection algorithm: the smallest change of the weights that takes a share of the error away."""
-
-    def __init__(self, weights: np.ndarray, standard: Standard, rate: float):
-        super().__init__(weights)
-        self.standard, self.rate = standard, rate
-
-    def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:
-        """One step, in time O(L)."""
-        h, error = self.standard.row(columns), target - columns @ self.weights
-        self.standard.change(self.weights, np.outer(h, self.rate * error / (_REST + h @ h)))
-
-
-class RecursiveLeastSquares(FixedWeights):
-    """Least squares in which earlier rows count less with each further one."""
-
-    def __init__(self, weights: np.ndarray, standard: Standard, covariance: np.ndarray, largest: float, memory: float):
-        super().__init__(weights)
-        self.standard, self.covariance, self.largest, self.memory = standard, covariance, largest, memory
-
-    def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:
-        """One step, in time O(L²)."""
-        h, error = self.standard.row(columns), target - columns @ self.weights
-        spread = self.covariance @ h
-        gain = spread / (self.memory + h @ spread)
-        self.standard.change(self.weights, np.outer(gain, error))
-        self.covariance -= np.outer(gain, spread)
-        if np.trace(self.covariance) <= self.memory * self.largest:
-            self.covariance /= self.memory
+def initial_root(reservoir: Reservoir, memory: float) -> np.ndarray:
+    """S with SSᵀ = (XᵀX + αI)⁻¹ for standardised columns X, with the weight of as many rows as are remembered."""
+    factor = reservoir.joinable
+    triangle = factor.standardised()[0].triangle[1:, 1:]
+    penalty = max(reservoir.alpha, _SMALLEST_PENALTY) * factor.weight
+    size = len(triangle)
+    root = np.zeros((size + 1, size + 1))
+    root[0, 0] = factor.weight**-0.5
+    if size:
+        (joined,) = qr(np.vstack([triangle, penalty**0.5 * np.eye(size)]), mode="r")
+        root[1:, 1:] = solve_triangular(joined[:size], np.eye(size))
+    remembered = 1.0 / max(1.0 - memory, 1.0 / factor.weight)
+    root *= max(factor.weight / remembered, 1.0) ** 0.5
+    return root
 
 
 @dataclass(eq=False)
-class Corrections:
-    """What a blend has learnt besides output weights.
+class LearntWeights:
+    """What a stream has learnt.
+
+    A blend averages several bases by how well they have predicted recently: the trained output weights, those of the
+    projection algorithm and those of recursive least squares. Each takes part as it is and with two corrections that
+    follow its errors, one slowly and one at once; the latest known target takes part as well. What the parts have
+    predicted for a row is kept with the row until its target is known, which may be many rows later.
 
     Attributes
     ----------
-    offsets : ndarray of shape (gains, bases, m)
-        What is added to the prediction of each base.
-    squares : ndarray of shape (parts, m)
-        Sums of squared errors, in which earlier ones count less.
-    total : float
-        The sum of their weights.
+    weights : ndarray of shape (bases, q, m)
+        Output weights: one set, or the three of a blend.
+    recursive : RecursiveWeights or None
+        Those of recursive least squares, for standardised columns.
+    mixture : ExpertMixture or None
+        That of a blend.
     last : ndarray of shape (m,)
         The latest known target.
     age : int
         How many rows ago it was; negative if there is none.
     """
 
-    offsets: np.ndarray
-    squares: np.ndarray
-    total: float
+    weights: np.ndarray
+    recursive: RecursiveWeights | None
+    mixture: ExpertMixture | None
     last: np.ndarray
     age: int
 
     @classmethod
-    def beginning(cls, reservoir: Reservoir, bases: int) -> Corrections:
-        """Before the first target: every base is as good as in training, and the last target is only the mean."""
-        m, factor = reservoir.n_outputs, reservoir.joinable
-        squares = np.tile(factor.residual_squares / factor.weight, (len(_GAINS) * bases, 1))
-        squares = np.vstack([squares, np.ones(m)])
-        return cls(np.zeros((len(_GAINS), bases, m)), _PRIOR * squares, _PRIOR, np.zeros(m), -1)
-
-
-class Blend:
-    """Several learners side by side, averaged by how well they have predicted recently.
-
-    The bases are the trained output weights, those of the projection algorithm and those of recursive least squares.
-    Each takes part as it is and with two offsets that follow its errors, one slowly and one at once; the latest known
-    target takes part as well. The share of a part is proportional to a power of its recent mean squared error, that of
-    the predictions it made before the targets were known.
-    """
-
-    def __init__(self, weights: np.ndarray, rules: tuple[Projection, RecursiveLeastSquares], corrections: Corrections):
-        # Those of the rules are views.
-        self.weights, self.rules, self.corrections = weights, rules, corrections
-        self._shares = np.zeros_like(corrections.squares)
-        self._shares[0] = 1.0
-        self.n_parts = len(self._shares)
-        if corrections.age >= 0:
-            self._share()
-
-    def parts(self, columns: np.ndarray) -> np.ndarray:
-        """Each base with each offset, then the latest known target."""
-        corrections = self.corrections
-        parts = np.empty_like(self._shares)
-        parts[:-1] = (corrections.offsets + columns @ self.weights).reshape(-1, parts.shape[1])
-        parts[-1] = corrections.last
-        if corrections.age >= 0:
-            corrections.age += 1
-        return parts
-
-    def combined(self, parts: np.ndarray) -> np.ndarray:
-        """Their average."""
-        average: np.ndarray = np.add.reduce(self._shares * parts)
-        return average
-
-    def learn(self, columns: np.ndarray, parts: np.ndarray, target: np.ndarray, delay: int) -> None:
-        """All parts learn, and are compared by what they predicted."""
-        corrections = self.corrections
-        corrections.squares = _MEMORY * corrections.squares + (target - parts) ** 2
-        corrections.total = _MEMORY * corrections.total + 1.0
-        errors = target - parts[: len(self.weights)]
-        corrections.offsets += np.reshape(_GAINS, (-1, 1, 1)) * (errors - corrections.offsets)
-        for rule in self.rules:
-            rule.learn(columns, parts, target, delay)
-        if corrections.age < 0 or delay <= corrections.age:
-            corrections.last, corrections.age = target, delay
-        self._share()
-
-    def _share(self) -> None:
-        means = np.log(self.corrections.squares / self.corrections.total + _TINY)
-        shares = np.exp(-_POWER * (means - means.min(axis=0)))
-        self._shares = shares / shares.sum(axis=0)
-
-
-def initial_covariance(reservoir: Reservoir, memory: float) -> np.ndarray:
-    """The inverse of XᵀX + αI for standardised columns X, with the weight of as many rows as are remembered."""
-    factor = reservoir.joinable
-    triangle = factor.standardised()[0].triangle[1:, 1:]
-    penalty = max(reservoir.alpha, _SMALLEST_PENALTY) * factor.weight
-    covariance = np.zeros((len(triangle) + 1, len(triangle) + 1))
-    covariance[0, 0] = 1.0 / factor.weight
-    covariance[1:, 1:] = np.linalg.inv(triangle.T @ triangle + penalty * np.eye(len(triangle)))
-    remembered = 1.0 / max(1.0 - memory, 1.0 / factor.weight)
-    return covariance * max(factor.weight / remembered, 1.0)
-
-
-@dataclass(frozen=True, eq=False)
-class LearntWeights:
-    """What a stream has learnt, as it is stored.
-
-    Attributes
-    ----------
-    weights : ndarray of shape (bases, q, m)
-        Output weights: one set, or the three of a blend.
-    covariance : ndarray of shape (k, k) or None
-        That of recursive least squares.
-    corrections : Corrections or None
-        Those of a blend.
-    """
-
-    weights: np.ndarray
-    covariance: np.ndarray | None
-    corrections: Corrections | None
-
-    @classmethod
     def beginning(cls, reservoir: Reservoir, learning: Learning, forgetting: float) -> LearntWeights:
-        """What training has left."""
-        bases = 3 if learning == "blend" else 1
-        return cls(
-            np.repeat(reservoir.output_weights[np.newaxis], bases, axis=0),
-            initial_covariance(reservoir, forgetting) if learning in ("blend", "rls") else None,
-            Corrections.beginning(reservoir, bases) if learning == "blend" else None,
-        )
+        """What training has left: every base is as good as in training, and the last target is only the mean."""
+        m, bases = reservoir.n_outputs, 3 if learning == "blend" else 1
+        recursive, mixture = None, None
+        if learning in ("blend", "rls"):
+            root = initial_root(reservoir, forgetting)
+            weights = Standard(reservoir).weights_of(reservoir.output_weights)
+            recursive = RecursiveWeights(weights, root, forgetting, largest=_GROWTH * float((root**2).sum()))
+        if learning == "blend":
+            parts, factor = bases * len(STREAM_MIXTURE.gains), reservoir.joinable
+            squares = np.vstack([np.tile(factor.residual_squares / factor.weight, (parts, 1)), np.ones(m)])
+            mixture = ExpertMixture(
+                STREAM_MIXTURE, np.zeros((bases, len(STREAM_MIXTURE.gains), m)), _PRIOR * squares, _PRIOR
+            )
+        weights = np.repeat(reservoir.output_weights[np.newaxis], bases, axis=0)
+        return cls(weights, recursive, mixture, np.zeros(m), -1)
+
+    @property
+    def n_parts(self) -> int:
+        """How many predictions of a row there are."""
+        return 1 if self.mixture is None else len(self.mixture.losses)
 
     def check(self, like: LearntWeights) -> None:
         """Raise ValueError if anything has another shape than in ``like``."""
-        if [part.shape for part in self._arrays()] != [part.shape for part in like._arrays()]:
+        shapes = [
+            (
+                each.weights.shape,
+                each.last.shape,
+                each.recursive and (each.recursive.weights.shape, each.recursive.root.shape),
+                each.mixture and (each.mixture.corrections.shape, each.mixture.losses.shape),
+            )
+            for each in (self, like)
+        ]
+        if shapes[0] != shapes[1]:
             raise ValueError("What a stream has learnt does not fit its way of learning.")
 
-    def _arrays(self) -> list[np.ndarray]:
-        own = self.corrections
-        parts = [self.weights, self.covariance, *(() if own is None else (own.offsets, own.squares, own.last))]
-        return [np.empty(0) if part is None else part for part in parts]
+    def parts(self, columns: np.ndarray) -> np.ndarray:
+        """What each part predicts for the next row, shape (parts, m)."""
+        outputs: np.ndarray = columns @ self.weights
+        if self.mixture is None:
+            return outputs
+        if self.age >= 0:
+            self.age += 1
+        return np.concatenate([self.mixture.parts(outputs), self.last[np.newaxis]])
 
+    def combined(self, parts: np.ndarray) -> np.ndarray:
+        """The prediction that follows from the parts, shape (m,); before the first target, that of the first part."""
+        combined: np.ndarray = parts[0] if self.mixture is None or self.age < 0 else self.mixture.combine(parts)
+        return combined
 
-def learner_of(
-    reservoir: Reservoir, learning: Learning, rate: float, forgetting: float, learnt: LearntWeights
-) -> OnlineLearner:
-    """The learner that goes on from what has been learnt, whose arrays it changes in place."""
-    weights = learnt.weights
-    if learning is None:
-        return FixedWeights(weights[0])
-    standard = Standard(reservoir)
-    if learning == "projection":
-        return Projection(weights[0], standard, rate)
-    assert learnt.covariance is not None
-    largest = _GROWTH * float(np.trace(initial_covariance(reservoir, forgetting)))
-    squares = RecursiveLeastSquares(weights[-1], standard, learnt.covariance, largest, forgetting)
-    if learning == "rls":
-        return squares
-    assert learnt.corrections is not None
-    return Blend(weights, (Projection(weights[1], standard, rate), squares), learnt.corrections)
+    def learn(
+        self,
+        columns: np.ndarray,
+        parts: np.ndarray,
+        target: np.ndarray,
+        delay: int,
+        *,
+        standard: Standard,
+        learning: Learning,
+        rate: float,
+    ) -> None:
+        """Learn the target of an earlier row, given its columns and what the parts predicted for it."""
+        if self.mixture is not None:
+            self.mixture.learn(parts, target)
+            if self.age < 0 or delay <= self.age:
+                self.last, self.age = target, delay
+        h, errors = standard.row(columns), target - columns @ self.weights
+        if learning != "rls":
+            # The projection algorithm: the smallest change of the weights that takes a share of the error away.
+            place = 1 if learning == "blend" else 0
+            change = np.outer(h, rate * errors[place] / (_REST + h @ h))
+            self.weights[place, standard.kept] += standard.unscaled(change)
+        if self.recursive is not None:
+            self.recursive.follow(h, errors[-1])
+            self.weights[-1, standard.kept] = standard.unscaled(self.recursive.weights)
 
 
 def check_learning(learning: Learning, rate: float, forgetting: float) -> None:

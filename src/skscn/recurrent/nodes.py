@@ -116,6 +116,16 @@ class RecurrentNodes(Nodes):
         """The numbers of the nodes that are products."""
         return np.flatnonzero(self.products)
 
+    @cached_property
+    def uses_others(self) -> bool:
+        """Whether a node uses the states of others."""
+        return bool(self.source_weights.any())
+
+    @cached_property
+    def uses_itself(self) -> bool:
+        """Whether a node uses its own state."""
+        return bool(self.feedback.any())
+
     def recurrent_weights(self) -> np.ndarray:
         """Weights (L, L) of the states of all nodes one row before, the feedback of a node to itself included."""
         matrix = np.diag(self.feedback)
@@ -162,10 +172,15 @@ def one_row_later(values: np.ndarray, segments: Segments, first: np.ndarray | fl
 
 
 def step(nodes: RecurrentNodes, drive: np.ndarray, line: np.ndarray, states: np.ndarray) -> np.ndarray:
-    """s(n) of shape (…, L) from wᵀz(n) + b, the delay line z(n) of shape (…, p), and s(n − 1)."""
-    after = drive + (states[..., nodes.sources] * nodes.source_weights).sum(axis=-2)
-    after += nodes.feedback * states
-    np.tanh(after, out=after)
+    """s(n) of shape (…, L) from wᵀz(n) + b, the delay line z(n) of shape (…, p), and s(n − 1).
+
+    The drive is overwritten.
+    """
+    if nodes.uses_others:
+        drive += np.add.reduce(states[..., nodes.sources] * nodes.source_weights, axis=-2)
+    if nodes.uses_itself:
+        drive += nodes.feedback * states
+    after = np.tanh(drive, out=drive)
     if len(nodes.multiplying):
         known = np.concatenate([line, states], axis=-1)
         one, other = nodes.factors[:, nodes.multiplying]
@@ -186,7 +201,7 @@ def all_states(z: np.ndarray, nodes: RecurrentNodes, before: np.ndarray | None =
     """States (n, L) of a whole reservoir along one sequence, from a state (L,) before its first row, by default 0."""
     states, state = input_drive(z, nodes), np.zeros(len(nodes)) if before is None else before
     for n, line in enumerate(z):
-        states[n] = state = step(nodes, states[n], line, state)
+        state = step(nodes, states[n], line, state)
     return states
 
 

@@ -128,8 +128,8 @@ class Reservoir:
     def origin(self) -> str:
         """Identifies the reservoir by its nodes and scalings."""
         digest = hashlib.sha256(str((self.length, self.fed_back)).encode())
-        scalings = (self.inputs.offset, self.outputs.offset)
-        for array in (*(getattr(self.nodes, field.name) for field in fields(self.nodes)), *scalings):
+        names = ("weights", "biases", "feedback", "sources", "source_weights", "factors", "scopes")
+        for array in (*(getattr(self.nodes, name) for name in names), self.inputs.offset, self.outputs.offset):
             digest.update(np.ascontiguousarray(array).tobytes())
         return digest.hexdigest()
 

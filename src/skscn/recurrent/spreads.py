@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from skscn.adaptive_intervals import check_coverage
+from skscn.adaptive_intervals import check_coverage, conformal_rank
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.later import free_origins
 from skscn.recurrent.nodes import RecurrentNodes
@@ -30,8 +30,7 @@ def widest_sizes(folds: Iterable[np.ndarray]) -> np.ndarray:
     sizes = [np.sort(np.abs(residuals), axis=0) for residuals in folds]
     fewest = min(map(len, sizes))
     shares = np.arange(1, fewest + 1) / (fewest + 1)
-    # A rank that is whole stays what it is, whatever rounding makes of it.
-    ranks = [np.ceil(shares * (len(some) + 1) - 1e-6).astype(int).clip(1, len(some)) for some in sizes]
+    ranks = [np.ceil(conformal_rank(len(some), shares)).astype(int).clip(1, len(some)) for some in sizes]
     return sorted_sizes(np.max([some[rank - 1] for some, rank in zip(sizes, ranks, strict=True)], axis=0))
 
 
@@ -61,7 +60,7 @@ def quantile(errors: np.ndarray, coverage: float) -> np.ndarray:
     """The error at the rank that split conformal intervals need, of sorted errors (…, r); unknown ones are last."""
     check_coverage(coverage)
     known = (~np.isnan(errors)).sum(axis=-1)
-    ranks = np.clip(np.ceil(coverage * (known + 1)).astype(int), 1, np.maximum(known, 1)) - 1
+    ranks = np.clip(np.ceil(conformal_rank(known, coverage)).astype(int), 1, np.maximum(known, 1)) - 1
     return np.take_along_axis(errors, ranks[..., np.newaxis], axis=-1)[..., 0]
 
 

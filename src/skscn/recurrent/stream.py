@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from skscn.adaptive_intervals import AdaptiveWidth
 from skscn.plausibility import RECENT, TargetGate
-from skscn.recurrent.learners import Learning, LearntWeights, check_learning, learner_of
-from skscn.recurrent.reservoir import Reservoir, ReservoirState, limits
+from skscn.recurrent.learners import Learning, LearntWeights, Standard, check_learning
+from skscn.recurrent.nodes import step
+from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.rows.blocks import refuse_masked
 
 # How many rows late a target may be.
@@ -97,12 +98,8 @@ class RecurrentStream:
         self._open_with(TargetGate(*reservoir.target_range, first[:: max(1, len(first) // RECENT)]))
         self.adaptive = AdaptiveWidth(coverage, np.empty((0, reservoir.n_outputs)) if errors is None else errors)
         self._width = self.adaptive.width
-        self._nodes = reservoir.nodes
-        self._products = np.flatnonzero(self._nodes.products)
-        self._one, self._other = self._nodes.factors[:, self._products]
-        # Many nodes hear no others; what is 0 is not computed for each row.
-        self._hears, self._feeds = bool(self._nodes.source_weights.any()), bool(self._nodes.feedback.any())
-        self._learn_with(LearntWeights.beginning(reservoir, learning, forgetting))
+        self.learnt = LearntWeights.beginning(reservoir, learning, forgetting)
+        self._standard = None if learning is None else Standard(reservoir)
         self.restore(state)
 
     @classmethod
@@ -121,7 +118,7 @@ class RecurrentStream:
         """A stream that goes on where another one was."""
         stream = cls(reservoir, state, learning, rate, forgetting)
         learnt.check(stream.learnt)
-        stream._learn_with(learnt)
+        stream.learnt = learnt
         stream.adaptive, stream._width = adaptive, adaptive.width
         stream._recent.extend(recent.each())
         if gate is not None:
@@ -130,10 +127,6 @@ class RecurrentStream:
             stream._open_with(gate)
         return stream
 
-    def _learn_with(self, learnt: LearntWeights) -> None:
-        self.learnt = learnt
-        self._learner = learner_of(self.reservoir, self.learning, self.rate, self.forgetting, learnt)
-
     @property
     def n_set_aside(self) -> int:
         """How many targets were not learnt, because they are not plausible."""
@@ -141,9 +134,10 @@ class RecurrentStream:
 
     def _open_with(self, gate: TargetGate) -> None:
         """Use a gate, and what follows from it: predictions are kept between bounds that follow learnt targets."""
-        self.gate = gate
-        learns = self.learning is not None
-        self._bounds = limits(np.stack([gate.low, gate.high])) if learns else (self.reservoir.low, self.reservoir.high)
+        self.gate, self._bounds = gate, (self.reservoir.low, self.reservoir.high)
+        if self.learning is not None:
+            beyond = 0.5 * (gate.high - gate.low)
+            self._bounds = gate.low - beyond, gate.high + beyond
 
     @property
     def n_features_in_(self) -> int:
@@ -154,7 +148,7 @@ class RecurrentStream:
     def recent(self) -> PastRows:
         """The last rows, to which late targets may belong."""
         rows, m = list(self._recent), len(self._output)
-        shapes = ((len(self._columns),), (self._learner.n_parts, m), (m,), (m,))
+        shapes = ((len(self._columns),), (self.learnt.n_parts, m), (m,), (m,))
         return PastRows(
             *(
                 np.array([getattr(row, field.name) for row in rows]).reshape(len(rows), *shape)
@@ -166,7 +160,7 @@ class RecurrentStream:
         """Go on from another state of this model; what has been learnt stays as it is."""
         reservoir = self.reservoir
         reservoir.check_state(state)
-        width = self._nodes.width
+        width = reservoir.nodes.width
         # [1, z, s], and [z, s] within it.
         self._columns = np.ones(1 + width + reservoir.n_nodes)
         self._line, self._states = self._columns[1 : 1 + width], self._columns[1 + width :]
@@ -200,7 +194,7 @@ class RecurrentStream:
         y : float, or ndarray of shape (n_outputs,)
         """
         row = self._checked(x)
-        outputs = self._step(row)
+        outputs = self._advance(row)
         self._row = row
         return self._shaped(outputs)
 
@@ -234,7 +228,7 @@ class RecurrentStream:
         """
         present, target = self._checked(x), self._target(y)
         if self._row is None or not np.array_equal(self._row, present):
-            self._step(present)
+            self._advance(present)
         self._row = None
         if not 0 <= delay < len(self._recent):
             raise ValueError(
@@ -249,13 +243,22 @@ class RecurrentStream:
         if delay == 0:
             self._output = self.reservoir.clip_outputs(target)
         self._open_with(self.gate)
-        self._learner.learn(row.columns, row.parts, target, delay)
+        if self._standard is not None:
+            self.learnt.learn(
+                row.columns,
+                row.parts,
+                target,
+                delay,
+                standard=self._standard,
+                learning=self.learning,
+                rate=self.rate,
+            )
         self.adaptive.hit(np.abs(target - row.outputs), row.width)
         self._width = self.adaptive.width
 
-    def _step(self, row: np.ndarray) -> np.ndarray:
+    def _advance(self, row: np.ndarray) -> np.ndarray:
         """Advance by one scaled row; scaled outputs."""
-        nodes, line, states = self._nodes, self._line, self._states
+        line, states = self._line, self._states
         u = np.concatenate([row, self._output]) if self.reservoir.fed_back else row
         d = len(u)
         if self._started:
@@ -264,21 +267,12 @@ class RecurrentStream:
         else:
             line.reshape(-1, d)[:] = u
             self._started = True
-        drive: np.ndarray = line @ nodes.weights
-        drive += nodes.biases
-        if self._hears:
-            drive += np.add.reduce(states.take(nodes.sources) * nodes.source_weights)
-        if self._feeds:
-            drive += nodes.feedback * states
-        np.tanh(drive, out=drive)
-        if len(self._products):
-            known = self._columns[1:]
-            drive[self._products] = known[self._one] * known[self._other]
-        states[:] = drive
+        nodes = self.reservoir.nodes
+        states[:] = step(nodes, line @ nodes.weights + nodes.biases, line, states)
         columns = self._columns.copy()
-        parts = self._learner.parts(columns)
+        parts = self.learnt.parts(columns)
         low, high = self._bounds
-        combined = self._learner.combined(parts)
+        combined = self.learnt.combined(parts)
         outputs: np.ndarray = np.minimum(np.maximum(combined, low), high)
         self._recent.append(PastRow(columns, parts, outputs, self._width))
         if self.reservoir.fed_back and not self.reservoir.holds:

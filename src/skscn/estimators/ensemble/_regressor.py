@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.adaptive_intervals import check_coverage
 from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
 from skscn.estimators.ensemble.intervals import Conformal, OutOfBag, by_blocks, learn_conformal, positive
@@ -279,8 +280,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         lower, upper : ndarray of shape (n_samples,) or (n_samples, n_outputs)
             Infinite where there are too few out-of-bag rows for such a coverage.
         """
-        if not 0.0 < coverage < 1.0:
-            raise ValueError(f"coverage must lie between 0 and 1, both excluded, for example 0.9; got {coverage!r}.")
+        check_coverage(coverage)
         conformal = self._learnt_conformal("predict_interval")
         scale, quantile = conformal.scale, conformal.quantile(coverage)
 

@@ -10,6 +10,7 @@ import numpy as np
 from scipy.optimize import nnls
 from sklearn.utils.parallel import delayed
 
+from skscn.adaptive_intervals import conformal_rank
 from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.ensemble.members import Processes
 from skscn.estimators.parameters import HeldOut
@@ -180,12 +181,10 @@ class Conformal:
 
     def _ranked(self, scores: np.ndarray, share: float) -> np.ndarray:
         """The score at rank ⌈(n + 1)·share⌉ of each output, infinite if there is none."""
-        count = len(scores)
         order = scores.argsort(axis=0)
-        ranks = np.cumsum(self.sample_weight[order] * (count / self.sample_weight.sum()), axis=0)
+        ranks = np.cumsum(self.sample_weight[order] * (len(scores) / self.sample_weight.sum()), axis=0)
         ordered = np.vstack([np.take_along_axis(scores, order, axis=0), np.full(scores.shape[1], np.inf)])
-        # Slightly less, for ranks that are integers up to rounding.
-        wanted = (count + 1) * share * (1.0 - 1e-12)
+        wanted = conformal_rank(len(scores), share)
         return np.array(
             [column[np.searchsorted(rank, wanted)] for column, rank in zip(ordered.T, ranks.T, strict=True)]
         )
