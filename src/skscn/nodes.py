@@ -232,7 +232,9 @@ class Nodes:
     def __post_init__(self) -> None:
         """Keep weights in one memory order: the last bits of products depend on it, and files have only one."""
         object.__setattr__(self, "weights", np.ascontiguousarray(self.weights))
-        scopes = np.broadcast_to(np.asarray(self.scopes, dtype=float), self.biases.shape)
+        scopes = np.asarray(self.scopes, dtype=float)
+        if scopes.shape != self.biases.shape:
+            scopes = np.broadcast_to(scopes, self.biases.shape)
         object.__setattr__(self, "scopes", scopes)
 
     @classmethod

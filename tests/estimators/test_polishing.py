@@ -6,7 +6,7 @@ import pytest
 from skscn import Chunks, SCNClassifier, SCNRegressor
 from skscn.progress import Listener, listening
 from skscn.rows.files import Scratch
-from skscn.search import polished as module
+from skscn.search import pool as module
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(3000, 3))
@@ -61,9 +61,9 @@ def test_a_result_that_is_worse_on_all_rows_is_not_taken(monkeypatch):
     def spoilt(self, rows, nodes, factor, rng):
         return rows.nodes(nodes.weights * 0.01, nodes.biases)
 
-    monkeypatch.setattr(module.Polished, "refined", spoilt)
+    monkeypatch.setattr(module.Polished, "polish", spoilt)
     refused = SCNRegressor(**SETTINGS).fit(X, Y)
-    monkeypatch.setattr(module.Polished, "refined", lambda *_: None)
+    monkeypatch.setattr(module.Polished, "polish", lambda *_: None)
     same(refused, SCNRegressor(**SETTINGS).fit(X, Y))
     assert not refused.history_["polished"].any()
 
