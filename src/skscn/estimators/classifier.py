@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +14,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
-from skscn.estimators.base import CONTRACTIONS, SCOPES, BaseSCN, lazily
+from skscn.declarations import attribute, parameter
+from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
-from skscn.estimators.parameters import (
-    ActivationLike,
-    Auto,
-    CategoricalFeatures,
-    Criterion,
-    HeldOut,
-    MatrixLike,
-    PathLike,
-    ScalingName,
-    Seed,
-    TrainingRows,
-    document,
-)
+from skscn.estimators.parameters import MatrixLike, TrainingRows
 from skscn.fit.data import (
     TrainingData,
     check_indicators,
@@ -46,7 +35,7 @@ from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
 from skscn.fit.validation import held_out_data, training_data
 from skscn.fit_context import fit_context
 from skscn.kernels import blocks
-from skscn.search import Configuration
+from skscn.losses import LOSSES
 from skscn.tables.frames import exact_labels
 from skscn.words import listed
 
@@ -129,101 +118,51 @@ def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
     return logarithms
 
 
-# Classification with a stochastic configuration network.
+class SCNClassifier(ClassifierMixin, GrowingNetwork):
+    """Classification with a stochastic configuration network.
 
+    A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large
+    scopes, the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the
+    output weights are re-evaluated. Nodes are grown by least squares on class indicators. Then, by default, the output
+    weights maximise the likelihood of the classes, with a penalty that held-out rows choose.
 
-@document(
-    summary="Classification with a stochastic configuration network.",
-    story="""
-A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
-the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
-weights are re-evaluated. Nodes are grown by least squares on class indicators. Then, by default, the output weights
-maximise the likelihood of the classes, with a penalty that held-out rows choose.
-""",
-    attributes="""
-classes_ : ndarray
-    The classes; with several labels, their numbers.
-calibration_ : Calibration or None
-    How outputs become probabilities with ``loss="squared"``; None under the default loss, whose outputs are logits.
-""",
-    examples="""
->>> from sklearn.datasets import load_wine
->>> from sklearn.model_selection import train_test_split
->>> from skscn import SCNClassifier
->>> X, y = load_wine(return_X_y=True)
->>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
->>> model = SCNClassifier(max_nodes=30, random_state=0).fit(X_train, y_train)
->>> model.score(X_test, y_test) > 0.9
-True
-""",
-)
-class SCNClassifier(ClassifierMixin, BaseSCN):
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSCN._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    classes_: np.ndarray
-    calibration_: Calibration | None
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes; with several labels, their numbers.
+    calibration_ : Calibration or None
+        How outputs become probabilities with ``loss="squared"``; None under the default loss, whose outputs are logits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skscn import SCNClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = SCNClassifier(max_nodes=30, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    """
+
+    loss: str = parameter(
+        default="log_loss",
+        constraint=[StrOptions(LOSSES.keys())],
+        text="""{"log_loss", "squared"}
+        What is minimised: the log loss, by penalised likelihood, or the squared error of class indicators
+        ("squared"), whose outputs are then calibrated.""",
+    )
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = parameter(
+        default=None,
+        constraint=[dict, StrOptions({"balanced"}), None],
+        text="""dict, "balanced" or None
+        Weights of the classes, by their labels, which multiply the sample weights; "balanced" gives all classes the
+        same total weight.""",
+    )
+    classes_: np.ndarray = attribute()
+    calibration_: Calibration | None = attribute()
     # What the weights of each class's rows are multiplied by; None without class_weight.
-    _class_factors: np.ndarray | None = None
-
-    def __init__(
-        self,
-        algorithm: str = "SC-III",
-        max_nodes: int | Auto = "auto",
-        tol: float = 1e-4,
-        max_candidates: int = 200,
-        scopes: Sequence[float] = SCOPES,
-        contractions: Sequence[float] = CONTRACTIONS,
-        window: int = 15,
-        nodes_per_step: int | Auto = "auto",
-        configuration: str | Configuration = "polished",
-        direct_link: bool | Auto = "auto",
-        alpha: float | Literal["auto", "gcv"] = "auto",
-        loss: str = "log_loss",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        layer: str = "dense",
-        activation: ActivationLike = "sigmoid",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        scaling: ScalingName | Auto = "auto",
-        early_stopping: Criterion | Auto = "auto",
-        validation_fraction: float | Auto = "auto",
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 25,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            algorithm=algorithm,
-            max_nodes=max_nodes,
-            tol=tol,
-            max_candidates=max_candidates,
-            scopes=scopes,
-            contractions=contractions,
-            window=window,
-            nodes_per_step=nodes_per_step,
-            configuration=configuration,
-            direct_link=direct_link,
-            alpha=alpha,
-            loss=loss,
-            layer=layer,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    _class_factors: np.ndarray | None = attribute(None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -14,16 +14,17 @@ from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import clone
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from skscn.declarations import Estimator, attribute, parameter
 from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.ensemble.intervals import OutOfBag, mean_and_spread, nonnegative_weights
 from skscn.estimators.ensemble.members import (
@@ -36,7 +37,14 @@ from skscn.estimators.ensemble.members import (
     grow_member,
     select_columns,
 )
-from skscn.estimators.parameters import CategoricalFeatures, HeldOut, MatrixLike, Seed
+from skscn.estimators.parameters import (
+    AT_LEAST_1,
+    CategoricalFeatures,
+    HeldOut,
+    MatrixLike,
+    NetworkParameters,
+    Seed,
+)
 from skscn.fit.hold_out import HELD_OUT, Asked
 from skscn.fit.importances import sampled
 from skscn.fit.validation import check_asked, group_numbers, read_further, read_rows, read_training
@@ -57,57 +65,115 @@ class EnsembleHoldOut(NamedTuple):
     rows: tuple[Any, np.ndarray, np.ndarray] | None = None
 
 
-class BaseEnsemble(BaseEstimator, ABC):
-    """Parameters, growth of the members and their combination."""
+class BaseEnsemble(Estimator, ABC):
+    """Parameters, growth of the members and their combination.
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_members": [Interval(Integral, 1, None, closed="left")],
-        "bootstrap": ["boolean"],
-        "max_features": [Interval(Real, 0, 1, closed="right")],
-        "combination": [StrOptions({"average", "nonnegative"})],
-        "validation": [StrOptions(set(HELD_OUT))],
-        "categorical_features": GrowingNetwork._parameter_constraints["categorical_features"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    Attributes
+    ----------
+    members_ : list of estimators
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
+        `out_of_bag_` rather than their `held_out_`.
+    features_ : list of ndarray of int
+        The columns of each member, as they are encoded.
+    weights_ : ndarray of shape (n_members,)
+        The weights of the members; their sum is 1.
+    feature_importances_ : ndarray of shape (n_features,)
+        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
+        1. If members have none, an AttributeError says why.
+    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
+        Which rows each member has not seen.
+    n_rows_seen_ : int
+        Number of rows of positive weight that `fit` and `partial_fit` were given.
+    encoder_ : RowEncoder or None
+        What turns rows into the numbers that the members see, as in :class:`SCNRegressor`.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X has them.
+    """
+
+    estimator: GrowingNetwork | None = parameter(
+        default=None,
+        constraint=[GrowingNetwork, None],
+        text="""network or None
+        The base estimator. Its `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a
+        member is grown without early stopping.""",
+    )
+    n_members: int = parameter(
+        default=10,
+        constraint=[AT_LEAST_1],
+        text="""int
+        Number of networks.""",
+    )
+    bootstrap: bool = parameter(
+        default=False,
+        constraint=["boolean"],
+        text="""bool
+        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement, within each class if
+        there are classes, so that every member is trained on every class.""",
+    )
+    max_features: float = parameter(
+        default=1.0,
+        constraint=[Interval(Real, 0, 1, closed="right")],
+        text="""float
+        Share of the columns that each member gets, drawn without replacement; at least one column.""",
+    )
+    combination: Literal["average", "nonnegative"] = parameter(
+        default="average",
+        constraint=[StrOptions({"average", "nonnegative"})],
+        text="""{"average", "nonnegative"}
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
+        out-of-bag rows, of classes the Brier score of the arithmetic mean of their probabilities.""",
+    )
+    validation: HeldOut = parameter(
+        default="random",
+        constraint=[StrOptions(set(HELD_OUT))],
+        text="""{"random", "last"}
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_`, `combination` and prediction intervals are based
+        on rows later than those that a member was trained on.""",
+    )
+    categorical_features: CategoricalFeatures = parameter(
+        default="from_dtype",
+        constraint=NetworkParameters._parameter_constraints["categorical_features"],
+        text="""\
+        "from_dtype", list of str or int, mask, or None
+        Which columns hold categories, as in :class:`SCNRegressor`. Tables are encoded, and missing numbers filled in,
+        once for all members, whose own parameter is ignored.""",
+    )
+    n_jobs: int | None = parameter(
+        default=None,
+        constraint=[None, Integral],
+        text="""int or None
+        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.""",
+    )
+    random_state: Seed = parameter(
+        default=None,
+        constraint=["random_state"],
+        text="""int, RandomState instance or None
+        Seed of the draws; pass an int for reproducible results.""",
+    )
+    verbose: int = parameter(
+        default=0,
+        constraint=["verbose"],
+        text="""int
+        1 or more shows how many members are finished.""",
+    )
+
     # What the ensemble combines: the name of the members' method.
-    _response: str
-    members_: list[GrowingNetwork]
-    features_: list[np.ndarray]
-    weights_: np.ndarray
-    out_of_bag_: np.ndarray
-    n_rows_seen_: int
-    # What turns the user's rows into numbers; None if they are numbers, none of which was missing in training.
-    encoder_: RowEncoder | None = None
+    _response: ClassVar[str]
+    members_: list[GrowingNetwork] = attribute()
+    features_: list[np.ndarray] = attribute()
+    weights_: np.ndarray = attribute()
+    out_of_bag_: np.ndarray = attribute()
+    oob_score_: float = attribute()
+    n_rows_seen_: int = attribute()
+    encoder_: RowEncoder | None = attribute(None)
     # The medians of inputs none of which was missing in training.
-    _medians: np.ndarray | None = None
+    _medians: np.ndarray | None = attribute(None)
     # The given weight that counts as 1.
-    _weight_unit: float = 1.0
-
-    def __init__(
-        self,
-        estimator: GrowingNetwork | None = None,
-        n_members: int = 10,
-        bootstrap: bool = False,
-        max_features: float = 1.0,
-        combination: Literal["average", "nonnegative"] = "average",
-        validation: HeldOut = "random",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        self.estimator = estimator
-        self.n_members = n_members
-        self.bootstrap = bootstrap
-        self.max_features = max_features
-        self.combination = combination
-        self.validation = validation
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _weight_unit: float = attribute(1.0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

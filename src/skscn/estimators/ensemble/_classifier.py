@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 
+from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.classifier import SCNClassifier
 from skscn.estimators.ensemble._base import BaseEnsemble, EnsembleHoldOut
@@ -29,68 +30,17 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
 
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns. The logarithms of their probabilities are averaged; with ``loss="squared"``, the probabilities
-    themselves. Rows that a member has not seen are *out of bag*; probabilities
-    for them, from those members that have not seen them, are an honest estimate of the accuracy.
-
-    Parameters
-    ----------
-    estimator : SCNClassifier or None, default=None
-        The base estimator; None means ``SCNClassifier(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
-        early stopping.
-    n_members : int, default=10
-        Number of networks.
-    bootstrap : bool, default=False
-        Whether each member is grown on a bootstrap sample, drawn within each class, so that every member is trained on
-        every class.
-    max_features : float, default=1.0
-        Share of the columns that each member gets, drawn without replacement; at least one column.
-    combination : {"average", "nonnegative"}, default="average"
-        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the Brier score of the
-        arithmetic mean of their probabilities on out-of-bag rows.
-    validation : {"random", "last"}, default="random"
-        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
-        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
-        the end, and only later rows are out of bag. So `oob_score_` and `combination` are based on rows later than
-        those that a member was trained on.
-    categorical_features : "from_dtype", list of str or int, mask, or None, default="from_dtype"
-        Which columns hold categories, as in :class:`SCNClassifier`. Tables are encoded, and missing numbers
-        filled in, once for all members, whose own parameter is ignored.
-    n_jobs : int or None, default=None
-        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws; pass an int for reproducible results.
-    verbose : int, default=0
-        1 or more shows how many members are finished.
+    themselves. Rows that a member has not seen are *out of bag*; probabilities for them, from those members that have
+    not seen them, are an honest estimate of the accuracy.
 
     Attributes
     ----------
     classes_ : ndarray
         The classes.
-    members_ : list of estimators
-        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
-        `out_of_bag_` rather than their `held_out_`.
-    features_ : list of ndarray of int
-        The columns of each member, as they are encoded.
-    weights_ : ndarray of shape (n_members,)
-        The weights of the members; their sum is 1.
-    feature_importances_ : ndarray of shape (n_features,)
-        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
-        1. If members have none, an AttributeError says why.
-    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
-        Which rows each member has not seen.
     oob_decision_function_ : ndarray of shape (n_samples, n_classes)
         Probabilities by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
         Accuracy of the out-of-bag predictions; NaN without any.
-    n_rows_seen_ : int
-        Number of rows of positive weight that `fit` and `partial_fit` were given.
-    encoder_ : RowEncoder or None
-        What turns rows into the numbers that the members see, as in :class:`SCNClassifier`.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Names of the columns, if X has them.
 
     Examples
     --------
@@ -102,16 +52,18 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **BaseEnsemble._parameter_constraints,
-        "estimator": [SCNClassifier, None],
-    }
-    _response = "predict_proba"
-    classes_: np.ndarray
-    oob_decision_function_: np.ndarray
-    oob_score_: float
-
-    members_: list[SCNClassifier]
+    estimator: SCNClassifier | None = parameter(
+        default=None,
+        constraint=[SCNClassifier, None],
+        text="""SCNClassifier or None
+        The base estimator; None means ``SCNClassifier(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
+        early stopping.""",
+    )
+    classes_: np.ndarray = attribute()
+    oob_decision_function_: np.ndarray = attribute()
+    members_: list[SCNClassifier] = attribute()
+    _response: ClassVar[str] = "predict_proba"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,6 +12,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
 from skscn.estimators.ensemble.intervals import Conformal, OutOfBag, by_blocks, learn_conformal, positive
@@ -30,50 +31,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
     have not seen them, are an honest estimate of the error.
 
-    Parameters
-    ----------
-    estimator : SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None, default=None
-        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
-        early stopping.
-    n_members : int, default=10
-        Number of networks.
-    bootstrap : bool, default=False
-        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement.
-    max_features : float, default=1.0
-        Share of the columns that each member gets, drawn without replacement; at least one column.
-    combination : {"average", "nonnegative"}, default="average"
-        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
-        out-of-bag rows.
-    validation : {"random", "last"}, default="random"
-        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
-        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
-        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals are based on
-        errors on rows later than those that a member was trained on.
-    categorical_features : "from_dtype", list of str or int, mask, or None, default="from_dtype"
-        Which columns hold categories, as in :class:`SCNRegressor`. Tables are encoded, and missing numbers
-        filled in, once for all members, whose own parameter is ignored.
-    n_jobs : int or None, default=None
-        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws; pass an int for reproducible results.
-    verbose : int, default=0
-        1 or more shows how many members are finished.
-
     Attributes
     ----------
-    members_ : list of estimators
-        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
-        `out_of_bag_` rather than their `held_out_`.
-    features_ : list of ndarray of int
-        The columns of each member, as they are encoded.
-    weights_ : ndarray of shape (n_members,)
-        The weights of the members; their sum is 1.
-    feature_importances_ : ndarray of shape (n_features,)
-        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
-        1. If members have none, an AttributeError says why.
-    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
-        Which rows each member has not seen.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Predictions by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
@@ -82,14 +41,6 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         If the members have a loss that weighs rows: what each row counts for, on average over the members; 1 for an
         ordinary row, near 0 for an outlier. Outliers then set neither the weights of the members nor the intervals,
         which then hold the given share of *ordinary* rows; `oob_score_` counts all rows.
-    n_rows_seen_ : int
-        Number of rows of positive weight that `fit` and `partial_fit` were given.
-    encoder_ : RowEncoder or None
-        What turns rows into the numbers that the members see, as in :class:`SCNRegressor`.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Names of the columns, if X has them.
 
     Examples
     --------
@@ -104,15 +55,18 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **BaseEnsemble._parameter_constraints,
-        "estimator": [SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
-    }
-    _response = "predict"
-    oob_prediction_: np.ndarray
-    oob_score_: float
-    row_weights_: np.ndarray
-    _conformal: Conformal | None
+    estimator: SCNRegressor | IRVFLRegressor | ModifiedQuickpropRegressor | None = parameter(
+        default=None,
+        constraint=[SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
+        text="""SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
+        early stopping.""",
+    )
+    oob_prediction_: np.ndarray = attribute()
+    row_weights_: np.ndarray = attribute()
+    _conformal: Conformal | None = attribute()
+    _response: ClassVar[str] = "predict"
 
     def _default_estimator(self) -> SCNRegressor:
         return SCNRegressor(early_stopping=True, validation_fraction=0.2)
