@@ -39,12 +39,12 @@ def lazily(method: Method) -> Method:
         few = np.zeros((1, self.n_features_in_))
         if getattr(self, "feature_names_in_", None) is not None and hasattr(X, "_meta_nonempty"):
             few = X._meta_nonempty
-        return mapped(partial(_called, method.__name__, arguments, named), self, X, few)
+        return mapped(partial(_call, method.__name__, arguments, named), self, X, few)
 
     return cast(Method, of_any_rows)
 
 
-def _called(name: str, arguments: tuple[Any, ...], named: dict[str, Any], model: Any, rows: Any) -> Any:
+def _call(name: str, arguments: tuple[Any, ...], named: dict[str, Any], model: Any, rows: Any) -> Any:
     return getattr(model, name)(rows, *arguments, **named)
 
 
@@ -149,7 +149,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         -------
         H : ndarray of shape (n_samples, n_nodes)
         """
-        return self.network_.hidden(self._validated(X))
+        rows = read_rows(self, X)
+        return self.network_.hidden(rows)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -170,10 +171,6 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         tags.input_tags.categorical = self.categorical_features is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _validated(self, X: MatrixLike) -> Any:
-        check_is_fitted(self, "network_")
-        return read_rows(self, X)
 
     def _learn_importances(self, data: TrainingData) -> None:
         """Set what a few rows tell: the importances of the inputs, and their medians, for later missing values."""

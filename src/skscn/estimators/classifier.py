@@ -32,7 +32,7 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
 from skscn.fit.training import Training
 from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
-from skscn.fit.validation import held_out_data, training_data
+from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
 from skscn.kernels import blocks
 from skscn.losses import LOSSES
@@ -212,7 +212,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         check_labels(y)
         check_labels(y_val)
         asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grown(Recipe.of(self), X, y, sample_weight, asked=asked)
+        return self._grow(Recipe.of(self), X, y, sample_weight, asked=asked)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -251,7 +251,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if not hasattr(self, "network_"):
             recipe = Recipe.of(self)
             check_can_learn_on(recipe)
-            return self._grown(recipe, X, y, sample_weight, known, updatable=True)
+            return self._grow(recipe, X, y, sample_weight, known, updatable=True)
         if known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(
                 f"The classes of the first call were {listed(map(str, self.classes_))}, and classes is now "
@@ -260,7 +260,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         learn_on(self, X, y, sample_weight, self._indicated, multi_output=True)
         return self
 
-    def _grown(
+    def _grow(
         self,
         recipe: Recipe,
         X: Any,
@@ -351,7 +351,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_labels) for several labels
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         return self._classes_of(self.network_.predict(rows, self.n_jobs))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
@@ -365,7 +365,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         ------
         y : ndarray of shape (n_samples,)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         yield from map(self._classes_of, self.network_.staged_predict(rows))
 
     @lazily
@@ -383,7 +383,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         network = self.network_
         if self.calibration_ is None:
             outputs = network.link(rows)
@@ -404,7 +404,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         probabilities : ndarray of shape (n_samples, n_classes), float64
             With several labels, of each label by itself.
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         if self.calibration_ is None:
             # In single precision, 1 minus a large probability may be 0.
             return class_outputs(self.network_.predict(rows, self.n_jobs, double=True))

@@ -17,7 +17,7 @@ from skscn.fit.hold_out import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
 from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
-from skscn.fit.validation import held_out_data, training_data
+from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
 from skscn.search import Configuration, Free, Quickprop
@@ -66,7 +66,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         self
         """
         asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grown(Recipe.of(self), X, y, sample_weight, asked)
+        return self._grow(Recipe.of(self), X, y, sample_weight, asked)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -94,11 +94,11 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         if not hasattr(self, "network_"):
             recipe = Recipe.of(self)
             check_can_learn_on(recipe)
-            return self._grown(recipe, X, y, sample_weight, updatable=True)
+            return self._grow(recipe, X, y, sample_weight, updatable=True)
         learn_on(self, X, y, sample_weight, _numbers, multi_output=True, y_numeric=True)
         return self
 
-    def _grown(
+    def _grow(
         self,
         recipe: Recipe,
         X: Any,
@@ -127,7 +127,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         return self.network_.predict(rows, self.n_jobs)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
@@ -145,7 +145,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         ------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         yield from self.network_.staged_predict(rows)
 
 
