@@ -1,23 +1,26 @@
 """What the networks share: hidden outputs, importances and what a fit leaves behind."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, cast
+from typing import Any, Self, cast
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.declarations import attribute
-from skscn.estimators.parameters import MatrixLike, NetworkParameters
+from skscn.estimators.parameters import MatrixLike, NetworkParameters, TrainingRows
 from skscn.fit.data import TrainingData
+from skscn.fit.hold_out import NOTHING_ASKED, Asked
 from skscn.fit.importances import feature_importances, sampled, why_none
 from skscn.fit.observers import CallbackSupportMixin
+from skscn.fit.plan import Recipe
 from skscn.fit.training import Training
 from skscn.fit.validation import read_rows
-from skscn.fit_context import Method
+from skscn.fit_context import Method, fit_context
 from skscn.network import Network
 from skscn.rows import is_dask
 from skscn.rows.partitions import mapped
@@ -132,6 +135,61 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return resolve_configuration(
             self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
         )
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: TrainingRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: TrainingRows | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Grow a network on rows X and targets y.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
+            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
+            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
+            chunk by chunk; so are :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary
+            files. Dask collections stay on their workers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers for a regressor. For a classifier labels, or an indicator, 0 or 1, for each of several labels that a
+            row may have. The name of the target column, or a list of names, with a path or a Dask dataframe; nothing
+            with Chunks.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
+            out, and used for the final output weights.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
+
+        Returns
+        -------
+        self
+        """
+        return self._grow(Recipe.of(self), X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
+
+    @abstractmethod
+    def _grow(
+        self,
+        recipe: Recipe,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        asked: Asked = NOTHING_ASKED,
+        *,
+        updatable: bool = False,
+    ) -> Self:
+        """Grow a network, which further rows can join if it is ``updatable``, and set the fitted attributes."""
 
     def is_continued(self) -> bool:
         """Whether the next fit continues the network of the previous one."""

@@ -170,51 +170,6 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         return tags
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: TrainingRows,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: TrainingRows | None = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow a network on rows X and classes y.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
-            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
-            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
-            chunk by chunk; so are
-            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
-            stay on their workers.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels; or an indicator, 0 or 1, for each of several labels that a row may have. The name of the target
-            column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
-        X_val, y_val : as X and y, default=None
-            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
-            out, and used for the final output weights.
-        sample_weight_val : array-like of shape (n_val_samples,), default=None
-            Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
-            predicted, such as patients, machines or batches.
-
-        Returns
-        -------
-        self
-        """
-        check_labels(y)
-        check_labels(y_val)
-        asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grow(Recipe.of(self), X, y, sample_weight, asked=asked)
-
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
         self,
         X: TrainingRows,
@@ -251,7 +206,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if not hasattr(self, "network_"):
             recipe = Recipe.of(self)
             check_can_learn_on(recipe)
-            return self._grow(recipe, X, y, sample_weight, known, updatable=True)
+            return self._grow(recipe, X, y, sample_weight, classes=known, updatable=True)
         if known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(
                 f"The classes of the first call were {listed(map(str, self.classes_))}, and classes is now "
@@ -266,11 +221,13 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         X: Any,
         y: Any,
         sample_weight: Any,
-        classes: np.ndarray | None = None,
-        *,
         asked: Asked = NOTHING_ASKED,
+        *,
+        classes: np.ndarray | None = None,
         updatable: bool = False,
     ) -> Self:
+        check_labels(y)
+        check_labels(asked.y_val)
         with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
             hold_out = held_out_data(self, "classification", asked, data, multi_output=True)
             data = data if classes is None or data.multilabel else data.with_classes(classes)

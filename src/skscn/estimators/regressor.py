@@ -27,48 +27,6 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     """Base of the regressors."""
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: TrainingRows,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: TrainingRows | None = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow a network on rows X and targets y.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
-            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
-            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
-            chunk by chunk; so are
-            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
-            stay on their workers.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The name of the target column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
-        X_val, y_val : as X and y, default=None
-            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
-            out, and used for the final output weights.
-        sample_weight_val : array-like of shape (n_val_samples,), default=None
-            Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
-            predicted, such as patients, machines or batches.
-
-        Returns
-        -------
-        self
-        """
-        asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grow(Recipe.of(self), X, y, sample_weight, asked)
-
-    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Grow a network on the first rows; let further rows join it.
 
