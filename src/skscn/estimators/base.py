@@ -217,7 +217,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if self._feature_importances is None:
             raise AttributeError(why_none(self.network_))
         importances = self._feature_importances
-        return importances if self.encoder_ is None else self.encoder_.summed(importances)
+        return importances if self.encoder_ is None else self.encoder_.sum_by_column(importances)
 
     @property
     def _n_features_out(self) -> int:

@@ -212,7 +212,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
                 f"The classes of the first call were {listed(map(str, self.classes_))}, and classes is now "
                 f"{listed(map(str, known))}; leave it out, or fit again."
             )
-        learn_on(self, X, y, sample_weight, self._indicated, multi_output=True)
+        learn_on(self, X, y, sample_weight, self._indicate, multi_output=True)
         return self
 
     def _grow(
@@ -241,7 +241,7 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
             ensure_factor(self, weighted, wanted=updatable)
         return self
 
-    def _indicated(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def _indicate(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets of further rows, and the factors of their weights."""
         if is_multilabel(self):
             y = y.reshape(len(y), -1)

@@ -173,6 +173,8 @@ def _is_table(X: Any, categorical_features: Any, encoding: Encoding | None) -> b
 
     In training (no encoding), columns to encode can be named, and None says that there are none.
     """
+    if not isinstance(X, np.ndarray):
+        check_frame(X)
     if encoding is not None and encoding.encoder is not None and encoding.encoder.table is not None:
         return True
     if encoding is None and categorical_features is None:

@@ -182,7 +182,7 @@ class BaseEnsemble(Estimator, ABC):
         for member, features, weight in zip(self.members_, self.features_, self.weights_, strict=True):
             importances[features] += weight * member.feature_importances_
         importances /= importances.sum()
-        return importances if self.encoder_ is None else self.encoder_.summed(importances)
+        return importances if self.encoder_ is None else self.encoder_.sum_by_column(importances)
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
