@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.estimators.ensemble.intervals import by_blocks
+from skscn.estimators.ensemble.out_of_bag import by_blocks, mean_and_spread
 
 
 @pytest.mark.slow
@@ -60,7 +60,9 @@ def test_predictions_of_many_rows_take_little_more_memory_than_the_answer(predic
 
 @pytest.mark.parametrize("model", [REGRESSOR, CLASSIFIER], ids=["regressor", "classifier"])
 def test_blocks_of_rows_are_put_together_in_order(model):
-    whole = by_blocks(X, model._mean_and_spread)
-    pieces = by_blocks(X, model._mean_and_spread, size=7)
+    def answer(rows):
+        return mean_and_spread(model._responses(rows), model.weights_)
+
+    whole, pieces = by_blocks(X, answer), by_blocks(X, answer, size=7)
     for one, other in zip(whole, pieces, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-12)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.pipeline import Pipeline
 
-from skscn.estimators.networks import encoded_rows
+from skscn.fit.validation import read_rows
 from skscn.losses import LogLoss, Loss, Poisson, Quantile
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ def row_weights(estimator: Any, X: ArrayLike, y: ArrayLike) -> np.ndarray | None
     if isinstance(estimator, Pipeline) and len(estimator) > 1:
         X = estimator[:-1].transform(X)
     last = _last(estimator)
-    rows = encoded_rows(last, X)
+    rows = read_rows(last, X)
     targets = np.asarray(y, dtype=np.float64).reshape(rows.shape[0], -1)
     columns = getattr(last, "features_", [np.arange(rows.shape[1])])
     weights = [_own_weights(*pair, rows, targets) for pair in zip(_members(last), columns, strict=True)]

@@ -85,7 +85,7 @@ class Step:
     polished: bool = False
 
 
-class Record(NamedTuple):
+class StepRecord(NamedTuple):
     """A row of the history: a step without its nodes, in a round of a loss."""
 
     nodes: int
@@ -100,7 +100,7 @@ class Record(NamedTuple):
     polished: bool
 
 
-HISTORY = np.dtype([(name, np.int64 if kind is int else kind) for name, kind in get_type_hints(Record).items()])
+HISTORY = np.dtype([(name, np.int64 if kind is int else kind) for name, kind in get_type_hints(StepRecord).items()])
 
 
 def history_columns(history: np.ndarray) -> dict[str, np.ndarray]:
@@ -151,7 +151,7 @@ class GrowthState:
         The scaling of the targets, for errors in their units; None for errors of the scaled targets.
     round : int
         The number of the present round, under losses that are minimised in several.
-    records : list of Record
+    records : list of StepRecord
         A row of HISTORY for each step.
     polished : BeforePolishing or None
         None if all nodes are as they were found.
@@ -164,7 +164,7 @@ class GrowthState:
     below: tuple[Nodes, ...] = ()
     outputs: Scaling | None = None
     round: int = 1
-    records: list[Record] = field(default_factory=list)
+    records: list[StepRecord] = field(default_factory=list)
     polished: BeforePolishing | None = None
     independent: np.ndarray | None = None
 
@@ -182,7 +182,7 @@ class GrowthState:
     def record(self, step: Step) -> None:
         """Add a step to the history."""
         values = {**vars(step), "round": self.round}
-        self.records.append(Record(*(values[name] for name in Record._fields)))
+        self.records.append(StepRecord(*(values[name] for name in StepRecord._fields)))
 
     def rmse(self, rows: Rows) -> float:
         """The root mean squared error of the training rows, over all outputs."""
@@ -537,7 +537,7 @@ def resume(
         history, starts = history[:-1], starts[:-1]
     first = int(np.flatnonzero(history["polished"])[-1]) + 1 if history["polished"].any() else 0
     if first:
-        state.records += [Record(*row) for row in history[:first].tolist()]
+        state.records += [StepRecord(*row) for row in history[:first].tolist()]
         known = nodes.take(slice(history["nodes"][first - 1]))
         if not readmit(rows, output_weights, known, pace):
             raise ValueError(_OTHER_DATA)
@@ -549,7 +549,7 @@ def resume(
         added = nodes.take(slice(start, row["nodes"]))
         replay(rows, output_weights, added)
         validation_rmse = observe(rows, output_weights, state, monitor, added)
-        record = Record(*row.tolist())
+        record = StepRecord(*row.tolist())
         state.records.append(record._replace(train_rmse=state.rmse(rows), validation_rmse=validation_rmse))
 
 

@@ -288,3 +288,15 @@ def test_arrays_with_gaps_have_files_and_graphs(tmp_path):
         for graph in (to_onnx(model), skl2onnx.to_onnx(model, GAPS)):
             session = onnxruntime.InferenceSession(graph.SerializeToString())
             np.testing.assert_allclose(session.run(None, {"X": GAPS})[0][:, 0], wanted, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("other", ["text", 1.0], ids=["text", "numbers"])
+def test_columns_of_the_same_name_are_refused(other):
+    table = pd.DataFrame({"a": np.arange(60.0), "b": ["x", "y"] * 30})
+    model = SCNRegressor(max_nodes=3, random_state=0).fit(table, np.arange(60.0))
+    twins = pd.DataFrame({"a": np.arange(60.0), "b": other}).set_axis(["a", "a"], axis=1)
+    for refused in (SCNRegressor().fit, SCNRegressor(categorical_features=["a"]).fit, model.partial_fit):
+        with pytest.raises(ValueError, match="There are several columns 'a'"):
+            refused(twins, np.arange(60.0))
+    with pytest.raises(ValueError, match="There are several columns 'a'"):
+        model.predict(twins)

@@ -121,7 +121,7 @@ def projected(columns, targets):
         SCNRegressor("SC-II", window=3, **SMALL),
         ModifiedQuickpropRegressor(max_nodes=4, random_state=0),
     ],
-    ids=lambda model: f"{type(model).__name__} {model.parameter('algorithm')}",
+    ids=lambda model: f"{type(model).__name__} {model.algorithm}",
 )
 def test_rules_that_leave_weights_as_they_are_solve_for_all_of_them_once_rows_join(model):
     model = in_parts(model, Z, 4)

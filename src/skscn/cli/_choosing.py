@@ -15,7 +15,7 @@ from skscn.words import listed, quoted
 
 # Tables of up to this many numbers get an ensemble unless the user says otherwise: a few minutes on one processor.
 _ENSEMBLE_NUMBERS = 500_000
-_NETWORKS = {"regression": SCNRegressor, "classification": SCNClassifier}
+_NETWORKS: dict[str, type[Any]] = {"regression": SCNRegressor, "classification": SCNClassifier}
 _ENSEMBLES = {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleClassifier}
 
 

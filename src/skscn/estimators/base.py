@@ -1,46 +1,30 @@
-"""What the estimators share: parameters, hidden outputs and what a fit leaves behind."""
+"""What the networks share: hidden outputs, importances and what a fit leaves behind."""
 
-import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from functools import partial, wraps
 from itertools import pairwise
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, Self, cast
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._param_validation import Interval, StrOptions
+from numpy.typing import ArrayLike
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.activations import ACTIVATIONS, Activation
-from skscn.estimators.parameters import (
-    ActivationLike,
-    Auto,
-    CategoricalFeatures,
-    Criterion,
-    HeldOut,
-    MatrixLike,
-    PathLike,
-    ScalingName,
-    Seed,
-)
+from skscn.declarations import attribute
+from skscn.estimators.parameters import MatrixLike, NetworkParameters, TrainingRows
 from skscn.fit.data import TrainingData
-from skscn.fit.hold_out import HELD_OUT
+from skscn.fit.hold_out import NOTHING_ASKED, Asked
 from skscn.fit.importances import feature_importances, sampled, why_none
 from skscn.fit.observers import CallbackSupportMixin
+from skscn.fit.plan import Recipe
 from skscn.fit.training import Training
 from skscn.fit.validation import read_rows
-from skscn.fit_context import Method
-from skscn.losses import LOSSES
+from skscn.fit_context import Method, fit_context
 from skscn.network import Network
-from skscn.nodes import LAYERS
-from skscn.output_weights import ALGORITHMS
 from skscn.rows import is_dask
 from skscn.rows.partitions import mapped
-from skscn.scaling import SCALINGS
-from skscn.search import CONFIGURATIONS, Configuration, resolve_configuration
-from skscn.stopping import CRITERIA
+from skscn.search import Configuration, resolve_configuration
 from skscn.tables.filling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 
@@ -58,116 +42,154 @@ def lazily(method: Method) -> Method:
         few = np.zeros((1, self.n_features_in_))
         if getattr(self, "feature_names_in_", None) is not None and hasattr(X, "_meta_nonempty"):
             few = X._meta_nonempty
-        return mapped(partial(_called, method.__name__, arguments, named), self, X, few)
+        return mapped(partial(_call, method.__name__, arguments, named), self, X, few)
 
     return cast(Method, of_any_rows)
 
 
-def _called(name: str, arguments: tuple[Any, ...], named: dict[str, Any], model: Any, rows: Any) -> Any:
+def _call(name: str, arguments: tuple[Any, ...], named: dict[str, Any], model: Any, rows: Any) -> Any:
     return getattr(model, name)(rows, *arguments, **named)
 
 
-# What the estimators share: parameters, hidden outputs and what a fit leaves behind.
+class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, NetworkParameters, ABC):
+    """Base of the networks; :class:`~skscn.fit.plan.Recipe` resolves what their parameters mean.
 
+    Attributes
+    ----------
+    network_ : Network
+        The trained network, which can predict without the estimator.
+    history_ : structured ndarray
+        One row per step: nodes, scope, contraction, slack, train_rmse, validation_rmse, candidates, seconds, round.
+        Errors are in units of the target (of indicators 0 and 1 for classes), those of several outputs averaged; under
+        a loss other than squared error, of the working targets and weights of the round, of which some losses need
+        several. If a step adds several nodes, scope and contraction are the largest among them, and slack is the
+        smallest.
+    stop_reason_ : {"tol", "max_nodes", "no candidate", "early stopping", "callback"}
+        Why growth ended.
+    held_out_ : ndarray of int
+        The rows that early stopping held out; empty without it. Losses other than squared error use them too in the
+        end, for the output weights, unless the network is a member of an ensemble.
+    feature_importances_ : ndarray of shape (n_features,)
+        How strongly the outputs depend on each input: the squared gradient on average over the training rows (at most
+        2000 of them), in units of the standard deviation of the input, summed over the outputs as they are scaled.
+        Their sum is 1; of a column that is encoded as several inputs, it is the sum of theirs. If there are none, for
+        instance because the derivative of a custom activation is not known, an AttributeError says why.
+    n_nodes_ : int
+        Number of hidden nodes.
+    n_iter_ : int
+        Number of steps taken.
+    n_rows_seen_ : int
+        Number of rows of positive weight that `fit` and `partial_fit` were given; 0 if a file of version 0.1 does not
+        say.
+    encoder_ : RowEncoder or None
+        What turns rows into the numbers that the network sees: it encodes tables and fills in missing numbers. None if
+        the training rows were numbers and none was missing. Missing values of later rows are then replaced by the
+        median.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X has them.
 
-class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, CallbackSupportMixin, BaseEstimator, ABC):
-    """Base of the estimators.
-
-    A subclass lists all its parameters in ``__init__``, and defines how nodes are searched for
-    (:meth:`_configuration`). What its parameters mean is resolved by :class:`~skscn.fit.plan.Recipe`.
+    References
+    ----------
+    D. Wang and M. Li, "Stochastic Configuration Networks: Fundamentals and Algorithms", IEEE Transactions on
+    Cybernetics 47 (10), 2017, 3466-3479.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "categorical_features": [None, StrOptions({"from_dtype"}), "array-like"],
-        "max_nodes": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
-        "scaling": [StrOptions({name for name in SCALINGS if name is not None}), None],
-        "early_stopping": ["boolean", StrOptions(set(CRITERIA))],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither")],
-        "validation": [StrOptions(set(HELD_OUT))],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "warm_start": ["boolean"],
-        "checkpoint": [None, str, os.PathLike],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-    # The values of parameters that only some estimators have, for the others.
-    _implied: ClassVar[dict[str, Any]] = {
-        "algorithm": "SC-III",
-        "window": 1,
-        "nodes_per_step": 1,
-        "layer": "dense",
-        "loss": "squared",
-        "quantile": 0.5,
-        "direct_link": False,
-        "alpha": 0.0,
-        "max_layers": 1,
-        "nodes_per_layer": "auto",
-        "inputs": "auto",
-    }
-
-    network_: Network
-    history_: np.ndarray
-    n_nodes_: int
-    n_iter_: int
-    stop_reason_: str
-    n_rows_seen_: int
-    _seed: int
+    network_: Network = attribute()
+    history_: np.ndarray = attribute()
+    stop_reason_: str = attribute()
+    held_out_: np.ndarray = attribute()
+    n_nodes_: int = attribute()
+    n_iter_: int = attribute()
+    n_rows_seen_: int = attribute()
+    encoder_: RowEncoder | None = attribute(None)
+    _seed: int = attribute()
     # The given weight that counts as 1, of the first rows and of all that follow.
-    _weight_unit: float = 1.0
+    _weight_unit: float = attribute(1.0)
     # Whether an ensemble grows it, to average it with others; its held-out rows then stay unseen.
-    _averaged: bool = False
+    _averaged: bool = attribute(False)
     # Of the rows that it was grown on, if it is known.
-    _fingerprint: str | None = None
-    # What turns the user's rows into numbers; None if they are numbers, none of which was missing in training.
-    encoder_: RowEncoder | None = None
+    _fingerprint: str | None = attribute(None)
     # The medians of inputs none of which was missing in training.
-    _medians: np.ndarray | None = None
+    _medians: np.ndarray | None = attribute(None)
     # Of the network's inputs; None if they cannot be computed, or were not.
-    _feature_importances: np.ndarray | None = None
+    _feature_importances: np.ndarray | None = attribute(None)
 
-    def __init__(
-        self,
-        *,
-        max_nodes: int | Auto,
-        tol: float,
-        activation: ActivationLike,
-        categorical_features: CategoricalFeatures,
-        scaling: str | None,
-        early_stopping: bool | str,
-        validation_fraction: float | Auto,
-        validation: HeldOut,
-        n_iter_no_change: int,
-        warm_start: bool,
-        checkpoint: PathLike | None,
-        n_jobs: int | None,
-        random_state: Seed,
-        verbose: int,
-    ):
-        self.max_nodes = max_nodes
-        self.tol = tol
-        self.activation = activation
-        self.categorical_features = categorical_features
-        self.scaling = scaling
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.validation = validation
-        self.n_iter_no_change = n_iter_no_change
-        self.warm_start = warm_start
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @abstractmethod
     def _configuration(self) -> Configuration:
         """How nodes are searched for."""
+        for name in ("scopes", "contractions"):
+            numbers = np.asarray(getattr(self, name))
+            if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
+                raise ValueError(f"{name} must be a sequence of at least one number; got {getattr(self, name)!r}.")
+        scopes, contractions = tuple(map(float, self.scopes)), tuple(map(float, self.contractions))
+        if not all(0.0 < scope <= 1e6 for scope in scopes):
+            raise ValueError(
+                f"scopes must be numbers above 0 and up to 1e6, for example (1, 5, 15); got {self.scopes}."
+            )
+        if not (all(a < b for a, b in pairwise(contractions)) and all(0.0 < r < 1.0 for r in contractions)):
+            raise ValueError(
+                "contractions must increase and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
+                f"got {self.contractions}."
+            )
+        return resolve_configuration(
+            self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
+        )
 
-    def parameter(self, name: str) -> Any:
-        """The value of a parameter, or what it is implied to be in estimators that do not have it."""
-        return getattr(self, name) if hasattr(self, name) else self._implied[name]
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(
+        self,
+        X: TrainingRows,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: TrainingRows | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Grow a network on rows X and targets y.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
+            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
+            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
+            chunk by chunk; so are :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary
+            files. Dask collections stay on their workers.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers for a regressor. For a classifier labels, or an indicator, 0 or 1, for each of several labels that a
+            row may have. The name of the target column, or a list of names, with a path or a Dask dataframe; nothing
+            with Chunks.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
+            out, and used for the final output weights.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
+
+        Returns
+        -------
+        self
+        """
+        return self._grow(Recipe.of(self), X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
+
+    @abstractmethod
+    def _grow(
+        self,
+        recipe: Recipe,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        asked: Asked = NOTHING_ASKED,
+        *,
+        updatable: bool = False,
+    ) -> Self:
+        """Grow a network, which further rows can join if it is ``updatable``, and set the fitted attributes."""
 
     def is_continued(self) -> bool:
         """Whether the next fit continues the network of the previous one."""
@@ -185,7 +207,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         -------
         H : ndarray of shape (n_samples, n_nodes)
         """
-        return self.network_.hidden(self._validated(X))
+        rows = read_rows(self, X)
+        return self.network_.hidden(rows)
 
     @property
     def feature_importances_(self) -> np.ndarray:
@@ -194,22 +217,18 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         if self._feature_importances is None:
             raise AttributeError(why_none(self.network_))
         importances = self._feature_importances
-        return importances if self.encoder_ is None else self.encoder_.summed(importances)
+        return importances if self.encoder_ is None else self.encoder_.sum_by_column(importances)
 
     @property
     def _n_features_out(self) -> int:
         return self.n_nodes_
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = tags.input_tags.allow_nan = True
         tags.input_tags.categorical = self.categorical_features is not None
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
-
-    def _validated(self, X: MatrixLike) -> Any:
-        check_is_fitted(self, "network_")
-        return read_rows(self, X)
 
     def _learn_importances(self, data: TrainingData) -> None:
         """Set what a few rows tell: the importances of the inputs, and their medians, for later missing values."""
@@ -228,116 +247,3 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
             "n_iter_": len(history),
             "_seed": seed,
         }
-
-
-# The parameters that make a growing network a stochastic configuration network.
-
-
-# Υ and r, as in the paper.
-SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
-CONTRACTIONS = (0.9, 0.99, 0.999, 0.9999, 0.99999, 0.999999)
-
-
-class BaseSCN(GrowingNetwork):
-    """Base of :class:`SCNRegressor` and :class:`SCNClassifier`."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingNetwork._parameter_constraints,
-        # Views of the registries, so that a part can be registered later.
-        "algorithm": [StrOptions(ALGORITHMS.keys())],
-        "layer": [StrOptions(LAYERS.keys())],
-        "loss": [StrOptions(LOSSES.keys())],
-        "max_candidates": [Interval(Integral, 1, None, closed="left")],
-        "scopes": ["array-like"],
-        "contractions": ["array-like"],
-        "window": [Interval(Integral, 1, None, closed="left")],
-        "max_nodes": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "nodes_per_step": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "configuration": [StrOptions(CONFIGURATIONS.keys()), Configuration],
-        "direct_link": ["boolean", StrOptions({"auto"})],
-        "alpha": [Interval(Real, 0, None, closed="left"), StrOptions({"auto", "gcv"})],
-        "scaling": [StrOptions({"auto", *(name for name in SCALINGS if name is not None)}), None],
-        "early_stopping": ["boolean", StrOptions({"auto", *CRITERIA})],
-        "validation_fraction": [Interval(Real, 0, 1, closed="neither"), StrOptions({"auto"})],
-    }
-
-    def __init__(
-        self,
-        *,
-        algorithm: str,
-        max_nodes: int | Auto,
-        tol: float,
-        max_candidates: int,
-        scopes: Sequence[float],
-        contractions: Sequence[float],
-        window: int,
-        nodes_per_step: int | Auto,
-        configuration: str | Configuration,
-        direct_link: bool | Auto,
-        alpha: float | Literal["auto", "gcv"],
-        loss: str,
-        layer: str,
-        activation: ActivationLike,
-        categorical_features: CategoricalFeatures,
-        scaling: ScalingName | Auto,
-        early_stopping: Criterion | Auto,
-        validation_fraction: float | Auto,
-        validation: HeldOut,
-        n_iter_no_change: int,
-        warm_start: bool,
-        checkpoint: PathLike | None,
-        n_jobs: int | None,
-        random_state: Seed,
-        verbose: int,
-    ):
-        super().__init__(
-            max_nodes=max_nodes,
-            tol=tol,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.algorithm = algorithm
-        self.max_candidates = max_candidates
-        self.scopes = scopes
-        self.contractions = contractions
-        self.window = window
-        self.nodes_per_step = nodes_per_step
-        self.configuration = configuration
-        self.direct_link = direct_link
-        self.alpha = alpha
-        self.loss = loss
-        self.layer = layer
-
-    def _configuration(self) -> Configuration:
-        scopes, contractions = _numbers("scopes", self.scopes), _numbers("contractions", self.contractions)
-        if not all(0.0 < scope <= 1e6 for scope in scopes):
-            raise ValueError(
-                f"scopes must be numbers above 0 and up to 1e6, for example (1, 5, 15); got {self.scopes}."
-            )
-        rising = all(a < b for a, b in pairwise(contractions))
-        if not (rising and all(0.0 < r < 1.0 for r in contractions)):
-            raise ValueError(
-                "contractions must increase and lie between 0 and 1, both excluded, for example (0.9, 0.99, 0.999); "
-                f"got {self.contractions}."
-            )
-        return resolve_configuration(
-            self.configuration, scopes=scopes, contractions=contractions, max_candidates=self.max_candidates
-        )
-
-
-def _numbers(name: str, values: object) -> tuple[float, ...]:
-    """A parameter that is a sequence of numbers, as a tuple."""
-    numbers = np.asarray(values)
-    if numbers.ndim != 1 or numbers.size == 0 or numbers.dtype.kind not in "iuf":
-        raise ValueError(f"{name} must be a sequence of at least one number; got {values!r}.")
-    return tuple(float(number) for number in numbers)

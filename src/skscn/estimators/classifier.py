@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,21 +14,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
-from skscn.estimators.base import CONTRACTIONS, SCOPES, BaseSCN, lazily
+from skscn.declarations import attribute, parameter
+from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
-from skscn.estimators.parameters import (
-    ActivationLike,
-    Auto,
-    CategoricalFeatures,
-    Criterion,
-    HeldOut,
-    MatrixLike,
-    PathLike,
-    ScalingName,
-    Seed,
-    TrainingRows,
-    document,
-)
+from skscn.estimators.parameters import MatrixLike, TrainingRows
 from skscn.fit.data import (
     TrainingData,
     check_indicators,
@@ -43,10 +32,10 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
 from skscn.fit.training import Training
 from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
-from skscn.fit.validation import held_out_data, training_data
+from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
+from skscn.losses import LOSSES
 from skscn.nodes import blocks
-from skscn.search import Configuration
 from skscn.tables.frames import exact_labels
 from skscn.words import listed
 
@@ -129,151 +118,56 @@ def _log_floored(outputs: np.ndarray, floor: float) -> np.ndarray:
     return logarithms
 
 
-# Classification with a stochastic configuration network.
+class SCNClassifier(ClassifierMixin, GrowingNetwork):
+    """Classification with a stochastic configuration network.
 
+    A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large
+    scopes, the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the
+    output weights are re-evaluated. Nodes are grown by least squares on class indicators. Then, by default, the output
+    weights maximise the likelihood of the classes, with a penalty that held-out rows choose.
 
-@document(
-    summary="Classification with a stochastic configuration network.",
-    story="""
-A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
-the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
-weights are re-evaluated. Nodes are grown by least squares on class indicators. Then, by default, the output weights
-maximise the likelihood of the classes, with a penalty that held-out rows choose.
-""",
-    attributes="""
-classes_ : ndarray
-    The classes; with several labels, their numbers.
-calibration_ : Calibration or None
-    How outputs become probabilities with ``loss="squared"``; None under the default loss, whose outputs are logits.
-""",
-    examples="""
->>> from sklearn.datasets import load_wine
->>> from sklearn.model_selection import train_test_split
->>> from skscn import SCNClassifier
->>> X, y = load_wine(return_X_y=True)
->>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
->>> model = SCNClassifier(max_nodes=30, random_state=0).fit(X_train, y_train)
->>> model.score(X_test, y_test) > 0.9
-True
-""",
-)
-class SCNClassifier(ClassifierMixin, BaseSCN):
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSCN._parameter_constraints,
-        "class_weight": [dict, StrOptions({"balanced"}), None],
-    }
-    classes_: np.ndarray
-    calibration_: Calibration | None
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes; with several labels, their numbers.
+    calibration_ : Calibration or None
+        How outputs become probabilities with ``loss="squared"``; None under the default loss, whose outputs are logits.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_wine
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skscn import SCNClassifier
+    >>> X, y = load_wine(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = SCNClassifier(max_nodes=30, random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.9
+    True
+    """
+
+    loss: str = parameter(
+        default="log_loss",
+        constraint=[StrOptions(LOSSES.keys())],
+        text="""{"log_loss", "squared"}
+        What is minimised: the log loss, by penalised likelihood, or the squared error of class indicators
+        ("squared"), whose outputs are then calibrated.""",
+    )
+    class_weight: Mapping[Any, float] | Literal["balanced"] | None = parameter(
+        default=None,
+        constraint=[dict, StrOptions({"balanced"}), None],
+        text="""dict, "balanced" or None
+        Weights of the classes, by their labels, which multiply the sample weights; "balanced" gives all classes the
+        same total weight.""",
+    )
+    classes_: np.ndarray = attribute()
+    calibration_: Calibration | None = attribute()
     # What the weights of each class's rows are multiplied by; None without class_weight.
-    _class_factors: np.ndarray | None = None
-
-    def __init__(
-        self,
-        algorithm: str = "SC-III",
-        max_nodes: int | Auto = "auto",
-        tol: float = 1e-4,
-        max_candidates: int = 200,
-        scopes: Sequence[float] = SCOPES,
-        contractions: Sequence[float] = CONTRACTIONS,
-        window: int = 15,
-        nodes_per_step: int | Auto = "auto",
-        configuration: str | Configuration = "polished",
-        direct_link: bool | Auto = "auto",
-        alpha: float | Literal["auto", "gcv"] = "auto",
-        loss: str = "log_loss",
-        class_weight: Mapping[Any, float] | Literal["balanced"] | None = None,
-        layer: str = "dense",
-        activation: ActivationLike = "sigmoid",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        scaling: ScalingName | Auto = "auto",
-        early_stopping: Criterion | Auto = "auto",
-        validation_fraction: float | Auto = "auto",
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 25,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            algorithm=algorithm,
-            max_nodes=max_nodes,
-            tol=tol,
-            max_candidates=max_candidates,
-            scopes=scopes,
-            contractions=contractions,
-            window=window,
-            nodes_per_step=nodes_per_step,
-            configuration=configuration,
-            direct_link=direct_link,
-            alpha=alpha,
-            loss=loss,
-            layer=layer,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.class_weight = class_weight
+    _class_factors: np.ndarray | None = attribute(None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_label = self.loss == "log_loss"
         return tags
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: TrainingRows,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: TrainingRows | None = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow a network on rows X and classes y.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
-            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
-            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
-            chunk by chunk; so are
-            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
-            stay on their workers.
-        y : array-like of shape (n_samples,) or (n_samples, n_labels)
-            Labels; or an indicator, 0 or 1, for each of several labels that a row may have. The name of the target
-            column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
-        X_val, y_val : as X and y, default=None
-            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
-            out, and used for the final output weights.
-        sample_weight_val : array-like of shape (n_val_samples,), default=None
-            Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
-            predicted, such as patients, machines or batches.
-
-        Returns
-        -------
-        self
-        """
-        check_labels(y)
-        check_labels(y_val)
-        asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grown(Recipe.of(self), X, y, sample_weight, asked=asked)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(
@@ -312,26 +206,28 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         if not hasattr(self, "network_"):
             recipe = Recipe.of(self)
             check_can_learn_on(recipe)
-            return self._grown(recipe, X, y, sample_weight, known, updatable=True)
+            return self._grow(recipe, X, y, sample_weight, classes=known, updatable=True)
         if known is not None and not np.array_equal(known, self.classes_):
             raise ValueError(
                 f"The classes of the first call were {listed(map(str, self.classes_))}, and classes is now "
                 f"{listed(map(str, known))}; leave it out, or fit again."
             )
-        learn_on(self, X, y, sample_weight, self._indicated, multi_output=True)
+        learn_on(self, X, y, sample_weight, self._indicate, multi_output=True)
         return self
 
-    def _grown(
+    def _grow(
         self,
         recipe: Recipe,
         X: Any,
         y: Any,
         sample_weight: Any,
-        classes: np.ndarray | None = None,
-        *,
         asked: Asked = NOTHING_ASKED,
+        *,
+        classes: np.ndarray | None = None,
         updatable: bool = False,
     ) -> Self:
+        check_labels(y)
+        check_labels(asked.y_val)
         with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
             hold_out = held_out_data(self, "classification", asked, data, multi_output=True)
             data = data if classes is None or data.multilabel else data.with_classes(classes)
@@ -345,7 +241,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
             ensure_factor(self, weighted, wanted=updatable)
         return self
 
-    def _indicated(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+    def _indicate(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Targets of further rows, and the factors of their weights."""
         if is_multilabel(self):
             y = y.reshape(len(y), -1)
@@ -412,7 +308,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         y : ndarray of shape (n_samples,), or (n_samples, n_labels) for several labels
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         return self._classes_of(self.network_.predict(rows, self.n_jobs))
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
@@ -426,7 +322,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         ------
         y : ndarray of shape (n_samples,)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         yield from map(self._classes_of, self.network_.staged_predict(rows))
 
     @lazily
@@ -444,7 +340,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         -------
         decision : ndarray of shape (n_samples,) for two classes, else (n_samples, n_classes)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         network = self.network_
         if self.calibration_ is None:
             outputs = network.link(rows)
@@ -465,7 +361,7 @@ class SCNClassifier(ClassifierMixin, BaseSCN):
         probabilities : ndarray of shape (n_samples, n_classes), float64
             With several labels, of each label by itself.
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         if self.calibration_ is None:
             # In single precision, 1 minus a large probability may be 0.
             return class_outputs(self.network_.predict(rows, self.n_jobs, double=True))

@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.fit.validation import read_rows
 from skscn.growth import last_round
 from skscn.losses import LogLoss
 from skscn.tables import TableEncoder
@@ -55,11 +54,6 @@ def parts_of(estimator: Any) -> list[Any]:
     core.encoder_, core._medians, core.n_features_in_ = None, None, filling.width
     vars(core).pop("feature_names_in_", None)
     return [*([] if table is None else [table]), filling, core]
-
-
-def encoded_rows(estimator: Any, X: Any) -> Any:
-    """Rows as the networks of a fitted estimator see them."""
-    return read_rows(estimator, X)
 
 
 def without_table(estimator: Any) -> tuple[TableEncoder | None, Any]:

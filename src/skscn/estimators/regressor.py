@@ -1,82 +1,30 @@
-"""Regression with growing networks: stochastic configuration networks and the two baselines of the paper."""
+"""Regression with one network: stochastic configuration, and the paper's two baselines."""
 
 from collections.abc import Iterator, Sequence
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from numbers import Real
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from skscn.estimators.base import CONTRACTIONS, SCOPES, BaseSCN, GrowingNetwork, lazily
-from skscn.estimators.parameters import (
-    ActivationLike,
-    Auto,
-    CategoricalFeatures,
-    Criterion,
-    HeldOut,
-    MatrixLike,
-    PathLike,
-    ScalingName,
-    Seed,
-    TrainingRows,
-    document,
-)
+from skscn.declarations import attribute, constant, parameter
+from skscn.estimators.base import GrowingNetwork, lazily
+from skscn.estimators.parameters import AT_LEAST_1, Criterion, MatrixLike, ScalingName, TrainingRows
 from skscn.fit.hold_out import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
 from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
-from skscn.fit.validation import held_out_data, training_data
+from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
+from skscn.losses import LOSSES
 from skscn.search import Configuration, Free, Quickprop
 
 
 class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     """Base of the regressors."""
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(
-        self,
-        X: TrainingRows,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: TrainingRows | None = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow a network on rows X and targets y.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
-            Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
-            filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
-            chunk by chunk; so are
-            :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary files. Dask collections
-            stay on their workers.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            The name of the target column, or a list of names, with a path or a Dask dataframe; nothing with Chunks.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are ignored. With a Dask dataframe it can be the name of a column.
-        X_val, y_val : as X and y, default=None
-            Rows for early stopping, which the network is not trained on. By default a part of the training rows is held
-            out, and used for the final output weights.
-        sample_weight_val : array-like of shape (n_val_samples,), default=None
-            Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Early stopping holds out whole groups of rows with the same value, for rows of which new groups are to be
-            predicted, such as patients, machines or batches.
-
-        Returns
-        -------
-        self
-        """
-        asked = Asked(X_val, y_val, sample_weight_val, groups)
-        return self._grown(Recipe.of(self), X, y, sample_weight, asked)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
@@ -104,11 +52,11 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         if not hasattr(self, "network_"):
             recipe = Recipe.of(self)
             check_can_learn_on(recipe)
-            return self._grown(recipe, X, y, sample_weight, updatable=True)
+            return self._grow(recipe, X, y, sample_weight, updatable=True)
         learn_on(self, X, y, sample_weight, _numbers, multi_output=True, y_numeric=True)
         return self
 
-    def _grown(
+    def _grow(
         self,
         recipe: Recipe,
         X: Any,
@@ -137,7 +85,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         return self.network_.predict(rows, self.n_jobs)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
@@ -155,7 +103,7 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         ------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        rows = self._validated(X)
+        rows = read_rows(self, X)
         yield from self.network_.staged_predict(rows)
 
 
@@ -164,152 +112,92 @@ def _numbers(y: np.ndarray) -> tuple[np.ndarray, None]:
     return np.asarray(y, dtype=np.float64).reshape(len(y), -1), None
 
 
-@document(
-    summary="Regression with a stochastic configuration network.",
-    story="""
-A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large scopes,
-the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the output
-weights are re-evaluated.
-""",
-    attributes="""
-row_weights_ : ndarray of shape (n_samples,)
-    With a loss that weighs rows ("huber", "welsch", "bisquare", "kde"): what each training row counted for, 1 for an
-    ordinary row, near 0 for an outlier, and 0 for a row of sample weight 0. Model files do not contain them.
-""",
-    examples="""
->>> from sklearn.datasets import load_diabetes
->>> from sklearn.model_selection import train_test_split
->>> from skscn import SCNRegressor
->>> X, y = load_diabetes(return_X_y=True)
->>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
->>> model = SCNRegressor(random_state=0).fit(X_train, y_train)
->>> model.score(X_test, y_test) > 0.2
-True
-""",
-)
-class SCNRegressor(NetworkRegressor, BaseSCN):
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **BaseSCN._parameter_constraints,
-        "quantile": [Interval(Real, 0, 1, closed="neither")],
-    }
+class SCNRegressor(NetworkRegressor):
+    """Regression with a stochastic configuration network.
 
-    def __init__(
-        self,
-        algorithm: str = "SC-III",
-        max_nodes: int | Auto = "auto",
-        tol: float = 1e-4,
-        max_candidates: int = 200,
-        scopes: Sequence[float] = SCOPES,
-        contractions: Sequence[float] = CONTRACTIONS,
-        window: int = 15,
-        nodes_per_step: int | Auto = "auto",
-        configuration: str | Configuration = "polished",
-        direct_link: bool | Auto = "auto",
-        alpha: float | Literal["auto", "gcv"] = "auto",
-        loss: str = "squared",
-        quantile: float = 0.5,
-        layer: str = "dense",
-        activation: ActivationLike = "sigmoid",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        scaling: ScalingName | Auto = "auto",
-        early_stopping: Criterion | Auto = "auto",
-        validation_fraction: float | Auto = "auto",
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 25,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            algorithm=algorithm,
-            max_nodes=max_nodes,
-            tol=tol,
-            max_candidates=max_candidates,
-            scopes=scopes,
-            contractions=contractions,
-            window=window,
-            nodes_per_step=nodes_per_step,
-            configuration=configuration,
-            direct_link=direct_link,
-            alpha=alpha,
-            loss=loss,
-            layer=layer,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.quantile = quantile
+    A network with one hidden layer that is built node by node: random hidden nodes are drawn from small and large
+    scopes, the best one that satisfies a supervisory inequality is added, so that the error provably decreases, and the
+    output weights are re-evaluated.
+
+    Attributes
+    ----------
+    row_weights_ : ndarray of shape (n_samples,)
+        With a loss that weighs rows ("huber", "welsch", "bisquare", "kde"): what each training row counted for, 1 for
+        an ordinary row, near 0 for an outlier, and 0 for a row of sample weight 0. Model files do not contain them.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_diabetes
+    >>> from sklearn.model_selection import train_test_split
+    >>> from skscn import SCNRegressor
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> X_train, X_test, y_train, y_test = train_test_split(X, y, random_state=0)
+    >>> model = SCNRegressor(random_state=0).fit(X_train, y_train)
+    >>> model.score(X_test, y_test) > 0.2
+    True
+    """
+
+    loss: str = parameter(
+        default="squared",
+        constraint=[StrOptions(LOSSES.keys())],
+        text="""{"squared", "huber", "welsch", "bisquare", "kde", "absolute", "quantile", "poisson"}
+        What is minimised. "huber" limits the influence of outliers, "welsch", "bisquare" and "kde" reject them; see
+        `row_weights_`. "absolute" estimates the median, "quantile" another `quantile`, and "poisson" the mean of
+        counts or rates, through a log link, with the exposure as sample weight.""",
+    )
+    quantile: float = parameter(
+        default=0.5,
+        constraint=[Interval(Real, 0, 1, closed="neither")],
+        text="""float
+        The quantile that loss="quantile" estimates, between 0 and 1.""",
+    )
+    row_weights_: np.ndarray = attribute()
 
 
-@document(
-    summary="Regression with an incremental random vector functional-link network: the baseline IRVFL of the paper.",
-    story="""
-Every node is one random draw from a fixed scope, and only its own output weight is evaluated. Without supervision
-such a network need not approximate its target, however large it grows (Theorem 4).
-""",
-    examples="""
->>> from skscn import IRVFLRegressor, SCNRegressor
->>> from skscn.datasets import make_db1
->>> db1 = make_db1(random_state=0)
->>> free = IRVFLRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
->>> supervised = SCNRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
->>> free.score(db1.test_data, db1.test_target) < 0.1 < 0.9 < supervised.score(db1.test_data, db1.test_target)
-True
-""",
-)
-class IRVFLRegressor(NetworkRegressor):
-    _implied: ClassVar[dict[str, Any]] = {**GrowingNetwork._implied, "algorithm": "SC-I"}
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingNetwork._parameter_constraints,
-        "scope": [Interval(Real, 0, 1e6, closed="right")],
-    }
+class UnsupervisedRegressor(NetworkRegressor):
+    """Base of the two baselines of the paper, whose nodes satisfy no inequality."""
 
-    def __init__(
-        self,
-        max_nodes: int = 100,
-        tol: float = 1e-4,
-        scope: float = 1.0,
-        activation: ActivationLike = "sigmoid",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        scaling: ScalingName = "minmax",
-        early_stopping: Criterion = False,
-        validation_fraction: float = 0.1,
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 10,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            max_nodes=max_nodes,
-            tol=tol,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.scope = scope
+    max_nodes: int = parameter(default=100)
+    scope: float = parameter(
+        default=1.0,
+        constraint=[Interval(Real, 0, 1e6, closed="right")],
+        text="""float
+        λ: weights and biases are drawn uniformly from [−λ, λ].""",
+    )
+    algorithm: str = constant("SC-III")
+    max_candidates: int = constant(1)
+    scopes: Sequence[float] = constant(())
+    contractions: Sequence[float] = constant(())
+    window: int = constant(1)
+    nodes_per_step: int = constant(1)
+    configuration: str = constant("free")
+    direct_link: bool = constant(False)
+    alpha: float = constant(0.0)
+    layer: str = constant("dense")
+    scaling: ScalingName = parameter(default="minmax")
+    early_stopping: Criterion = parameter(default=False)
+    validation_fraction: float = parameter(default=0.1)
+    n_iter_no_change: int = parameter(default=10)
+
+
+class IRVFLRegressor(UnsupervisedRegressor):
+    """Regression with an incremental random vector functional-link network: the baseline IRVFL of the paper.
+
+    Every node is one random draw from a fixed scope, and only its own output weight is evaluated. Without supervision
+    such a network need not approximate its target, however large it grows (Theorem 4).
+
+    Examples
+    --------
+    >>> from skscn import IRVFLRegressor, SCNRegressor
+    >>> from skscn.datasets import make_db1
+    >>> db1 = make_db1(random_state=0)
+    >>> free = IRVFLRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
+    >>> supervised = SCNRegressor(max_nodes=50, random_state=0).fit(db1.data, db1.target)
+    >>> free.score(db1.test_data, db1.test_target) < 0.1 < 0.9 < supervised.score(db1.test_data, db1.test_target)
+    True
+    """
+
+    algorithm: str = constant("SC-I")
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -321,72 +209,42 @@ class IRVFLRegressor(NetworkRegressor):
         return Free((self.scope,))
 
 
-@document(
-    summary="Regression with a constructive network trained by quickprop: the baseline MQ of the paper.",
-    story="""
-The weights and bias of each node are found by quickprop ascent on ⟨e, h⟩²/‖h‖² from one random start, as in Kwok and
-Yeung's constructive networks (IEEE Transactions on Neural Networks 8 (5), 1997, 1131-1148); then all output weights are
-solved for by least squares.
-""",
-    examples="""
->>> from skscn import ModifiedQuickpropRegressor
->>> from skscn.datasets import make_db1
->>> db1 = make_db1(random_state=0)
->>> model = ModifiedQuickpropRegressor(max_nodes=10, random_state=0).fit(db1.data, db1.target)
->>> model.score(db1.test_data, db1.test_target) > 0.5
-True
-""",
-)
-class ModifiedQuickpropRegressor(NetworkRegressor):
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **GrowingNetwork._parameter_constraints,
-        "scope": [Interval(Real, 0, 1e6, closed="right")],
-        "learning_rate": [Interval(Real, 0, None, closed="neither")],
-        "max_iter": [Interval(Integral, 1, None, closed="left")],
-        "patience": [Interval(Integral, 1, None, closed="left")],
-    }
+class ModifiedQuickpropRegressor(UnsupervisedRegressor):
+    """Regression with a constructive network trained by quickprop: the baseline MQ of the paper.
 
-    def __init__(
-        self,
-        max_nodes: int = 100,
-        tol: float = 1e-4,
-        scope: float = 1.0,
-        learning_rate: float = 0.05,
-        max_iter: int = 200,
-        patience: int = 8,
-        activation: ActivationLike = "sigmoid",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        scaling: ScalingName = "minmax",
-        early_stopping: Criterion = False,
-        validation_fraction: float = 0.1,
-        validation: HeldOut = "random",
-        n_iter_no_change: int = 10,
-        warm_start: bool = False,
-        checkpoint: PathLike | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            max_nodes=max_nodes,
-            tol=tol,
-            activation=activation,
-            categorical_features=categorical_features,
-            scaling=scaling,
-            early_stopping=early_stopping,
-            validation_fraction=validation_fraction,
-            validation=validation,
-            n_iter_no_change=n_iter_no_change,
-            warm_start=warm_start,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.scope = scope
-        self.learning_rate = learning_rate
-        self.max_iter = max_iter
-        self.patience = patience
+    The weights and bias of each node are found by quickprop ascent on ⟨e, h⟩²/‖h‖² from one random start, as in Kwok
+    and Yeung's constructive networks (IEEE Transactions on Neural Networks 8 (5), 1997, 1131-1148); then all output
+    weights are solved for by least squares.
+
+    Examples
+    --------
+    >>> from skscn import ModifiedQuickpropRegressor
+    >>> from skscn.datasets import make_db1
+    >>> db1 = make_db1(random_state=0)
+    >>> model = ModifiedQuickpropRegressor(max_nodes=10, random_state=0).fit(db1.data, db1.target)
+    >>> model.score(db1.test_data, db1.test_target) > 0.5
+    True
+    """
+
+    configuration: str = constant("quickprop")
+    learning_rate: float = parameter(
+        default=0.05,
+        constraint=[Interval(Real, 0, None, closed="neither")],
+        text="""float
+        Factor of the gradient step of quickprop.""",
+    )
+    max_iter: int = parameter(
+        default=200,
+        constraint=[AT_LEAST_1],
+        text="""int
+        The largest number of quickprop iterations for a node.""",
+    )
+    patience: int = parameter(
+        default=8,
+        constraint=[AT_LEAST_1],
+        text="""int
+        Iterations without progress before a node is finished.""",
+    )
 
     def _configuration(self) -> Configuration:
         return Quickprop(

@@ -90,35 +90,38 @@ class Recipe:
     @classmethod
     def of(cls, estimator: GrowingNetwork) -> Recipe:
         """The recipe of an estimator; ValueError if its parameters contradict each other."""
-        parameter, configuration = estimator.parameter, estimator._configuration()
-        activation = resolve_activation(estimator.activation)
+        configuration, activation = estimator._configuration(), resolve_activation(estimator.activation)
         check_activation(activation)
-        rule = ALGORITHMS[parameter("algorithm")]
-        auto = {name for name in ("alpha", "scaling", "direct_link", "early_stopping") if _is_auto(parameter(name))}
-
-        loss, fraction = LOSSES[parameter("loss")].of(parameter("quantile")), estimator.validation_fraction
-
-        def resolved(name: str) -> Any:
-            return getattr(configuration, name) if name in auto else parameter(name)
-
+        rule, loss = ALGORITHMS[estimator.algorithm], LOSSES[estimator.loss].of(estimator.quantile)
+        # What "auto" stands for.
+        settings: dict[str, Any] = {
+            "nodes_per_step": None,
+            "max_nodes": None,
+            "nodes_per_layer": None,
+            "alpha": configuration.alpha if rule.regularises else 0.0,
+            "scaling": configuration.scaling,
+            "direct_link": configuration.direct_link,
+            "early_stopping": configuration.early_stopping,
+            "validation_fraction": loss.share_held_out,
+        }
+        auto = set()
+        for name in settings:
+            value = getattr(estimator, name)
+            if isinstance(value, str) and value == "auto":
+                auto.add(name)
+            else:
+                settings[name] = value
         recipe = cls(
-            layer=LAYERS[parameter("layer")].of(activation),
+            layer=LAYERS[estimator.layer].of(activation),
             loss=loss,
             configuration=configuration,
             rule=rule,
-            window=parameter("window"),
-            alpha=0.0 if "alpha" in auto and not rule.regularises else resolved("alpha"),
-            scaling=resolved("scaling"),
-            direct_link=resolved("direct_link"),
-            early_stopping=resolved("early_stopping"),
+            window=estimator.window,
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),
             validation=estimator.validation,
-            validation_fraction=loss.share_held_out if fraction == "auto" else fraction,
-            nodes_per_step=None if _is_auto(parameter("nodes_per_step")) else parameter("nodes_per_step"),
-            max_nodes=None if estimator.max_nodes == "auto" else estimator.max_nodes,
-            max_layers=parameter("max_layers"),
-            nodes_per_layer=None if _is_auto(parameter("nodes_per_layer")) else parameter("nodes_per_layer"),
-            inputs=parameter("inputs"),
+            max_layers=estimator.max_layers,
+            inputs=estimator.inputs,
+            **settings,
         )
         for contradiction in recipe._contradictions(estimator):
             raise ValueError(contradiction)
@@ -127,7 +130,7 @@ class Recipe:
     def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
         """What does not go together, and what would work."""
         layer, search = type(self.layer).__name__, type(self.configuration).__name__
-        algorithm, loss = estimator.parameter("algorithm"), estimator.parameter("loss")
+        algorithm, loss = estimator.algorithm, estimator.loss
         if self.configuration.needs_derivative and not self.layer.differentiable:
             activation = self.layer.activation
             what = f"layer {layer}, its slope_and_value; define it"
@@ -171,53 +174,41 @@ class Recipe:
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
             raise ValueError(refusal)
-        criterion = self._criterion(data, hold_out.names)
-        most = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, data.shape[0])
+        # Weights with mean 1 sum to the number of rows up to rounding.
+        n_rows, weight = data.shape[0], float(np.rint(data.weight))
+        criterion = self._criterion(weight, isinstance(data, ArrayData), hold_out.names)
+        max_nodes = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, n_rows)
+        # Without early stopping, layers have equal shares of the nodes.
+        of_layer = max_nodes if criterion is not None else -(-max_nodes // self.max_layers)
+        # Above MANY_ROWS, "auto" holds out a constant number of rows, to save memory.
+        most_held_out = MANY_ROWS if "early_stopping" in self.by_size else np.inf
         return Plan(
-            criterion,
-            self._share_held_out(data),
-            self._linear_columns(*data.shape, _ROWS_PER_LINK),
+            criterion=criterion,
+            share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
+            linear=self._linear_columns(*data.shape, _ROWS_PER_LINK),
             # With a penalty, links need no minimum of rows.
-            self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
-            self._pace(float(np.rint(data.weight))),
-            most,
-            self.max_layers,
-            self._most_in_layer(most, criterion),
+            settled_linear=self._linear_columns(
+                *data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK
+            ),
+            pace=(
+                self.configuration.pace(self.layer, weight)
+                if self.nodes_per_step is None
+                else StepSchedule(self.nodes_per_step)
+            ),
+            max_nodes=max_nodes,
+            max_layers=self.max_layers,
+            nodes_per_layer=of_layer if self.nodes_per_layer is None else self.nodes_per_layer,
         )
 
-    def _most_in_layer(self, most: int, criterion: str | None) -> int:
-        """The largest number of nodes of a layer: what is given, all, or without early stopping equal shares."""
-        if self.nodes_per_layer is not None:
-            return self.nodes_per_layer
-        return most if criterion is not None else -(-most // self.max_layers)
+    def _criterion(self, weight: float, local: bool, given: str) -> str | None:
+        """What early stopping monitors on rows of this weight, which are here (``local``) or on a cluster.
 
-    def _pace(self, weight: float) -> StepSchedule:
-        """How many nodes a step adds on rows of this total weight."""
-        if self.nodes_per_step is not None:
-            return StepSchedule(self.nodes_per_step)
-        return self.configuration.pace(self.layer, weight)
-
-    def _criterion(self, data: TrainingData, given: str) -> str | None:
-        """What early stopping monitors; ``given`` names what ``fit`` was given for held-out rows, if anything.
-
+        ``given`` names what ``fit`` was given for held-out rows, if anything; it is refused if it would not be used.
         With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
         cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
         unless they are on a cluster.
         """
-        if given:
-            self._check_can_hold_out(given)
-            return "validation"
-        if self.early_stopping and "early_stopping" in self.by_size:
-            # Weights with mean 1 sum to the number of rows up to rounding.
-            most = np.inf if self.validation == "last" and isinstance(data, ArrayData) else MANY_ROWS
-            return "validation" if _ENOUGH_TO_HOLD_OUT <= np.rint(data.weight) <= most else "gcv"
-        if isinstance(self.early_stopping, str):
-            return self.early_stopping
-        return "validation" if self.early_stopping else None
-
-    def _check_can_hold_out(self, given: str) -> None:
-        """Reject what was given to ``fit`` for held-out rows if it would not be used."""
-        if not (self.early_stopping is True or self.early_stopping == "validation"):
+        if given and not (self.early_stopping is True or self.early_stopping == "validation"):
             used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
             raise ValueError(
                 f"{given} are for early stopping on held-out rows, and this network is stopped by {used}; use "
@@ -228,11 +219,14 @@ class Recipe:
                 'groups hold out whole groups drawn at random, and validation="last" holds out the last rows; use one '
                 "of the two."
             )
-
-    def _share_held_out(self, data: TrainingData) -> float:
-        """Share of the rows to hold out; above MANY_ROWS, "auto" keeps the number of rows constant, to save memory."""
-        most = MANY_ROWS if "early_stopping" in self.by_size else np.inf
-        return self.validation_fraction * min(1.0, most / data.shape[0])
+        if given:
+            return "validation"
+        if self.early_stopping and "early_stopping" in self.by_size:
+            most = np.inf if self.validation == "last" and local else MANY_ROWS
+            return "validation" if _ENOUGH_TO_HOLD_OUT <= weight <= most else "gcv"
+        if isinstance(self.early_stopping, str):
+            return self.early_stopping
+        return "validation" if self.early_stopping else None
 
     def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
@@ -305,7 +299,3 @@ def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:
     if isinstance(max_nodes, int | np.integer):
         return int(max_nodes)
     return max(_NODES, min(_MOST_NODES, n_rows // _ROWS_PER_NODE, int((_MOST_WORK / n_rows) ** 0.5)))
-
-
-def _is_auto(value: Any) -> bool:
-    return isinstance(value, str) and value == "auto"

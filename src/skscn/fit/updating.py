@@ -292,7 +292,7 @@ def _updatable(estimator: GrowingNetwork) -> Network:
     refusal = why_not(network.loss)
     if refusal is not None:
         raise ValueError(refusal)
-    algorithm = estimator.parameter("algorithm")
+    algorithm = estimator.algorithm
     if network.factor is None and algorithm != "SC-III" and network.loss.plain:
         raise ValueError(
             f"This model does not contain what further rows could join: it was fitted with {algorithm} on a Dask "

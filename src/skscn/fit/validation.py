@@ -15,7 +15,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
-from sklearn.utils.validation import _check_sample_weight, _check_y, validate_data
+from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
 from skscn.fit.data import ArrayData, TrainingData, targets_to_learn
 from skscn.fit.hold_out import Asked, HoldOut
@@ -24,7 +24,7 @@ from skscn.fit.plan import most_nodes
 from skscn.rows import Chunks, ScratchInputs, is_dask, opened
 from skscn.rows.blocks import refuse_masked
 from skscn.rows.operations import PANEL
-from skscn.rows.partitions import Collections, read_collections
+from skscn.rows.partitions import read_collections
 from skscn.tables.columns import Number
 from skscn.tables.filling import fill_medians, medians_of
 from skscn.tables.frames import as_table, check_frame, column_names, exact_labels, has_only_numbers, is_frame
@@ -35,11 +35,6 @@ if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
 
 
-_NUMBERS: dict[str, Any] = {
-    "accept_sparse": "csr",
-    "dtype": [np.float64, np.float32],
-    "ensure_all_finite": "allow-nan",
-}
 # Parts of scikit-learn's messages about text.
 _NOT_NUMBERS = ("could not convert string", "dtype='numeric' is not compatible with arrays of bytes/strings")
 
@@ -58,108 +53,137 @@ class Encoding(NamedTuple):
     encoder: RowEncoder | None
     medians: np.ndarray | None
 
-    @property
-    def encodes_tables(self) -> bool:
-        """Whether rows are tables; they are arrays of numbers otherwise."""
-        return self.encoder is not None and self.encoder.table is not None
+    @classmethod
+    def of_training(cls, data: TrainingData) -> Encoding:
+        """The encoding of training rows, for rows that come with them."""
+        numbers = data.take(sampled(data.shape[0])).X if data.encoder is None else None
+        return cls(data.encoder, medians_of(numbers) if isinstance(numbers, np.ndarray) else None)
 
     def transform(self, X: Any) -> Any:
-        """The rows of a frame: encoded, or, by a model of numbers, read as numbers."""
+        """The rows of a table: encoded, or, by a model of numbers, read as numbers."""
         if self.encoder is not None and self.encoder.table is not None:
             return self.encoder.transform(X)
         columns = as_table(X)
         read = [Number(name, 0.0, False).floats(columns.column(name)) for name in columns.names]
-        return _filled(self, np.column_stack(read))
+        return self.fill(np.column_stack(read))
 
-
-def encoding_of(data: TrainingData) -> Encoding:
-    """The encoding of training rows, for rows that come with them."""
-    numbers = data.take(sampled(data.shape[0])).X if data.encoder is None else None
-    return Encoding(data.encoder, medians_of(numbers) if isinstance(numbers, np.ndarray) else None)
+    def fill(self, X: Any) -> Any:
+        """Numbers without missing ones, and with the marks that the network expects."""
+        if self.encoder is not None:
+            return self.encoder.transform(X.toarray() if sparse.issparse(X) else X)
+        if not _has_missing(X):
+            return X
+        if self.medians is None:
+            raise ValueError(
+                "X contains NaN, and this model does not know what to fill in: it was saved by an earlier version, or "
+                "fitted on a sparse matrix. Fit it again, or fill in missing values."
+            )
+        return fill_medians(X, self.medians)
 
 
 def read_training(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, reset: bool = True, **checks: Any
+    estimator: Any,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    *,
+    encoding: Encoding | None = None,
+    reset: bool = True,
+    **checks: Any,
 ) -> Read:
-    """Training rows, validated and encoded; the estimator notes number and names of the columns, if they are new."""
-    refuse_masked(X=X, y=y, sample_weight=sample_weight)
-    check_frame(X)
-    y = exact_labels(y) if is_classifier(estimator) else y
-    if _is_table(estimator, X):
+    """Training rows, validated and encoded: by ``encoding``, or as they teach.
+
+    The estimator notes number and names of the columns if they are new (``reset``). Checks are those of y.
+    """
+    refuse_masked(sample_weight=sample_weight)
+    classes, encoder = is_classifier(estimator), None
+    y = exact_labels(y) if classes else y
+    if _is_table(X, estimator.categorical_features, encoding):
+        refuse_masked(X=X, y=y)
         validate_data(estimator, X, y, skip_check_array=True, reset=reset)
         y = _check_y(y, estimator=estimator, **checks)
-        check_consistent_length(X, y, sample_weight)
-        weights = _check_sample_weight(sample_weight, y, dtype=np.float64)
-        encoder, numbers = encode_table(
-            X, _categories(estimator, X), targets_to_learn(y, classes=is_classifier(estimator)), weights
-        )
-        return Read(numbers, y, encoder)
-    with _advising(X):
-        X, y = validate_data(estimator, X, y, reset=reset, **_NUMBERS, **checks)
-    if not _has_missing(X):
-        return Read(X, y, None)
-    encoder, numbers = encode_array(
-        X,
-        targets_to_learn(y, classes=is_classifier(estimator)),
-        _check_sample_weight(sample_weight, y, dtype=np.float64),
-    )
-    return Read(numbers, y, encoder)
-
-
-def read_further(
-    estimator: Any, X: Any, y: Any, sample_weight: Any = None, *, encoding: Encoding | None = None, **checks: Any
-) -> tuple[Any, np.ndarray]:
-    """Further training rows, encoded as those before: for a fitted estimator, or one that is about to be fitted."""
-    refuse_masked(X=X, y=y, sample_weight=sample_weight)
-    check_frame(X)
-    y = exact_labels(y) if is_classifier(estimator) else y
-    encoding = _known(estimator) if encoding is None else encoding
-    if encoding.encodes_tables or _has_other_types(X):
-        validate_data(estimator, X, y, skip_check_array=True, reset=False)
-        y = _check_y(y, estimator=estimator, **checks)
         check_consistent_length(X, y)
-        return encoding.transform(X), y
-    with _advising(X):
-        X, y = validate_data(estimator, X, y, reset=False, **_NUMBERS, **checks)
-    return _filled(encoding, X), y
+        if encoding is None:
+            targets, weights = targets_to_learn(y, classes=classes), _check_sample_weight(sample_weight, y, dtype=float)
+            encoder, X = encode_table(X, _categories(estimator, X), targets, weights)
+        else:
+            X = encoding.transform(X)
+    else:
+        X, y = read_numbers(estimator, X, y, reset=reset, **checks)
+        if encoding is not None:
+            X = encoding.fill(X)
+        elif _has_missing(X):
+            targets, weights = targets_to_learn(y, classes=classes), _check_sample_weight(sample_weight, y, dtype=float)
+            encoder, X = encode_array(X, targets, weights)
+    # One column of classes; several are labels.
+    if classes and y.ndim == 2 and y.shape[1] == 1:
+        y = column_or_1d(y, warn=True)
+    return Read(X, y, encoder)
+
+
+def read_further(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> tuple[Any, np.ndarray]:
+    """Further training rows of a fitted estimator, encoded as those before."""
+    encoding = Encoding(estimator.encoder_, estimator._medians)
+    rows, targets, _ = read_training(estimator, X, y, sample_weight, encoding=encoding, reset=False, **checks)
+    return rows, targets
 
 
 def read_rows(estimator: Any, X: Any) -> Any:
     """Rows to predict, for a fitted estimator."""
+    check_is_fitted(estimator)
+    encoding = Encoding(estimator.encoder_, estimator._medians)
+    if not _is_table(X, estimator.categorical_features, encoding):
+        return encoding.fill(read_numbers(estimator, X, reset=False))
     refuse_masked(X=X)
-    check_frame(X)
-    encoding = _known(estimator)
-    if encoding.encodes_tables or _has_other_types(X):
-        validate_data(estimator, X, skip_check_array=True, reset=False)
-        return check_array(encoding.transform(X))
-    with _advising(X):
-        return _filled(encoding, validate_data(estimator, X, reset=False, **_NUMBERS))
+    validate_data(estimator, X, skip_check_array=True, reset=False)
+    return check_array(encoding.transform(X))
 
 
-def refuse_categories(estimator: Any) -> None:
-    """Reject columns that are to be categories, of rows that are not in memory."""
-    if estimator.categorical_features is not None and not isinstance(estimator.categorical_features, str):
-        raise ValueError(
-            "categorical_features names columns of rows in memory; encode categories before rows are written to files, "
-            "chunks or Dask collections."
-        )
+def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
+    """Rows of numbers, and their targets if these are given: what every estimator refuses, is refused here.
+
+    Masked values, columns of the same name, frames whose rows are not there yet, text and infinite numbers. Numbers may
+    be missing, and matrices sparse, unless the checks, those of :func:`~sklearn.utils.validation.validate_data`, say
+    otherwise.
+    """
+    refuse_masked(X=X, y=y)
+    if not isinstance(X, np.ndarray):
+        check_frame(X)
+    numbers = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
+    try:
+        return validate_data(estimator, X, y, reset=reset, **{**numbers, **checks})
+    except ValueError as error:
+        sentence = str(error).partition("\n")[0].rstrip(".")
+        if "infinity" in sentence and is_frame(X):
+            columns = as_table(X)
+            infinite = [name for name in columns.names if np.isinf(columns.column(name).floats()).any()]
+            raise ValueError(
+                f"{sentence}: column {listed(map(quoted, infinite))}; correct these values, or leave them empty."
+            ) from None
+        if any(part in sentence for part in _NOT_NUMBERS):
+            raise ValueError(
+                f"{sentence}. Text, dates and categories are encoded if fit gets them in a DataFrame or an Arrow "
+                'table, with categorical_features="from_dtype"; elsewhere, skscn.tables.TableEncoder does it.'
+            ) from None
+        raise
 
 
-def _known(estimator: Any) -> Encoding:
-    """The encoding of a fitted estimator."""
-    return Encoding(estimator.encoder_, estimator._medians)
+def _is_table(X: Any, categorical_features: Any, encoding: Encoding | None) -> bool:
+    """Whether rows are read column by column: if they were in training, or if a frame does not only have numbers.
 
-
-def _is_table(estimator: Any, X: Any) -> bool:
-    """Whether rows have columns that have to be encoded."""
-    which = estimator.categorical_features
-    if which is None:
+    In training (no encoding), columns to encode can be named, and None says that there are none.
+    """
+    if not isinstance(X, np.ndarray):
+        check_frame(X)
+    if encoding is not None and encoding.encoder is not None and encoding.encoder.table is not None:
+        return True
+    if encoding is None and categorical_features is None:
         return False
-    if not isinstance(which, str) and len(which):
+    if encoding is None and not isinstance(categorical_features, str) and len(categorical_features):
         if sparse.issparse(X):
             raise ValueError("categorical_features names columns of tables and arrays; X is sparse: use X.toarray().")
         return True
-    return _has_other_types(X)
+    return not isinstance(X, np.ndarray) and is_frame(X) and not has_only_numbers(X)
 
 
 def _categories(estimator: Any, X: Any) -> list[str]:
@@ -177,25 +201,6 @@ def _categories(estimator: Any, X: Any) -> list[str]:
     return [known[item] for item in chosen]
 
 
-def _has_other_types(X: Any) -> bool:
-    """Whether it is a frame with columns that NumPy does not read as numbers, such as those of type object."""
-    return is_frame(X) and not has_only_numbers(X)
-
-
-def _filled(encoding: Encoding, X: Any) -> Any:
-    """Numbers without missing ones, and with the marks that the network expects."""
-    if encoding.encoder is not None:
-        return encoding.encoder.transform(X.toarray() if sparse.issparse(X) else X)
-    if not _has_missing(X):
-        return X
-    if encoding.medians is None:
-        raise ValueError(
-            "X contains NaN, and this model does not know what to fill in: it was saved by an earlier version, or "
-            "fitted on a sparse matrix. Fit it again, or fill in missing values."
-        )
-    return fill_medians(X, encoding.medians)
-
-
 def _has_missing(X: Any) -> bool:
     """Whether some number is NaN; those of a sparse matrix must not be."""
     values = X.data if sparse.issparse(X) else X
@@ -209,32 +214,6 @@ def _has_missing(X: Any) -> bool:
     return found
 
 
-@contextmanager
-def _advising(X: Any) -> Iterator[None]:
-    """Within this context, scikit-learn's errors say how text is encoded, and which column of a frame is infinite."""
-    try:
-        yield
-    except ValueError as error:
-        sentence = str(error).partition("\n")[0].rstrip(".")
-        if "infinity" in sentence and is_frame(X):
-            columns = as_table(X)
-            infinite = [name for name in columns.names if np.isinf(columns.column(name).floats()).any()]
-            raise ValueError(
-                f"{sentence}: column {listed(map(quoted, infinite))}; correct these values, or leave them empty."
-            ) from None
-        if any(part in sentence for part in _NOT_NUMBERS):
-            raise ValueError(
-                f"{sentence}. Text, dates and categories are encoded if fit gets them in a DataFrame or an Arrow "
-                'table, with categorical_features="from_dtype"; elsewhere, skscn.tables.TableEncoder does it.'
-            ) from None
-        raise
-
-
-# Opening what ``fit`` was given: arrays, files, chunks or Dask collections, validated before anything changes.
-#
-# Rows for early stopping that were given as well are opened in the same way, and brought into memory.
-
-
 def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: TrainingData, **checks: Any) -> HoldOut:
     """What ``fit`` was given for early stopping, for these training rows."""
     check_asked(asked)
@@ -242,7 +221,7 @@ def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: Trai
         return HoldOut(groups=group_numbers(asked.groups, data.n_given)[data.row_numbers()])
     if asked.X_val is None:
         return HoldOut()
-    with training_data(estimator, kind, *asked[:3], encoding=encoding_of(data), **checks) as rows:
+    with training_data(estimator, kind, *asked[:3], encoding=Encoding.of_training(data), **checks) as rows:
         held_out = rows.take(np.arange(rows.shape[0]))
     if held_out.multilabel != data.multilabel or (data.classes is None and held_out.n_outputs != data.n_outputs):
         raise ValueError(f"y_val must have as many columns as y; got {held_out.n_outputs} and {data.n_outputs}.")
@@ -290,98 +269,66 @@ def training_data(
     and encoded like these.
     """
     checks["reset"] = encoding is None and not estimator.is_continued()
-    if is_dask(X):
-        refuse_categories(estimator)
-        from skscn.fit.dask_data import DaskData
-
-        collections = read_collections(X, y, sample_weight)
-        _validate_collections(estimator, collections, **checks)
-        yield getattr(DaskData, kind)(collections)
-        return
     if isinstance(X, str | Path):
         X, y = Chunks(X, y), None
-    if not isinstance(X, Chunks):
-        read = _validated(estimator, X, y, sample_weight, encoding, **checks)
-        data = getattr(ArrayData, kind)(read.X, read.y, sample_weight)
-        yield (
-            data
-            if read.encoder is None
-            else replace(data, encoder=read.encoder, given=_rows_of(X, data.numbers, len(read.y)))
+    if is_dask(X):
+        from skscn.fit.dask_data import DaskData
+
+        _refuse_categories(estimator)
+        collections = read_collections(X, y, sample_weight)
+        # The rows were checked as they were read, and two others represent them.
+        _read_arrays(estimator, np.zeros((2, collections.n_features)), np.arange(2.0), collections.names, **checks)
+        yield getattr(DaskData, kind)(collections)
+    elif isinstance(X, Chunks):
+        _refuse_categories(estimator)
+        if y is not None or sample_weight is not None:
+            raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
+        # In addition to the inputs: basis (nodes, links, intercept), residual, first and now, and the open columns.
+        with opened(X, lambda n_rows: most_nodes(estimator.max_nodes, n_rows) + X.n_features + 3 + PANEL) as rows:
+            inputs, targets = rows.X, rows.y
+            if is_classifier(estimator) and targets.ndim == 2 and targets.shape[1] == 1:
+                targets = targets[:, 0]
+            if isinstance(inputs, ScratchInputs):
+                # Inputs in files were checked as they were read; a few rows represent all.
+                few = min(len(targets), 2)
+                _read_arrays(estimator, inputs[:few], targets[:few], X.feature_names, **checks)
+                if checks.get("y_numeric") and targets.dtype.kind in "biu":
+                    targets = targets.astype(np.float64)
+            else:
+                inputs, targets, _ = _read_arrays(estimator, inputs, targets, X.feature_names, **checks)
+            yield getattr(ArrayData, kind)(inputs, targets, rows.sample_weight)
+    else:
+        read = read_training(estimator, X, y, sample_weight, encoding=encoding, **checks)
+        data: ArrayData = getattr(ArrayData, kind)(read.X, read.y, sample_weight)
+        if read.encoder is not None:
+            given = X
+            if len(data.numbers) < len(read.y):
+                # scikit-learn below 1.9 does not index Arrow tables.
+                given = X.take(data.numbers) if hasattr(X, "column_names") else _safe_indexing(X, data.numbers)
+            data = replace(data, encoder=read.encoder, given=given)
+        yield data
+
+
+def _refuse_categories(estimator: GrowingNetwork) -> None:
+    if estimator.categorical_features is not None and not isinstance(estimator.categorical_features, str):
+        raise ValueError(
+            "categorical_features names columns of rows in memory; encode categories before rows are written to files, "
+            "chunks or Dask collections."
         )
-        return
-    if y is not None or sample_weight is not None:
-        raise TypeError("Chunks contain their own targets and weights; call fit(chunks).")
-    refuse_categories(estimator)
-    # In addition to the inputs: the basis (nodes, links, intercept), the residual, first and now, and the open columns.
-    with opened(X, lambda n_rows: most_nodes(estimator.max_nodes, n_rows) + X.n_features + 3 + PANEL) as rows:
-        yield getattr(ArrayData, kind)(*_validated_chunks(estimator, X, rows.X, rows.y, **checks), rows.sample_weight)
 
 
-def _rows_of(X: Any, numbers: np.ndarray, count: int) -> Any:
-    """These rows of what was given; scikit-learn below 1.9 does not index Arrow tables."""
-    if len(numbers) == count:
-        return X
-    return X.take(numbers) if hasattr(X, "column_names") else _safe_indexing(X, numbers)
-
-
-def _validated(
-    estimator: GrowingNetwork,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    encoding: Encoding | None = None,
-    *,
-    reset: bool,
-    **checks: Any,
+def _read_arrays(
+    estimator: GrowingNetwork, X: Any, y: np.ndarray, names: np.ndarray | None, *, reset: bool, **checks: Any
 ) -> Read:
-    """X and y."""
-    if encoding is None:
-        read = read_training(estimator, X, y, sample_weight, reset=reset, **checks)
-    else:
-        read = Read(*read_further(estimator, X, y, sample_weight, encoding=encoding, **checks), None)
-    # One column of classes; several are labels.
-    if is_classifier(estimator) and read.y.ndim == 2 and read.y.shape[1] == 1:
-        return read._replace(y=column_or_1d(read.y, warn=True))
-    return read
-
-
-def _validated_chunks(
-    estimator: GrowingNetwork, chunks: Chunks, X: Any, y: np.ndarray, **checks: Any
-) -> tuple[Any, np.ndarray]:
-    """As :func:`_validated`; inputs in files were checked as they were read."""
-    names = chunks.feature_names
-    _check_names(estimator, names, checks["reset"])
-    if is_classifier(estimator) and y.ndim == 2 and y.shape[1] == 1:
-        y = y[:, 0]
-    if isinstance(X, ScratchInputs):
-        # A few rows represent all: their number of inputs and the type of their targets.
-        few = min(len(y), 2)
-        _validated(estimator, X[:few], y[:few], **checks)
-        y = y.astype(np.float64) if checks.get("y_numeric") and y.dtype.kind in "biu" else y
-    else:
-        X, y, _ = _validated(estimator, X, y, **checks)
-    if names is not None:
-        estimator.feature_names_in_ = names
-    return X, y
-
-
-def _validate_collections(estimator: GrowingNetwork, collections: Collections, **checks: Any) -> None:
-    """As :func:`_validated`; the rows were checked as they were read, and two others represent them."""
-    _check_names(estimator, collections.names, checks["reset"])
-    _validated(estimator, np.zeros((2, collections.n_features)), np.arange(2.0), **checks)
-    if collections.names is not None:
-        estimator.feature_names_in_ = collections.names
-
-
-def _check_names(estimator: GrowingNetwork, names: np.ndarray | None, reset: bool) -> None:
-    """Reject columns other than those that are known and not reset, and forget their names for now.
-
-    Arrays have no names, for which scikit-learn would warn.
-    """
+    """Training rows whose columns have these names; other names than those that are known and not reset are refused."""
+    # Arrays have no names, for which scikit-learn would warn.
     known = estimator.__dict__.pop("feature_names_in_", None)
     if not reset and known is not None and (names is None or not np.array_equal(names, known)):
-        estimator.__dict__["feature_names_in_"] = known
         what = "warm_start=True continues a network on" if estimator.is_continued() else "X_val must have"
         raise ValueError(
             f"{what} the columns {list(known)} in this order; got {None if names is None else list(names)}."
         )
+    read = read_training(estimator, X, y, reset=reset, **checks)
+    if names is not None:
+        estimator.feature_names_in_ = names
+    return read

@@ -47,7 +47,7 @@ class TableColumns:
         values = self._columns[name] = read_values(self._columns[name], name)
         return values
 
-    def replaced(self, columns: Mapping[str, ColumnValues]) -> TableColumns:
+    def with_columns(self, columns: Mapping[str, ColumnValues]) -> TableColumns:
         """The table with other values in some columns."""
         return TableColumns({**self._columns, **columns}, self.n_rows)
 

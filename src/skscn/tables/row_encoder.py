@@ -87,7 +87,7 @@ class RowEncoder:
         names = list(columns) if self.table is None else list(self.table.get_feature_names_out())
         return [*names, *(f"{names[column]} is missing" for column in self.filling.marked)]
 
-    def summed(self, values: np.ndarray) -> np.ndarray:
+    def sum_by_column(self, values: np.ndarray) -> np.ndarray:
         """The sum of values over the numbers that each of the user's columns becomes."""
         return np.array([values[group].sum() for group in self.groups])
 
@@ -135,7 +135,7 @@ def with_targets(
 def _with_categories(table: TableColumns, categories: Collection[str]) -> TableColumns:
     """The table with text in these columns."""
     columns = (Category(name, (), others=False, missing=False) for name in categories)
-    return table.replaced({column.name: column.texts(table.column(column.name)) for column in columns})
+    return table.with_columns({column.name: column.texts(table.column(column.name)) for column in columns})
 
 
 def _open(column: Column) -> Column:

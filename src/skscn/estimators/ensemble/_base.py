@@ -1,12 +1,4 @@
-"""What ensembles of regressors and classifiers share: parameters, growth of the members and their combination.
-
-Members are grown on the distinct rows, each with the sum of its weights. So a weight of 2 is the row twice, the order
-of the rows does not matter, and a member is never grown on a copy of a row that is out of bag for it. Where rows repeat
-more than ten times on average, new rows are copies of old ones too, and all rows are kept.
-
-With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
-time, and only later rows are out of bag.
-"""
+"""What ensembles of regressors and classifiers share: parameters, growth of the members and their combination."""
 
 from __future__ import annotations
 
@@ -14,33 +6,40 @@ from abc import ABC, abstractmethod
 from copy import copy
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import Tags, check_random_state
+from sklearn.base import clone
+from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from skscn.declarations import Estimator, attribute, parameter
 from skscn.estimators.base import GrowingNetwork
-from skscn.estimators.ensemble.intervals import OutOfBag, mean_and_spread, nonnegative_weights
-from skscn.estimators.ensemble.members import (
+from skscn.estimators.ensemble.draws import (
     DistinctRows,
     MemberPlan,
-    Processes,
     bootstrap_counts,
-    checked_weights,
+    check_weights,
     distinct_rows,
     grow_member,
     select_columns,
 )
-from skscn.estimators.parameters import CategoricalFeatures, HeldOut, MatrixLike, Seed
-from skscn.fit.hold_out import HELD_OUT, Asked
+from skscn.estimators.ensemble.members import Processes, member_seeds, member_tasks
+from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
+from skscn.estimators.parameters import (
+    AT_LEAST_1,
+    CategoricalFeatures,
+    HeldOut,
+    MatrixLike,
+    NetworkParameters,
+    Seed,
+)
+from skscn.fit.hold_out import HELD_OUT, NOTHING_ASKED, Asked
 from skscn.fit.importances import sampled
-from skscn.fit.validation import check_asked, group_numbers, read_further, read_rows, read_training
-from skscn.progress import current_listener
+from skscn.fit.validation import check_asked, group_numbers, read_further, read_training
+from skscn.fit_context import fit_context
 from skscn.rows import Chunks, is_dask
 from skscn.tables.filling import medians_of
 from skscn.tables.row_encoder import RowEncoder
@@ -57,57 +56,117 @@ class EnsembleHoldOut(NamedTuple):
     rows: tuple[Any, np.ndarray, np.ndarray] | None = None
 
 
-class BaseEnsemble(BaseEstimator, ABC):
-    """Parameters, growth of the members and their combination."""
+class BaseEnsemble(Estimator, ABC):
+    """Parameters, growth of the members and their combination.
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "n_members": [Interval(Integral, 1, None, closed="left")],
-        "bootstrap": ["boolean"],
-        "max_features": [Interval(Real, 0, 1, closed="right")],
-        "combination": [StrOptions({"average", "nonnegative"})],
-        "validation": [StrOptions(set(HELD_OUT))],
-        "categorical_features": GrowingNetwork._parameter_constraints["categorical_features"],
-        "n_jobs": [None, Integral],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
+    Attributes
+    ----------
+    members_ : list of estimators
+        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
+        `out_of_bag_` rather than their `held_out_`.
+    features_ : list of ndarray of int
+        The columns of each member, as they are encoded.
+    weights_ : ndarray of shape (n_members,)
+        The weights of the members; their sum is 1.
+    feature_importances_ : ndarray of shape (n_features,)
+        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
+        1. If members have none, an AttributeError says why.
+    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
+        Which rows each member has not seen.
+    n_rows_seen_ : int
+        Number of rows of positive weight that `fit` and `partial_fit` were given.
+    encoder_ : RowEncoder or None
+        What turns rows into the numbers that the members see, as in :class:`SCNRegressor`.
+    n_features_in_ : int
+        Number of columns of X.
+    feature_names_in_ : ndarray of str
+        Names of the columns, if X has them.
+    """
+
+    estimator: GrowingNetwork | None = parameter(
+        default=None,
+        constraint=[GrowingNetwork, None],
+        text="""network or None
+        The base estimator. Its `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a
+        member is grown without early stopping.""",
+    )
+    n_members: int = parameter(
+        default=10,
+        constraint=[AT_LEAST_1],
+        text="""int
+        Number of networks.""",
+    )
+    bootstrap: bool = parameter(
+        default=False,
+        constraint=["boolean"],
+        text="""bool
+        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement, within each class if
+        there are classes, so that every member is trained on every class.""",
+    )
+    max_features: float = parameter(
+        default=1.0,
+        constraint=[Interval(Real, 0, 1, closed="right")],
+        text="""float
+        Share of the columns that each member gets, drawn without replacement; at least one column.""",
+    )
+    combination: Literal["average", "nonnegative"] = parameter(
+        default="average",
+        constraint=[StrOptions({"average", "nonnegative"})],
+        text="""{"average", "nonnegative"}
+        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
+        out-of-bag rows, of classes the Brier score of the arithmetic mean of their probabilities.""",
+    )
+    validation: HeldOut = parameter(
+        default="random",
+        constraint=[StrOptions(set(HELD_OUT))],
+        text="""{"random", "last"}
+        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
+        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
+        the end, and only later rows are out of bag. So `oob_score_`, `combination` and prediction intervals are based
+        on rows later than those that a member was trained on.""",
+    )
+    categorical_features: CategoricalFeatures = parameter(
+        default="from_dtype",
+        constraint=NetworkParameters._parameter_constraints["categorical_features"],
+        text="""\
+        "from_dtype", list of str or int, mask, or None
+        Which columns hold categories, as in :class:`SCNRegressor`. Tables are encoded, and missing numbers filled in,
+        once for all members, whose own parameter is ignored.""",
+    )
+    n_jobs: int | None = parameter(
+        default=None,
+        constraint=[None, Integral],
+        text="""int or None
+        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.""",
+    )
+    random_state: Seed = parameter(
+        default=None,
+        constraint=["random_state"],
+        text="""int, RandomState instance or None
+        Seed of the draws; pass an int for reproducible results.""",
+    )
+    verbose: int = parameter(
+        default=0,
+        constraint=["verbose"],
+        text="""int
+        1 or more shows how many members are finished.""",
+    )
+
     # What the ensemble combines: the name of the members' method.
-    _response: str
-    members_: list[GrowingNetwork]
-    features_: list[np.ndarray]
-    weights_: np.ndarray
-    out_of_bag_: np.ndarray
-    n_rows_seen_: int
-    # What turns the user's rows into numbers; None if they are numbers, none of which was missing in training.
-    encoder_: RowEncoder | None = None
+    _response: ClassVar[str]
+    # What is required of targets.
+    _checks: ClassVar[dict[str, Any]]
+    members_: list[GrowingNetwork] = attribute()
+    features_: list[np.ndarray] = attribute()
+    weights_: np.ndarray = attribute()
+    out_of_bag_: np.ndarray = attribute()
+    oob_score_: float = attribute()
+    n_rows_seen_: int = attribute()
+    encoder_: RowEncoder | None = attribute(None)
     # The medians of inputs none of which was missing in training.
-    _medians: np.ndarray | None = None
+    _medians: np.ndarray | None = attribute(None)
     # The given weight that counts as 1.
-    _weight_unit: float = 1.0
-
-    def __init__(
-        self,
-        estimator: GrowingNetwork | None = None,
-        n_members: int = 10,
-        bootstrap: bool = False,
-        max_features: float = 1.0,
-        combination: Literal["average", "nonnegative"] = "average",
-        validation: HeldOut = "random",
-        categorical_features: CategoricalFeatures = "from_dtype",
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-        verbose: int = 0,
-    ):
-        self.estimator = estimator
-        self.n_members = n_members
-        self.bootstrap = bootstrap
-        self.max_features = max_features
-        self.combination = combination
-        self.validation = validation
-        self.categorical_features = categorical_features
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    _weight_unit: float = attribute(1.0)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -123,46 +182,118 @@ class BaseEnsemble(BaseEstimator, ABC):
         for member, features, weight in zip(self.members_, self.features_, self.weights_, strict=True):
             importances[features] += weight * member.feature_importances_
         importances /= importances.sum()
-        return importances if self.encoder_ is None else self.encoder_.summed(importances)
+        return importances if self.encoder_ is None else self.encoder_.sum_by_column(importances)
+
+    # Members check their own parameters.
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(
+        self,
+        X: MatrixLike,
+        y: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        X_val: MatrixLike | None = None,
+        y_val: ArrayLike | None = None,
+        sample_weight_val: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+    ) -> Self:
+        """Grow the members on rows X and targets y.
+
+        Parameters
+        ----------
+        X : array-like, DataFrame, Arrow table or sparse matrix of shape (n_samples, n_features)
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
+            Numbers for a regressor. For a classifier labels, or an indicator, 0 or 1, for each of several labels that a
+            row may have.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the rows; rows of weight 0 are ignored.
+        X_val, y_val : as X and y, default=None
+            Rows for early stopping, which no member is trained on. They are out of bag for all members, so
+            `oob_score_` and prediction intervals are computed from them. By default each member holds out rows of its
+            own.
+        sample_weight_val : array-like of shape (n_val_samples,), default=None
+            Their weights.
+        groups : array-like of shape (n_samples,), default=None
+            Members hold out whole groups of rows with the same value, for rows of which new groups are to be
+            predicted, such as patients, machines or batches.
+
+        Returns
+        -------
+        self
+        """
+        return self._grow("fit", X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
 
     @abstractmethod
     def _default_estimator(self) -> GrowingNetwork:
         """The default member."""
 
-    def _grow(self, data: DistinctRows, targets: np.ndarray, strata: np.ndarray, method: str) -> OutOfBag:
-        """Grow and weight the members, and set the common attributes; targets and strata are of the distinct rows.
+    @abstractmethod
+    def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+        """Targets that were given, as numbers, which are equal where targets are; ValueError if they cannot be used."""
 
-        Members are grown by this method, ``fit`` or ``partial_fit``.
-        """
+    @abstractmethod
+    def _targets(self, data: DistinctRows) -> tuple[np.ndarray, np.ndarray]:
+        """What the members' predictions are compared with, and the stratum of each row, in which bootstraps draw."""
+
+    @abstractmethod
+    def _score(self, data: DistinctRows, out_of_bag: OutOfBag) -> None:
+        """Set what is learnt from out-of-bag rows."""
+
+    def _grow(
+        self,
+        method: str,
+        X: MatrixLike,
+        y: ArrayLike | None,
+        sample_weight: ArrayLike | None,
+        asked: Asked = NOTHING_ASKED,
+    ) -> Self:
+        """Grow the members by this method, ``fit`` or ``partial_fit``, weight them, and set all attributes."""
+        _refuse_chunks(X)
+        rows, outputs, self.encoder_ = read_training(self, X, y, sample_weight, **self._checks)
+        plain = self.encoder_ is None and isinstance(rows, np.ndarray)
+        self._medians = medians_of(rows[sampled(len(rows))]) if plain else None
+        weights, self._weight_unit = check_weights(sample_weight, rows)
+        held_out = self._read_held_out(asked, outputs)
+        numbers = self._number_targets(outputs, weights)
+        if self.validation == "last":
+            data = DistinctRows(rows, outputs, weights, np.arange(len(outputs)), held_out.groups)
+        else:
+            data = distinct_rows(rows, outputs, numbers, weights, held_out.groups)
+        if held_out.rows is not None:
+            data = data.with_held_out(*held_out.rows)
+        targets, strata = self._targets(data)
         estimator = self._template()
-        rng = check_random_state(self.random_state)
-        seeds = rng.randint(np.iinfo(np.int32).max, size=self.n_members)
-        plans = [self._plan(number, int(seed), data, strata) for number, seed in enumerate(seeds)]
-        listener = current_listener()
-        elsewhere = None if listener is None else listener.elsewhere()
-        tasks = (delayed(grow_member)(estimator, data, plan, self._response, method, elsewhere) for plan in plans)
+        plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, self.n_members))]
+        tasks = member_tasks(grow_member, [(estimator, data, plan, self._response, method) for plan in plans])
         grown = self._processes.grow(tasks, self.n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
-        out_of_bag = OutOfBag(
-            predictions.reshape(len(grown), *targets.shape),
-            np.stack([member.unseen for member in grown]),
-            targets,
-            data.sample_weight,
-        )
+        unseen = np.stack([member.unseen for member in grown])
+        out_of_bag = OutOfBag(predictions.reshape(len(grown), *targets.shape), unseen, targets, data.sample_weight)
         self.members_ = [member.network for member in grown]
         self.features_ = [plans[member.number].features for member in grown]
         self.weights_ = self._combination_weights(self._ordinary(out_of_bag, data))
-        self.out_of_bag_ = out_of_bag.unseen[:, data.inverse]
+        self.out_of_bag_ = unseen[:, data.inverse]
         self.n_rows_seen_ = int(np.count_nonzero(data.sample_weight[data.inverse]))
-        return out_of_bag
+        self._score(data, out_of_bag)
+        return self
 
-    def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
-        """The out-of-bag rows, each with what it counts for if some look like outliers."""
-        return out_of_bag
-
-    @property
-    def _processes(self) -> Processes:
-        return Processes(self.n_jobs, self.verbose)
+    def _read_held_out(self, asked: Asked, y: np.ndarray) -> EnsembleHoldOut:
+        """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
+        check_asked(asked)
+        if asked.groups is not None:
+            if self.bootstrap:
+                raise ValueError(
+                    "groups keep whole groups out of bag, and bootstrap=True draws single rows; use bootstrap=False."
+                )
+            return EnsembleHoldOut(groups=group_numbers(asked.groups, len(y)))
+        if asked.X_val is None:
+            return EnsembleHoldOut()
+        _refuse_chunks(asked.X_val)
+        X, targets = read_further(self, *asked[:3], **self._checks)
+        sample_weight, _ = check_weights(asked.sample_weight_val, X)
+        if targets.size != len(targets) * (y.size // len(y)):
+            raise ValueError("y_val must have as many columns as y.")
+        return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
 
     def _template(self) -> GrowingNetwork:
         """The member to clone, with the ensemble's way of holding out rows."""
@@ -176,16 +307,6 @@ class BaseEnsemble(BaseEstimator, ABC):
         template: GrowingNetwork = clone(estimator).set_params(validation=self.validation, categorical_features=None)
         return template
 
-    def _rows(
-        self, X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray, held_out: EnsembleHoldOut
-    ) -> DistinctRows:
-        """The rows to grow members on: each distinct row once, or all rows if their order matters."""
-        if self.validation == "last":
-            data = DistinctRows(X, y, sample_weight, np.arange(len(y)), held_out.groups)
-        else:
-            data = distinct_rows(X, y, numbers, sample_weight, held_out.groups)
-        return data if held_out.rows is None else data.with_held_out(*held_out.rows)
-
     def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> MemberPlan:
         """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
@@ -197,6 +318,14 @@ class BaseEnsemble(BaseEstimator, ABC):
         # Windows of different lengths give residuals at different distances from the training rows.
         stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
         return MemberPlan(number, seed, features, counts, stretch)
+
+    @property
+    def _processes(self) -> Processes:
+        return Processes(self.n_jobs, self.verbose)
+
+    def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
+        """The out-of-bag rows, each with what it counts for if some look like outliers."""
+        return out_of_bag
 
     def _combination_weights(self, out_of_bag: OutOfBag) -> np.ndarray:
         n_members = len(out_of_bag.predictions)
@@ -210,62 +339,22 @@ class BaseEnsemble(BaseEstimator, ABC):
             )
         return nonnegative_weights(out_of_bag.errors(), equal)
 
-    def _validated_training(
-        self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: Any
-    ) -> tuple[Any, np.ndarray, np.ndarray, float]:
-        """Training rows as an array or a sparse matrix, targets, weights and their unit."""
-        _refuse_chunks(X)
-        X, y, self.encoder_ = read_training(self, X, y, sample_weight, **checks)
-        plain = self.encoder_ is None and isinstance(X, np.ndarray)
-        self._medians = medians_of(X[sampled(len(X))]) if plain else None
-        return X, np.asarray(y), *checked_weights(sample_weight, X)
-
-    def _validated_held_out(self, asked: Asked, y: np.ndarray, **checks: Any) -> EnsembleHoldOut:
-        """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
-        check_asked(asked)
-        if asked.groups is not None:
-            if self.bootstrap:
-                raise ValueError(
-                    "groups keep whole groups out of bag, and bootstrap=True draws single rows; use bootstrap=False."
-                )
-            return EnsembleHoldOut(groups=group_numbers(asked.groups, len(y)))
-        if asked.X_val is None:
-            return EnsembleHoldOut()
-        _refuse_chunks(asked.X_val)
-        X, targets = read_further(self, *asked[:3], **checks)
-        sample_weight, _ = checked_weights(asked.sample_weight_val, X)
-        if targets.size != len(targets) * (y.size // len(y)):
-            raise ValueError("y_val must have as many columns as y.")
-        return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
-
-    def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None, **checks: Any) -> None:
+    def _learn_on(self, X: MatrixLike, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Self:
         """Let further rows join every member; if they are refused, nothing changes."""
         _refuse_chunks(X)
-        X, y = read_further(self, X, y, sample_weight, **checks)
+        X, y = read_further(self, X, y, sample_weight, **self._checks)
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64) / self._weight_unit
         members = [copy(member) for member in self.members_]
         for member, features in zip(members, self.features_, strict=True):
             member.partial_fit(select_columns(X, features), y, sample_weight=weights)
         self.members_ = members
         self.n_rows_seen_ += int(np.count_nonzero(weights))
-
-    def _validated_rows(self, X: MatrixLike) -> Any:
-        """The rows to predict, as an array or a sparse matrix."""
-        check_is_fitted(self, "members_")
-        return read_rows(self, X)
-
-    def _mean_and_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Weighted mean and standard deviation of the members' predictions for validated rows."""
-        return mean_and_spread(self._responses(X), self.weights_)
+        return self
 
     def _responses(self, X: Any) -> np.ndarray:
         """The predictions of each member for validated rows: shape (n_members, n_samples, ...)."""
-        return np.stack(
-            [
-                getattr(member, self._response)(select_columns(X, features))
-                for member, features in zip(self.members_, self.features_, strict=True)
-            ]
-        )
+        pairs = zip(self.members_, self.features_, strict=True)
+        return np.stack([getattr(member, self._response)(select_columns(X, features)) for member, features in pairs])
 
 
 def _refuse_chunks(X: object) -> None:

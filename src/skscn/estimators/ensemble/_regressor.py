@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,15 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.adaptive_intervals import check_coverage
+from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
-from skscn.estimators.ensemble.intervals import Conformal, OutOfBag, by_blocks, learn_conformal, positive
-from skscn.estimators.ensemble.members import DistinctRows, select_columns
+from skscn.estimators.ensemble.draws import DistinctRows, select_columns
+from skscn.estimators.ensemble.intervals import Conformal, learn_conformal
+from skscn.estimators.ensemble.out_of_bag import OutOfBag, by_blocks, mean_and_spread, positive
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit.validation import read_rows
 from skscn.fit_context import fit_context
 from skscn.losses import OUTLIER
 
@@ -31,50 +33,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
     have not seen them, are an honest estimate of the error.
 
-    Parameters
-    ----------
-    estimator : SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None, default=None
-        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
-        early stopping.
-    n_members : int, default=10
-        Number of networks.
-    bootstrap : bool, default=False
-        Whether each member is grown on a bootstrap sample: n_samples rows drawn with replacement.
-    max_features : float, default=1.0
-        Share of the columns that each member gets, drawn without replacement; at least one column.
-    combination : {"average", "nonnegative"}, default="average"
-        How members are weighted: equally, or by nonnegative weights with sum 1 that minimise the squared error on
-        out-of-bag rows.
-    validation : {"random", "last"}, default="random"
-        Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
-        grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
-        the end, and only later rows are out of bag. So `oob_score_`, `combination` and the intervals are based on
-        errors on rows later than those that a member was trained on.
-    categorical_features : "from_dtype", list of str or int, mask, or None, default="from_dtype"
-        Which columns hold categories, as in :class:`SCNRegressor`. Tables are encoded, and missing numbers
-        filled in, once for all members, whose own parameter is ignored.
-    n_jobs : int or None, default=None
-        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.
-    random_state : int, RandomState instance or None, default=None
-        Seed of the draws; pass an int for reproducible results.
-    verbose : int, default=0
-        1 or more shows how many members are finished.
-
     Attributes
     ----------
-    members_ : list of estimators
-        The networks. Unless validation="last" they were grown on the distinct rows in a different order, so use
-        `out_of_bag_` rather than their `held_out_`.
-    features_ : list of ndarray of int
-        The columns of each member, as they are encoded.
-    weights_ : ndarray of shape (n_members,)
-        The weights of the members; their sum is 1.
-    feature_importances_ : ndarray of shape (n_features,)
-        The weighted mean of the members' importances, which are 0 for columns that a member does not have. Their sum is
-        1. If members have none, an AttributeError says why.
-    out_of_bag_ : ndarray of bool, shape (n_members, n_samples)
-        Which rows each member has not seen.
     oob_prediction_ : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         Predictions by the members that have not seen a row; NaN if all have seen it.
     oob_score_ : float
@@ -83,14 +43,6 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         If the members have a loss that weighs rows: what each row counts for, on average over the members; 1 for an
         ordinary row, near 0 for an outlier. Outliers then set neither the weights of the members nor the intervals,
         which then hold the given share of *ordinary* rows; `oob_score_` counts all rows.
-    n_rows_seen_ : int
-        Number of rows of positive weight that `fit` and `partial_fit` were given.
-    encoder_ : RowEncoder or None
-        What turns rows into the numbers that the members see, as in :class:`SCNRegressor`.
-    n_features_in_ : int
-        Number of columns of X.
-    feature_names_in_ : ndarray of str
-        Names of the columns, if X has them.
 
     Examples
     --------
@@ -105,55 +57,22 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     True
     """
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        **BaseEnsemble._parameter_constraints,
-        "estimator": [SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
-    }
-    _response = "predict"
-    oob_prediction_: np.ndarray
-    oob_score_: float
-    row_weights_: np.ndarray
-    _conformal: Conformal | None
+    estimator: SCNRegressor | IRVFLRegressor | ModifiedQuickpropRegressor | None = parameter(
+        default=None,
+        constraint=[SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
+        text="""SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
+        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
+        early stopping.""",
+    )
+    oob_prediction_: np.ndarray = attribute()
+    row_weights_: np.ndarray = attribute()
+    _conformal: Conformal | None = attribute()
+    _response: ClassVar[str] = "predict"
+    _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def _default_estimator(self) -> SCNRegressor:
         return SCNRegressor(early_stopping=True, validation_fraction=0.2)
-
-    # Members check their own parameters.
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit(
-        self,
-        X: MatrixLike,
-        y: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        X_val: MatrixLike | None = None,
-        y_val: ArrayLike | None = None,
-        sample_weight_val: ArrayLike | None = None,
-        groups: ArrayLike | None = None,
-    ) -> Self:
-        """Grow the members on rows X and targets y.
-
-        Parameters
-        ----------
-        X : array-like, DataFrame, Arrow table or sparse matrix of shape (n_samples, n_features)
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows; rows of weight 0 are ignored.
-        X_val, y_val : as X and y, default=None
-            Rows for early stopping, which no member is trained on. They are out of bag for all members, so
-            `oob_score_` and prediction intervals are computed from them. By default each member holds out rows of its
-            own.
-        sample_weight_val : array-like of shape (n_val_samples,), default=None
-            Their weights.
-        groups : array-like of shape (n_samples,), default=None
-            Members hold out whole groups of rows with the same value, for rows of which new groups are to be
-            predicted, such as patients, machines or batches.
-
-        Returns
-        -------
-        self
-        """
-        return self._grown("fit", X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
@@ -179,34 +98,25 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         self
         """
         if not hasattr(self, "members_"):
-            return self._grown("partial_fit", X, y, sample_weight)
-        self._learn_on(X, y, sample_weight, multi_output=True, y_numeric=True)
-        return self
+            return self._grow("partial_fit", X, y, sample_weight)
+        return self._learn_on(X, y, sample_weight)
 
-    def _grown(
-        self,
-        method: str,
-        X: MatrixLike,
-        y: ArrayLike | None,
-        sample_weight: ArrayLike | None,
-        asked: Asked = NOTHING_ASKED,
-    ) -> Self:
-        checks = {"multi_output": True, "y_numeric": True}
-        rows, outputs, weights, unit = self._validated_training(X, y, sample_weight, **checks)
-        held_out = self._validated_held_out(asked, outputs, **checks)
-        data = self._rows(rows, outputs, outputs, weights, held_out)
+    def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
+        return y
+
+    def _targets(self, data: DistinctRows) -> tuple[np.ndarray, np.ndarray]:
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
-        out_of_bag = self._grow(data, targets, strata=np.zeros(len(targets), dtype=int), method=method)
-        self._weight_unit = unit
+        return targets, np.zeros(len(targets), dtype=int)
+
+    def _score(self, data: DistinctRows, out_of_bag: OutOfBag) -> None:
         combined = out_of_bag.combined(self.weights_)
-        self.oob_prediction_ = combined[data.inverse].reshape(outputs.shape)
+        self.oob_prediction_ = combined[data.inverse].reshape(-1, *data.y.shape[1:])
         self.oob_score_ = _r2(out_of_bag, combined)
         ordinary = self._ordinary(out_of_bag, data)
         self._conformal = learn_conformal(data.X, ordinary, self.weights_, self.members_, self._processes)
         self.__dict__.pop("row_weights_", None)
         if self.members_[0].network_.loss.weighs:
-            self.row_weights_ = self._member_weights(data.X, targets)[data.inverse]
-        return self
+            self.row_weights_ = self._member_weights(data.X, out_of_bag.targets)[data.inverse]
 
     def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
         """Outliers neither weight the members nor set the intervals."""
@@ -249,7 +159,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             Their standard deviation, if ``return_std``. It measures how much the members disagree, without the noise
             of the target; :meth:`predict_interval` includes both.
         """
-        mean, spread = by_blocks(self._validated_rows(X), self._mean_and_spread)
+        mean, spread = by_blocks(read_rows(self, X), self._mean_and_spread)
         return (mean, spread) if return_std else mean
 
     @lazily
@@ -281,7 +191,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             Infinite where there are too few out-of-bag rows for such a coverage.
         """
         check_coverage(coverage)
-        conformal = self._learnt_conformal("predict_interval")
+        conformal = self._intervals("predict_interval")
         scale, quantile = conformal.scale, conformal.quantile(coverage)
 
         def interval(rows: Any) -> tuple[np.ndarray, np.ndarray]:
@@ -289,7 +199,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             half = (quantile * scale.at(rows, spread.reshape(len(spread), -1))).reshape(mean.shape)
             return np.maximum(mean - half, self._floor(mean.ndim)), mean + half
 
-        lower, upper = by_blocks(self._validated_rows(X), interval)
+        lower, upper = by_blocks(read_rows(self, X), interval)
         return lower, upper
 
     @lazily
@@ -317,22 +227,26 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             raise ValueError(
                 f"quantiles must lie between 0 and 1, both excluded, for example (0.05, 0.95); got {quantiles!r}."
             )
-        conformal = self._learnt_conformal("predict_quantiles")
+        conformal = self._intervals("predict_quantiles")
         if conformal.above is None:
             raise ValueError(
                 "This model is of version 0.1, which kept no signs of residuals; fit it again for quantiles."
             )
         factors = np.array([conformal.residual_quantile(float(share)) for share in shares])
 
-        def predicted(rows: Any) -> tuple[np.ndarray]:
+        def predict(rows: Any) -> tuple[np.ndarray]:
             mean, spread = self._mean_and_spread(rows)
             scale = conformal.scale.at(rows, spread.reshape(len(spread), -1))
             moves = factors * scale[:, np.newaxis]
             found = mean[:, np.newaxis] + (moves if mean.ndim == 2 else moves[:, :, 0])
             return (np.maximum(found, self._floor(mean.ndim)),)
 
-        (found,) = by_blocks(self._validated_rows(X), predicted)
+        (found,) = by_blocks(read_rows(self, X), predict)
         return found
+
+    def _mean_and_spread(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Weighted mean and standard deviation of the members' predictions for validated rows."""
+        return mean_and_spread(self._responses(X), self.weights_)
 
     def _floor(self, dimensions: int) -> Any:
         """0 for outputs that no member predicts to be negative, −∞ for others."""
@@ -340,7 +254,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         floor = np.where(never_negative, 0.0, -np.inf)
         return floor if dimensions == 2 else floor[0]
 
-    def _learnt_conformal(self, method: str) -> Conformal:
+    def _intervals(self, method: str) -> Conformal:
         check_is_fitted(self, "members_")
         if self._conformal is None:
             raise ValueError(f"{method} learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}.")
