@@ -25,23 +25,21 @@ from skscn.estimators.parameters import (
     ScalingName,
     Seed,
 )
-from skscn.fit.data import TrainingData
-from skscn.fit.hold_out import HELD_OUT
-from skscn.fit.importances import feature_importances, sampled, why_none
-from skscn.fit.observers import CallbackSupportMixin
-from skscn.fit.training import Training
+from skscn.fit.data import HELD_OUT
+from skscn.fit.trainer import GrowingLayer
 from skscn.fit.validation import read_rows
 from skscn.fit_context import Method
 from skscn.losses import LOSSES
 from skscn.network import Network
 from skscn.nodes import LAYERS
 from skscn.output_weights import ALGORITHMS
+from skscn.progress import CallbackSupportMixin
 from skscn.rows import is_dask
 from skscn.rows.partitions import mapped
 from skscn.scaling import SCALINGS
 from skscn.search import CONFIGURATIONS, Configuration, resolve_configuration
+from skscn.sensitivity import why_none
 from skscn.stopping import CRITERIA
-from skscn.tables.filling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 
 
@@ -211,16 +209,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         check_is_fitted(self, "network_")
         return read_rows(self, X)
 
-    def _learn_importances(self, data: TrainingData) -> None:
-        """Set what a few rows tell: the importances of the inputs, and their medians, for later missing values."""
-        sample = data.take(sampled(data.shape[0]))
-        self._feature_importances = feature_importances(self.network_, sample)
-        needed = data.encoder is None and not self._averaged
-        self._medians = medians_of(sample.X) if needed and isinstance(sample.X, np.ndarray) else None
-
-    def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
-        """What an estimator that stopped now would have learnt."""
-        network, history = training.network(), training.history
+    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
+        """The fitted attributes of an estimator that stopped now."""
+        network, history = layer.network(), layer.history
         return {
             "network_": network,
             "history_": history,

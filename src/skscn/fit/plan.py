@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skscn.activations import check_activation, resolve_activation
-from skscn.fit.data import ArrayData, TrainingData
-from skscn.fit.hold_out import HoldOut
+from skscn.fit.data import ArrayData, HoldOut, TrainingData
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
 from skscn.network import Network
 from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
@@ -178,7 +177,7 @@ class Recipe:
             self._share_held_out(data),
             self._linear_columns(*data.shape, _ROWS_PER_LINK),
             # With a penalty, links need no minimum of rows.
-            self._linear_columns(*data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK),
+            self._linear_columns(*data.shape, 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK),
             self._pace(float(np.rint(data.weight))),
             most,
             self.max_layers,

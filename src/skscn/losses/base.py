@@ -34,7 +34,7 @@ class Loss(ABC):
     # How output weights are settled after growth: "reweighted" solves weighted least squares on z and c, again and
     # again; "penalised" minimises the loss, smoothed and with a ridge that held-out rows choose, by its gradient; None
     # leaves those of growth.
-    settling: ClassVar[str | None] = None
+    refit: ClassVar[str | None] = None
     # The share of the rows that validation_fraction="auto" holds out for early stopping, and how many times
     # n_iter_no_change it waits, in the last round and in earlier ones.
     share_held_out: ClassVar[float] = 0.1
@@ -147,7 +147,7 @@ class Penalised(Loss):
     loss on held-out rows.
     """
 
-    settling: ClassVar[str] = "penalised"
+    refit: ClassVar[str] = "penalised"
     staged: ClassVar[bool] = False
     # Whether networks without nodes, with those that early stopping would keep, and with all nodes that were grown are
     # candidates; otherwise only the one that early stopping would keep.

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skscn.fit.checkpoint import opened_file
-from skscn.fit.observers import Callbacks, CallbackSupportMixin
+from skscn.fit.checkpoint import open_checkpoint
 from skscn.fit_context import fit_context
 from skscn.growth import StopReason
+from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.choosing import SHARE, Effort, full_weights
 from skscn.recurrent.fitting import Audience, FittedReservoir, Journal, Notice, choose_styles, fit_reservoir
 from skscn.recurrent.growing import rule
@@ -198,7 +198,7 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
             callbacks,
             lambda notice: _so_far(data, notice),
         )
-        with single_threaded(), opened_file(self, data.fingerprint) as file:
+        with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
             journal = Journal(file, self.draw_seed)
             chosen = choose_styles(data.sequences, effort, journal, audience) if styles is None else styles
             fitted = fit_reservoir(data.sequences, chosen, effort, self.n_iter_no_change, journal, audience)

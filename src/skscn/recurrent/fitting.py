@@ -14,10 +14,9 @@ import numpy as np
 
 from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile
-from skscn.fit.observers import Callbacks
 from skscn.growth import HISTORY, Step, StopReason
 from skscn.nodes import IDENTITY, Nodes
-from skscn.progress import Progress, current_listener, round_of
+from skscn.progress import Callbacks, Progress, current_listener, round_of
 from skscn.recurrent.choosing import (
     BLOCKS,
     SHARE,
@@ -258,7 +257,7 @@ class Audience:
 
     def end(self, nodes: int, reason: str) -> None:
         """Show how the fit ended."""
-        self._progress.close(nodes, reason)
+        self._progress.end(f"stopped at {nodes} nodes: {reason}")
 
     def history(self) -> np.ndarray:
         """The steps as a table."""

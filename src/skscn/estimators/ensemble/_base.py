@@ -37,11 +37,11 @@ from skscn.estimators.ensemble.members import (
     select_columns,
 )
 from skscn.estimators.parameters import CategoricalFeatures, HeldOut, MatrixLike, Seed
-from skscn.fit.hold_out import HELD_OUT, Asked
-from skscn.fit.importances import sampled
+from skscn.fit.data import HELD_OUT, Asked
 from skscn.fit.validation import check_asked, group_numbers, read_further, read_rows, read_training
 from skscn.progress import current_listener
 from skscn.rows import Chunks, is_dask
+from skscn.sensitivity import sampled
 from skscn.tables.filling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 

@@ -18,7 +18,7 @@ from skscn.estimators.ensemble.intervals import Conformal, OutOfBag, by_blocks, 
 from skscn.estimators.ensemble.members import DistinctRows, select_columns
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit.data import NOTHING_ASKED, Asked
 from skscn.fit_context import fit_context
 from skscn.losses import OUTLIER
 
