@@ -97,8 +97,9 @@ class _At(Listener):
         self.nodes, self.action = nodes, action
 
     def step(self, step, max_nodes):
-        if step.nodes == self.nodes:
+        if step.nodes >= self.nodes and self.action is not None:
             self.action()
+            self.action = None
         return False
 
 

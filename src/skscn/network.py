@@ -204,12 +204,12 @@ class Network:
     @property
     def n_nodes(self) -> int:
         """L, the number of hidden nodes."""
-        return sum(block.size for block in self.layers)
+        return sum(len(block.nodes) for block in self.layers)
 
     @cached_property
     def n_features(self) -> int:
         """d, the number of inputs."""
-        return len(self.linear.weights)
+        return len(self.linear.nodes.weights)
 
     @cached_property
     def n_outputs(self) -> int:
@@ -356,9 +356,9 @@ class Network:
             layers.insert(0, _PreparedLayer(nodes, layer.folded(nodes), seen, outer, outer * block.output_weights))
             if isinstance(layer, Deep):
                 below |= {id(other): other for other in _below(layer)}
-        linear = self.linear
-        straight = np.vstack([linear.weights @ linear.output_weights, linear.biases @ linear.output_weights])
-        return _Prepared(layers, straight, max(int(max(block.weights.shape)) for block in self.layers))
+        linear, beta = self.linear.nodes, self.linear.output_weights
+        straight = np.vstack([linear.weights @ beta, linear.biases @ beta])
+        return _Prepared(layers, straight, max(int(max(block.nodes.weights.shape)) for block in self.layers))
 
     def _checked(self, X: Any) -> Any:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)

@@ -234,7 +234,7 @@ def run_observed(
     save : callable or None
         Called with False after each step, and with True at the end.
     """
-    listener, progress = _listener.get(), Progress(label, max_nodes, verbose)
+    listener, progress = _listener.get(), Progress(label, max_nodes, verbose) if verbose else None
     if listener is not None:
         listener.begin_round(*rounds)
     reason: StopReason | None = None
@@ -245,7 +245,8 @@ def run_observed(
             reason = end.value
             break
         nodes = step.nodes
-        progress.update(step)
+        if progress is not None:
+            progress.update(step)
         if save is not None:
             save(False)
         if callbacks is not None and callbacks.stop_after_step(learnt):
@@ -254,7 +255,8 @@ def run_observed(
             reason = StopReason.CALLBACK
     if save is not None:
         save(True)
-    progress.end(f"stopped at {nodes} nodes: {reason}")
+    if progress is not None:
+        progress.end(f"stopped at {nodes} nodes: {reason}")
     return reason
 
 

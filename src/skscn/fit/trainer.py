@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -80,13 +80,18 @@ def fit_network(
                 "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
                 "from further rows with partial_fit, or use warm_start=False to start again."
             )
-    with open_checkpoint(estimator, lambda: hold_out.fingerprint(data)) as checkpoint:
+    with ExitStack() as resources:
+        checkpoint = None
+        if estimator.checkpoint is not None:
+            checkpoint = resources.enter_context(open_checkpoint(estimator, lambda: hold_out.fingerprint(data)))
         start, model = _start(estimator, recipe, checkpoint)
         # Layers that are tried and not kept have steps as well.
         most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
         given = data.X if data.given is None else data.given
         callbacks = Callbacks(estimator, given, data.y, {"sample_weight": data.sample_weight}, most_steps)
-        fitted = Fit(estimator, recipe, plan, data, hold_out, start, model, checkpoint, callbacks).run()
+        fit = Fit(estimator, recipe, plan, data, hold_out, start, model, checkpoint, callbacks)
+        this, layer = fit.run_rounds()
+        fitted = layer.fitted if plan.max_layers == 1 else deepen(fit, this, layer).fitted
         network = fitted["network_"]
         if network.factor is None and network.loss.plain and (updatable or isinstance(data, ArrayData)):
             # The held-out rows of a member of an ensemble stay unseen.
@@ -288,11 +293,6 @@ class Fit:
             estimator.n_jobs,
             estimator._averaged,
         )
-
-    def run(self) -> dict[str, Any]:
-        """Grow a network round by round, with further layers if they are worth it; return the fitted attributes."""
-        this, layer = self.run_rounds()
-        return layer.fitted if self.plan.max_layers == 1 else deepen(self, this, layer).fitted
 
     def run_rounds(self) -> tuple[Round, GrowingLayer]:
         """The last round, and its network of one layer.
@@ -542,8 +542,8 @@ class GrowingLayer:
         if held_out is not None and layer is not self:
             held_out = held_out.watching(self.state.fixed, best)
         elif held_out is not None and averages:
-            sizes = {nodes: share for nodes, share in held_out.shares.items() if share > 0.0}
-        most = max(sizes)
+            sizes = held_out.shares
+        most = max(nodes for nodes, share in sizes.items() if share > 0.0)
         factor = whole = rule.final_factor(layer.rows, most)
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
