@@ -235,7 +235,7 @@ class Network:
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, _, values in self._blocks(X):
             start = 0
-            for layer, h in zip(self._prepared.layers, values, strict=True):
+            for layer, h in zip(self._folded.layers, values, strict=True):
                 np.multiply(h, layer.outer, out=H[rows, start : start + h.shape[1]], casting="same_kind")
                 start += h.shape[1]
         return H
@@ -299,7 +299,7 @@ class Network:
     def columns(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """For each block of rows: its slice, and the columns that output weights multiply, linear ones first."""
         for rows, x, values in self._blocks(X):
-            hidden = [layer.outer * h for layer, h in zip(self._prepared.layers, values, strict=True)]
+            hidden = [layer.outer * h for layer, h in zip(self._folded.layers, values, strict=True)]
             yield rows, np.hstack([x[:, :-1] @ self.linear.weights + self.linear.biases, *hidden])
 
     def present_directions(self) -> sparse.csc_array:
@@ -320,7 +320,7 @@ class Network:
 
     def _outputs(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """For each block of rows: its slice, and its outputs f."""
-        layers, straight = self._prepared.layers, self._prepared.straight
+        layers, straight = self._folded.layers, self._folded.straight
         for rows, x, (first, *others) in self._blocks(X):
             outputs = first @ layers[0].outgoing
             for layer, h in zip(layers[1:], others, strict=True):
@@ -333,10 +333,10 @@ class Network:
 
         A layer computes the columns that it sees, and those below take theirs from there; so the last layer is first.
         """
-        inputs, prepared = kernels.Inputs(X, self.inputs), self._prepared
-        for rows in kernels.blocks(X.shape[0], prepared.width):
+        inputs, layers = kernels.Inputs(X, self.inputs), self._folded.layers
+        for rows in kernels.blocks(X.shape[0], self._folded.width):
             x, known, values = inputs.block(rows), dict[int, np.ndarray](), list[np.ndarray]()
-            for nodes, folded, seen, *_ in reversed(prepared.layers):
+            for nodes, folded, seen, *_ in reversed(layers):
                 if seen is not None:
                     values.append(known[seen])
                 elif isinstance(nodes.layer, Deep):
@@ -346,19 +346,19 @@ class Network:
             yield rows, x, values[::-1]
 
     @cached_property
-    def _prepared(self) -> _Prepared:
+    def _folded(self) -> _FoldedNetwork:
         """The network as predictions need it."""
-        layers, below = list[_PreparedLayer](), dict[int, Nodes]()
+        layers, below = list[_FoldedLayer](), dict[int, Nodes]()
         for block in reversed(self.layers):
             nodes, layer = block.nodes, block.nodes.layer
             seen = next((number for number, other in below.items() if _are_same(nodes, other)), None)
             outer = layer.outer if seen is None else 1.0
-            layers.insert(0, _PreparedLayer(nodes, layer.folded(nodes), seen, outer, outer * block.output_weights))
+            layers.insert(0, _FoldedLayer(nodes, layer.folded(nodes), seen, outer, outer * block.output_weights))
             if isinstance(layer, Deep):
                 below |= {id(other): other for other in _below(layer)}
         linear, beta = self.linear.nodes, self.linear.output_weights
         straight = np.vstack([linear.weights @ beta, linear.biases @ beta])
-        return _Prepared(layers, straight, max(int(max(block.nodes.weights.shape)) for block in self.layers))
+        return _FoldedNetwork(layers, straight, max(int(max(block.nodes.weights.shape)) for block in self.layers))
 
     def _checked(self, X: Any) -> Any:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -367,7 +367,7 @@ class Network:
         return X
 
 
-class _PreparedLayer(NamedTuple):
+class _FoldedLayer(NamedTuple):
     """A layer as predictions need it.
 
     Attributes
@@ -390,10 +390,10 @@ class _PreparedLayer(NamedTuple):
     outgoing: np.ndarray
 
 
-class _Prepared(NamedTuple):
+class _FoldedNetwork(NamedTuple):
     """The layers, the linear part (for rows that end with a 1), and the most columns that a block of rows meets."""
 
-    layers: list[_PreparedLayer]
+    layers: list[_FoldedLayer]
     straight: np.ndarray
     width: int
 

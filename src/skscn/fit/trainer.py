@@ -613,7 +613,7 @@ class Refit:
             held_out = self._held_out(columns)
             assert held_out is not None
             best = min(solve_path(columns, loss, held_out, sizes), key=lambda candidate: candidate.score)
-        return held_out.losses(loss, best.coefficients)
+        return held_out.losses(loss, held_out.outputs_of(best.coefficients))
 
     @contextmanager
     def _columns(self, data: TrainingData, linear: Nodes, blocks: Sequence[Nodes]) -> Iterator[Columns]:
