@@ -250,20 +250,18 @@ class Network:
         X = self._checked(X)
         single = self.single_precision and X.dtype == np.float32 and not double
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float32 if single else np.float64)
-
-        def predict_part(part: slice) -> None:
-            some = predictions[part]
-            for rows, f in self._outputs(X[part]):
-                some[rows] = self.loss.mean(f)
-
         threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
-            predict_part(slice(None))
+            self._predict_into(predictions, X)
         else:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
             with single_threaded(), ThreadPoolExecutor(threads) as executor:
-                list(executor.map(predict_part, parts))
+                list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
         return predictions[:, 0] if self.single_output else predictions
+
+    def _predict_into(self, predictions: np.ndarray, X: Any) -> None:
+        for rows, f in self._outputs(X):
+            predictions[rows] = self.loss.mean(f)
 
     def link(self, X: Any) -> np.ndarray:
         """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
@@ -321,9 +319,9 @@ class Network:
     def _outputs(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """For each block of rows: its slice, and its outputs f."""
         layers, straight = self._folded.layers, self._folded.straight
-        for rows, x, (first, *others) in self._blocks(X):
-            outputs = first @ layers[0].outgoing
-            for layer, h in zip(layers[1:], others, strict=True):
+        for rows, x, values in self._blocks(X):
+            outputs = values[0] @ layers[0].outgoing
+            for layer, h in zip(layers[1:], values[1:], strict=True):
                 outputs += h @ layer.outgoing
             outputs += x @ straight
             yield rows, self._unscaled(outputs)
@@ -335,15 +333,19 @@ class Network:
         """
         inputs, layers = kernels.Inputs(X, self.inputs), self._folded.layers
         for rows in kernels.blocks(X.shape[0], self._folded.width):
-            x, known, values = inputs.block(rows), dict[int, np.ndarray](), list[np.ndarray]()
-            for nodes, folded, seen, *_ in reversed(layers):
-                if seen is not None:
-                    values.append(known[seen])
-                elif isinstance(nodes.layer, Deep):
-                    values.append(nodes.layer.values_above(x, folded, known))
+            x = inputs.block(rows)
+            known: dict[int, np.ndarray] = {}
+            values: list[np.ndarray] = []
+            for block in reversed(layers):
+                layer = block.nodes.layer
+                if block.seen is not None:
+                    values.append(known[block.seen])
+                elif isinstance(layer, Deep):
+                    values.append(layer.values_above(x, block.folded, known))
                 else:
-                    values.append(nodes.layer.values(x, folded))
-            yield rows, x, values[::-1]
+                    values.append(layer.values(x, block.folded))
+            values.reverse()
+            yield rows, x, values
 
     @cached_property
     def _folded(self) -> _FoldedNetwork:
