@@ -21,21 +21,24 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn import SCNRegressor, load_model
-from skscn.estimators import _checkpoint
+from skscn import ACTIVATIONS, SCNRegressor, load_model
+from skscn.fit import checkpoint
+from skscn.fit.checkpoint import CheckpointFile, Saved, read_checkpoint, write_checkpoint
+from skscn.nodes import Dense
 from skscn.progress import Listener, listening
 
 # Its arguments are what to write, the path, the seed of the model and the number of rounds.
 WRITER = """
 import sys
 sys.path.insert(0, {folder!r})
-from concurrency import fitted, write_checkpoint
+from concurrency import fitted, write
 from skscn import save_model
 path, seed, rounds = sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 model = fitted(seed)
 for _ in range(rounds):
-    save_model(model, path) if sys.argv[1] == "model" else write_checkpoint(model, path)
+    save_model(model, path) if sys.argv[1] == "model" else write(model, path)
 """
+ORIGIN, LAYER = {"data": "the same"}, Dense(ACTIVATIONS["sigmoid"])
 _X = np.random.default_rng(0).uniform(size=(300, 3))
 _Y = np.sin(6 * _X[:, 0]) + _X[:, 1] * _X[:, 2]
 
@@ -47,24 +50,17 @@ def fitted(seed: int, **settings) -> SCNRegressor:
     )
 
 
-class _Grown:
-    """Stands in for a network in the making."""
-
-    def __init__(self, model: SCNRegressor):
-        self.grown, self.history = model.network_.nodes, model.history_
-
-
-def write_checkpoint(model: SCNRegressor, path: str) -> None:
+def write(model: SCNRegressor, path: str) -> None:
     """Write a checkpoint as fits do, one that warns where they would."""
     with warnings.catch_warnings(action="error"):
-        _checkpoint.Checkpoint(path, {"data": "the same"}).save(_Grown(model), model._seed)
+        write_checkpoint(CheckpointFile(path, ORIGIN), Saved(model._seed, model.network_.nodes, model.history_))
 
 
 def read(kind: str, path: str) -> int:
     """The number of nodes in a file; whatever is wrong with it raises."""
     if kind == "model":
         return load_model(path).n_nodes_
-    return len(_checkpoint.Checkpoint(path, {"data": "the same"}).load().biases)
+    return len(read_checkpoint(CheckpointFile(path, ORIGIN), LAYER).nodes)
 
 
 def two_writers(kind: str, rounds: int, folder: Path) -> list[str]:
@@ -101,8 +97,9 @@ class _At(Listener):
         self.nodes, self.action = nodes, action
 
     def step(self, step, max_nodes):
-        if step.nodes == self.nodes:
+        if step.nodes >= self.nodes and self.action is not None:
             self.action()
+            self.action = None
         return False
 
 
@@ -169,7 +166,7 @@ def main() -> int:
     """Run all of it."""
     rounds, fits = (int(text) for text in (*sys.argv[1:], *("1000", "10")[len(sys.argv) - 1 :]))
     # Checkpoints after every step.
-    _checkpoint._EVERY = 0.0
+    checkpoint._EVERY = 0.0
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         wrong = [problem for kind in ("model", "checkpoint") for problem in two_writers(kind, rounds, folder)]

@@ -22,7 +22,7 @@ def show(stream, verbose, total=20):
     progress = Progress("Model", total, verbose, stream)
     for nodes in range(1, total + 1):
         progress.update(step(nodes))
-    progress.close(total, "max_nodes")
+    progress.end(f"stopped at {total} nodes: max_nodes")
     return stream.getvalue()
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -70,27 +70,6 @@ class WeightedNodes:
     def biases(self) -> np.ndarray:
         """B of shape (k,)."""
         return self.nodes.biases
-
-    def values(self, x: np.ndarray, known: dict[int, np.ndarray]) -> np.ndarray:
-        """h/outer of shape (n, k), for rows that end with a 1; ``known`` has what other layers have computed."""
-        layer = self.nodes.layer
-        if isinstance(layer, Deep):
-            return layer.values_above(x, self._folded, known)
-        return layer.values(x, self._folded)
-
-    @cached_property
-    def _folded(self) -> Any:
-        """The nodes in the form that their layer expects."""
-        return self.nodes.layer.folded(self.nodes)
-
-    @cached_property
-    def outgoing(self) -> np.ndarray:
-        """Output weights times the outer factor of the layer."""
-        return self.nodes.layer.outer * self.output_weights
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The fields; values derived from them are not stored."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,12 +203,12 @@ class Network:
     @property
     def n_nodes(self) -> int:
         """L, the number of hidden nodes."""
-        return sum(block.size for block in self.layers)
+        return sum(len(block.nodes) for block in self.layers)
 
     @cached_property
     def n_features(self) -> int:
         """d, the number of inputs."""
-        return len(self.linear.weights)
+        return len(self.linear.nodes.weights)
 
     @cached_property
     def n_outputs(self) -> int:
@@ -255,10 +234,9 @@ class Network:
         H = np.empty((X.shape[0], self.n_nodes), dtype=np.float32 if X.dtype == np.float32 else np.float64)
         for rows, _, values in self._blocks(X):
             start = 0
-            for block, h in zip(self.layers, values, strict=True):
-                columns = H[rows, start : start + block.size]
-                np.multiply(h, block.nodes.layer.outer, out=columns, casting="same_kind")
-                start += block.size
+            for layer, h in zip(self._folded.layers, values, strict=True):
+                np.multiply(h, layer.outer, out=H[rows, start : start + h.shape[1]], casting="same_kind")
+                start += h.shape[1]
         return H
 
     def predict(self, X: Any, n_jobs: int | None = None, *, double: bool = False) -> np.ndarray:
@@ -269,7 +247,8 @@ class Network:
         memory does not grow with the number of rows.
         """
         X = self._checked(X)
-        predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float64 if double else self._type(X))
+        single = self.single_precision and X.dtype == np.float32 and not double
+        predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float32 if single else np.float64)
         threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
             self._predict_into(predictions, X)
@@ -277,31 +256,18 @@ class Network:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
             with single_threaded(), ThreadPoolExecutor(threads) as executor:
                 list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
-        return self._shaped(predictions)
+        return predictions[:, 0] if self.single_output else predictions
 
     def _predict_into(self, predictions: np.ndarray, X: Any) -> None:
-        for rows, x, values in self._blocks(X):
-            predictions[rows] = self.loss.mean(self._unscaled(self._combined(x, values)))
+        for rows, f in self._outputs(X):
+            predictions[rows] = self.loss.mean(f)
 
     def link(self, X: Any) -> np.ndarray:
         """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
         outputs = np.empty((X.shape[0], self.n_outputs))
-        for rows, x, values in self._blocks(X):
-            outputs[rows] = self._unscaled(self._combined(x, values))
+        for rows, f in self._outputs(X):
+            outputs[rows] = f
         return outputs
-
-    def _combined(self, x: np.ndarray, values: list[np.ndarray]) -> np.ndarray:
-        """Scaled outputs."""
-        outputs: np.ndarray = values[0] @ self.layers[0].outgoing
-        for block, h in zip(self.layers[1:], values[1:], strict=True):
-            outputs += h @ block.outgoing
-        outputs += x @ self._straight
-        return outputs
-
-    @cached_property
-    def _straight(self) -> np.ndarray:
-        """Direct weights and intercept, for rows that end with a 1."""
-        return np.vstack([self.linear.direct_weights, self.linear.intercept])
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields; values derived from them are not stored."""
@@ -315,6 +281,7 @@ class Network:
                 'no staged predictions; use loss="squared".'
             )
         X, directions = self._checked(X), self.present_directions()
+        single = self.single_precision and X.dtype == np.float32
         moves = np.empty((X.shape[0], len(self.coefficients)))
         for rows, columns in self.columns(X):
             moves[rows] = columns @ directions
@@ -323,12 +290,13 @@ class Network:
         for move, coefficients in zip(moves.T[start:], self.coefficients[start:], strict=True):
             output += np.multiply.outer(move, coefficients)
             prediction = self.loss.mean(self._unscaled(output))
-            yield self._shaped(prediction.astype(self._type(X), copy=False))
+            prediction = prediction.astype(np.float32 if single else np.float64, copy=False)
+            yield prediction[:, 0] if self.single_output else prediction
 
     def columns(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
         """For each block of rows: its slice, and the columns that output weights multiply, linear ones first."""
         for rows, x, values in self._blocks(X):
-            hidden = [block.nodes.layer.outer * h for block, h in zip(self.layers, values, strict=True)]
+            hidden = [layer.outer * h for layer, h in zip(self._folded.layers, values, strict=True)]
             yield rows, np.hstack([x[:, :-1] @ self.linear.weights + self.linear.biases, *hidden])
 
     def present_directions(self) -> sparse.csc_array:
@@ -347,20 +315,51 @@ class Network:
         bounded = outputs if self.bounds is None else outputs.clip(*self.bounds)
         return self.outputs.inverse_transform(bounded)
 
+    def _outputs(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
+        """For each block of rows: its slice, and its outputs f."""
+        layers, straight = self._folded.layers, self._folded.straight
+        for rows, x, values in self._blocks(X):
+            outputs = values[0] @ layers[0].outgoing
+            for layer, h in zip(layers[1:], values[1:], strict=True):
+                outputs += h @ layer.outgoing
+            outputs += x @ straight
+            yield rows, self._unscaled(outputs)
+
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
-        """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
-        inputs = Inputs(X, self.inputs)
-        for rows in blocks(X.shape[0], self._width):
-            x, known = inputs.block(rows), dict[int, np.ndarray]()
-            yield rows, x, [block.values(x, known) for block in self.layers]
+        """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer.
+
+        A layer computes the columns that it sees, and those below take theirs from there; so the last layer is first.
+        """
+        inputs, layers = Inputs(X, self.inputs), self._folded.layers
+        for rows in blocks(X.shape[0], self._folded.width):
+            x = inputs.block(rows)
+            known: dict[int, np.ndarray] = {}
+            values: list[np.ndarray] = []
+            for block in reversed(layers):
+                layer = block.nodes.layer
+                if block.seen is not None:
+                    values.append(known[block.seen])
+                elif isinstance(layer, Deep):
+                    values.append(layer.values_above(x, block.folded, known))
+                else:
+                    values.append(layer.values(x, block.folded))
+            values.reverse()
+            yield rows, x, values
 
     @cached_property
-    def _width(self) -> int:
-        """The largest number of columns that a block of rows meets."""
-        return max(int(max(block.weights.shape)) for block in self.layers)
-
-    def _type(self, X: Any) -> type:
-        return np.float32 if self.single_precision and X.dtype == np.float32 else np.float64
+    def _folded(self) -> _FoldedNetwork:
+        """The network as predictions need it."""
+        layers, below = list[_FoldedLayer](), dict[int, Nodes]()
+        for block in reversed(self.layers):
+            nodes, layer = block.nodes, block.nodes.layer
+            seen = next((number for number, other in below.items() if _are_same(nodes, other)), None)
+            outer = layer.outer if seen is None else 1.0
+            layers.insert(0, _FoldedLayer(nodes, layer.folded(nodes), seen, outer, outer * block.output_weights))
+            if isinstance(layer, Deep):
+                below |= {id(other): other for other in _below(layer)}
+        linear, beta = self.linear.nodes, self.linear.output_weights
+        straight = np.vstack([linear.weights @ beta, linear.biases @ beta])
+        return _FoldedNetwork(layers, straight, max(int(max(block.nodes.weights.shape)) for block in self.layers))
 
     def _checked(self, X: Any) -> Any:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -368,5 +367,54 @@ class Network:
             raise ValueError(f"The network expects {self.n_features} features per row; X has shape {X.shape}.")
         return X
 
-    def _shaped(self, predictions: np.ndarray) -> np.ndarray:
-        return predictions[:, 0] if self.single_output else predictions
+
+class _FoldedLayer(NamedTuple):
+    """A layer as predictions need it.
+
+    Attributes
+    ----------
+    nodes : Nodes
+    folded : ndarray
+        In the form that their layer expects.
+    seen : int or None
+        The identity of the same nodes below a further layer, if there is one, which computes their columns.
+    outer : float
+        The factor of the columns that is still missing.
+    outgoing : ndarray of shape (k, m)
+        Output weights times this factor.
+    """
+
+    nodes: Nodes
+    folded: np.ndarray
+    seen: int | None
+    outer: float
+    outgoing: np.ndarray
+
+
+class _FoldedNetwork(NamedTuple):
+    """The layers, the linear part (for rows that end with a 1), and the most columns that a block of rows meets."""
+
+    layers: list[_FoldedLayer]
+    straight: np.ndarray
+    width: int
+
+
+def _below(layer: Deep) -> Iterator[Nodes]:
+    """All nodes below a layer."""
+    for nodes in layer.below:
+        yield nodes
+        if isinstance(nodes.layer, Deep):
+            yield from _below(nodes.layer)
+
+
+def _are_same(one: Nodes, other: Nodes) -> bool:
+    """Whether nodes compute the same columns; in a network from a file, equal ones are not identical."""
+    if one is other:
+        return True
+    a, b = one.layer, other.layer
+    if isinstance(a, Deep) and isinstance(b, Deep):
+        same = a.top == b.top and a.with_inputs == b.with_inputs and len(a.below) == len(b.below)
+        same = same and all(map(_are_same, a.below, b.below))
+    else:
+        same = a == b
+    return same and np.array_equal(one.weights, other.weights) and np.array_equal(one.biases, other.biases)

@@ -1,16 +1,45 @@
-"""Progress on standard error: a bar on a terminal, plain lines elsewhere."""
+"""Observers of growth: progress on standard error, a listener, scikit-learn's callbacks, and whatever saves the steps.
+
+They only read the steps; a listener or a callback may end growth.
+"""
 
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO, TypeAlias
 
 from sklearn.base import BaseEstimator
 
-from skscn.growth import Step
+from skscn.growth import Step, StopReason
+
+try:
+    from sklearn.callback import CallbackSupportMixin
+except ImportError:
+
+    class _NoContext:
+        """Stands in for a CallbackContext: no callbacks, no stop."""
+
+        def subcontext(self, **settings: object) -> "_NoContext":
+            return self
+
+        def call_on_fit_task_begin(self, **state: object) -> "_NoContext":
+            return self
+
+        def call_on_fit_task_end(self, **state: object) -> bool:
+            return False
+
+    class CallbackSupportMixin:  # type: ignore[no-redef]
+        """The part of scikit-learn's mixin that fitting calls."""
+
+        def _init_callback_context(self, **settings: object) -> _NoContext:
+            return _NoContext()
+
+
+# Returns what an estimator has learnt so far.
+Learnt: TypeAlias = Callable[[], dict[str, Any]]
 
 _WIDTH = 16
 # With this number of nodes a network without a limit is shown as half done.
@@ -123,8 +152,13 @@ class Progress:
 
     def update(self, step: Step) -> None:
         """Show the network after this step."""
-        if self.verbose:
-            self.show(step.nodes, self._describe(step))
+        if not self.verbose:
+            return
+        held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5g}"
+        limit = "" if self.total is None else f"/{self.total}"
+        errors = f"RMSE {step.train_rmse:.5g}{held_out}"
+        text = f"{step.nodes}{limit} nodes, {errors}, scope {step.scope:g}, {step.candidates} candidates"
+        self.show(step.nodes, text)
 
     def show(self, done: int, text: str) -> None:
         """Show how much of the total is done, and what there is to say of it."""
@@ -139,24 +173,103 @@ class Progress:
             self._lines = int(10 * share)
             self._write(f"{self.label} {text}\n")
 
-    def close(self, nodes: int, reason: str) -> None:
-        """Show how growth ended."""
-        self.end(f"stopped at {nodes} nodes: {reason}")
-
     def end(self, text: str) -> None:
         """Show a last line."""
         if self.verbose:
             lead = "\n" if self._bar else ""
             self._write(f"{lead}{self.label} {text}\n")
 
-    def _describe(self, step: Step) -> str:
-        held_out = "" if step.validation_rmse != step.validation_rmse else f", validation {step.validation_rmse:.5g}"
-        limit = "" if self.total is None else f"/{self.total}"
-        return (
-            f"{step.nodes}{limit} nodes, RMSE {step.train_rmse:.5g}{held_out}, "
-            f"scope {step.scope:g}, {step.candidates} candidates"
-        )
-
     def _write(self, text: str) -> None:
         self.stream.write(text)
         self.stream.flush()
+
+
+class Callbacks:
+    """The callbacks of one fit on these rows, which begins here and ends with :meth:`end`."""
+
+    def __init__(self, estimator: BaseEstimator, X: Any, y: Any, metadata: dict[str, Any], most_steps: int | None):
+        self._context = estimator._init_callback_context(max_subtasks=most_steps)
+        self._state = {"estimator": estimator, "X": X, "y": y, "metadata": metadata}
+        self._context.call_on_fit_task_begin(**self._state)
+
+    def stop_after_step(self, learnt: Learnt, name: str = "step") -> bool:
+        """Notify them of a step, or of a task of another name; return whether one of them asks to stop."""
+        task = self._context.subcontext(task_name=name).call_on_fit_task_begin(**self._state)
+        return bool(task.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt))
+
+    def end(self, learnt: Learnt) -> None:
+        """Notify them of the end of the fit."""
+        self._context.call_on_fit_task_end(**self._state, reconstruction_attributes=learnt)
+
+
+def run_observed(
+    steps: Generator[Step, None, StopReason],
+    *,
+    label: str,
+    verbose: int,
+    nodes: int,
+    max_nodes: int | None,
+    rounds: tuple[int, int],
+    callbacks: Callbacks | None,
+    learnt: Learnt,
+    save: Callable[[bool], None] | None,
+) -> StopReason:
+    """Run every step of growth and show it to the observers; return why growth ended.
+
+    Parameters
+    ----------
+    steps : generator
+        Of growth.
+    label, verbose
+        What is growing, and how much of it is shown.
+    nodes : int
+        How many nodes there are before the first step.
+    max_nodes : int or None
+        None if only early stopping decides.
+    rounds : tuple of int
+        The number of the present round, and the largest number of rounds.
+    callbacks : Callbacks or None
+    learnt : callable
+        Returns what the estimator has learnt so far.
+    save : callable or None
+        Called with False after each step, and with True at the end.
+    """
+    listener, progress = _listener.get(), Progress(label, max_nodes, verbose) if verbose else None
+    if listener is not None:
+        listener.begin_round(*rounds)
+    reason: StopReason | None = None
+    while reason is None:
+        try:
+            step = next(steps)
+        except StopIteration as end:
+            reason = end.value
+            break
+        nodes = step.nodes
+        if progress is not None:
+            progress.update(step)
+        if save is not None:
+            save(False)
+        if callbacks is not None and callbacks.stop_after_step(learnt):
+            reason = StopReason.CALLBACK
+        if listener is not None and listener.step(step, max_nodes):
+            reason = StopReason.CALLBACK
+    if save is not None:
+        save(True)
+    if progress is not None:
+        progress.end(f"stopped at {nodes} nodes: {reason}")
+    return reason
+
+
+__all__ = [
+    "CallbackSupportMixin",
+    "Callbacks",
+    "Learnt",
+    "Listener",
+    "Progress",
+    "StopFile",
+    "current_listener",
+    "listening",
+    "round_of",
+    "run_observed",
+    "share_done",
+]

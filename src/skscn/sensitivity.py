@@ -6,11 +6,18 @@ For outputs f_q(x) = Σ_l β_lq h_l(x) + a_qᵀx, the mean over the rows of Σ_q
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
-from skscn.nodes import Nodes, blocks
+from skscn.network import Network
+from skscn.nodes import Deep, Nodes, blocks, scaled
+from skscn.scaling import InputScaling
+from skscn.threads import single_threaded
+
+# The largest number of training rows that the gradients of feature importances are averaged over.
+MOST_ROWS = 2000
 
 
 class SlicedRows(Protocol):
@@ -24,6 +31,67 @@ class SlicedRows(Protocol):
     def __getitem__(self, rows: slice, /) -> np.ndarray:
         """Some rows."""
         ...
+
+
+@dataclass(frozen=True)
+class _ScaledRows:
+    """Rows that are scaled, and made dense, block by block."""
+
+    X: Any
+    scaling: InputScaling
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """n and d."""
+        n_rows, n_inputs = self.X.shape
+        return n_rows, n_inputs
+
+    def __getitem__(self, rows: slice) -> np.ndarray:
+        return scaled(self.X[rows], self.scaling)
+
+
+def feature_importances(network: Network, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
+    """The share of each input in the mean squared gradient; None if gradients are not known, or not finite.
+
+    Which training rows these are depends only on the number of all rows, and BLAS is limited to one thread, so the
+    result does not depend on where the rows are. A gradient times the standard deviation of its input does not depend
+    on the unit of the input.
+    """
+    if not network.has_gradients:
+        return None
+    rows, linear = _ScaledRows(X, network.inputs), network.linear
+    first = [block for block in network.layers if not isinstance(block.nodes.layer, Deep)]
+    with single_threaded():
+        squares = mean_squared_gradients(
+            Nodes.joined([block.nodes for block in first]),
+            np.vstack([block.output_weights for block in first]),
+            linear.nodes,
+            linear.output_weights,
+            rows,
+            units=spreads(rows, sample_weight),
+            sample_weight=sample_weight,
+            above=[(block.nodes, block.output_weights) for block in network.layers if block not in first],
+        )
+    return shares(squares) if np.isfinite(squares).all() else None
+
+
+def sampled(n_rows: int) -> np.ndarray:
+    """The numbers of the rows that represent all of them, in increasing order."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
+
+
+def why_none(network: Network) -> str:
+    """Why a network has no importances, and what to do about it."""
+    layer = network.nodes.layer
+    if network.has_gradients:
+        reason = "it was saved by an earlier version, its fit has not ended, or gradients are not finite; fit it again"
+    elif layer.activation is not None and layer.activation.derivative is None:
+        reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
+    else:
+        reason = f"the gradients of the layer {type(layer).__name__} are not known; use another layer"
+    return f"This model has no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
 
 
 def mean_squared_gradients(

@@ -4,32 +4,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from threading import Lock
-from typing import Any
+from types import SimpleNamespace
 
 import threadpoolctl
 
+# The limit on this process, and how many rely on it; the first of them sets it, the last of them lifts it.
+_LOCK, _LIMIT = Lock(), SimpleNamespace(users=0, limits=None)
 
-class _Limit:
-    """The limit on this process, and how many rely on it; the first of them sets it, the last of them lifts it."""
 
-    def __init__(self) -> None:
-        self._lock, self._users = Lock(), 0
-        self._limits: Any = None
-
-    def acquire(self) -> None:
-        with self._lock:
-            if self._users == 0:
+@contextmanager
+def single_threaded() -> Iterator[None]:
+    """Limit BLAS to one thread; several threads of a process may do so at the same time."""
+    with _LOCK:
+        if _LIMIT.users == 0:
+            _let_any_thread_decide()
+            _LIMIT.limits = _libraries().limit(limits=1, user_api="blas")
+        _LIMIT.users += 1
+    try:
+        yield
+    finally:
+        with _LOCK:
+            _LIMIT.users -= 1
+            if _LIMIT.users == 0:
                 _let_any_thread_decide()
-                self._limits = _libraries().limit(limits=1, user_api="blas")
-            self._users += 1
-
-    def release(self) -> None:
-        with self._lock:
-            self._users -= 1
-            if self._users == 0 and self._limits is not None:
-                _let_any_thread_decide()
-                self._limits.restore_original_limits()
-                self._limits = None
+                _LIMIT.limits.restore_original_limits()
                 _let_any_thread_decide()
 
 
@@ -44,16 +42,3 @@ def _let_any_thread_decide() -> None:
     forget = getattr(threadpoolctl.OpenBLASController, "clear_controlling_thread", None)
     if forget is not None:
         forget(force=True)
-
-
-_LIMIT = _Limit()
-
-
-@contextmanager
-def single_threaded() -> Iterator[None]:
-    """Limit BLAS to one thread; several threads of a process may do so at the same time."""
-    _LIMIT.acquire()
-    try:
-        yield
-    finally:
-        _LIMIT.release()

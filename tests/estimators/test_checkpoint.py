@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from skscn import Activation, Chunks, IRVFLRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.fit import checkpoint
+from skscn.fit import checkpoint, trainer
 from skscn.fit.checkpoint import CheckpointError
 from skscn.progress import Listener, listening
 from skscn.search.pool import Pooled
@@ -33,15 +33,15 @@ class CrashError(Exception):
 def crash_after(monkeypatch, steps):
     """Let a fit die after so many steps, when the last one has been saved."""
     counted = []
-    save = checkpoint.Checkpoint.save
+    write = checkpoint.CheckpointFile.write
 
-    def saving(self, *arguments):
-        save(self, *arguments)
+    def writing(self, *arguments):
+        write(self, *arguments)
         counted.append(1)
         if len(counted) == steps:
             raise CrashError
 
-    monkeypatch.setattr(checkpoint.Checkpoint, "save", saving)
+    monkeypatch.setattr(checkpoint.CheckpointFile, "write", writing)
 
 
 def same(ours, theirs):
@@ -87,9 +87,8 @@ def test_whatever_the_seed_is(tmp_path, monkeypatch):
         crash_after(patch, 5)
         with pytest.raises(CrashError):
             SCNRegressor(**parameters).fit(X, Y)
-    first = checkpoint.Checkpoint.load
     kept = []
-    monkeypatch.setattr(checkpoint.Checkpoint, "load", lambda self, layer: kept.append(first(self, layer)) or kept[0])
+    monkeypatch.setattr(trainer, "read_checkpoint", lambda *a: kept.append(checkpoint.read_checkpoint(*a)) or kept[0])
     model = SCNRegressor(**parameters).fit(X, Y)
     np.testing.assert_array_equal(model.network_.weights[:, :5], kept[0].nodes.weights[:, : model.n_nodes_][:, :5])
     assert model._seed == kept[0].seed

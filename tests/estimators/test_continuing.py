@@ -153,7 +153,7 @@ def test_held_out_rows_stay_sparse():
 
 
 def test_every_class_is_held_out_where_possible():
-    from skscn.fit.hold_out import split_rows
+    from skscn.fit.data import split_rows
 
     labels = np.repeat([0, 1, 2], [80, 15, 5])
     train, held_out = split_rows(100, 0.2, labels, seed=0)

@@ -18,7 +18,7 @@ from skscn import (
 )
 from skscn.estimators.networks import growth_of
 from skscn.fit.deepen import Confirmation, Verdict
-from skscn.nodes import Deep
+from skscn.nodes import Deep, Dense
 from skscn.onnx import to_onnx
 from skscn.progress import Listener, listening
 
@@ -52,6 +52,17 @@ CHOSEN = {"max_layers": 2, "nodes_per_layer": 20, "random_state": 0}
 INPUTS = np.random.default_rng(0).uniform(size=(300, 4))
 PRODUCT = np.prod(np.sin(np.pi * INPUTS), axis=1)
 THIN = {"max_layers": 3, "max_nodes": 60, "random_state": 0}
+
+
+def counted_nodes(function, computed):
+    """A function of a layer that notes for how many nodes it is called."""
+
+    def counting(layer, x, nodes):
+        columns = function(layer, x, nodes)
+        computed.append(columns.shape[1])
+        return columns
+
+    return counting
 
 
 def sizes(model):
@@ -182,6 +193,18 @@ def test_nodes_below_are_shared_after_loading(tmp_path):
     save_model(DeepSCNRegressor(inputs="all", **FIXED).fit(X, Y), tmp_path / "model.scn")
     _, second, third = (block.nodes.layer for block in load_model(tmp_path / "model.scn").network_.layers)
     assert third.below[0] is second.below[0] is third.below[1].layer.below[0]
+
+
+def test_a_prediction_computes_the_columns_of_each_node_once(fixed, tmp_path, monkeypatch):
+    """Those of the lower layers too, which the layers above see."""
+    save_model(fixed, tmp_path / "model.scn")
+    networks, computed = [fixed.network_, load_model(tmp_path / "model.scn").network_], []
+    monkeypatch.setattr(Dense, "hidden", counted_nodes(Dense.hidden, computed))
+    monkeypatch.setattr(Dense, "values", counted_nodes(Dense.values, computed))
+    for network in networks:
+        network.predict(X[:5])
+        assert sum(computed) == 16
+        computed.clear()
 
 
 @pytest.mark.slow

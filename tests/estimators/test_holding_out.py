@@ -20,8 +20,7 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.fit.data import ArrayData
-from skscn.fit.hold_out import Split, fold_numbers, split_rows
+from skscn.fit.data import ArrayData, Split, fold_numbers, split_rows
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(-1, 1, size=(400, 3))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from skscn import Activation, IRVFLRegressor, ModifiedQuickpropRegressor, SCNClassifier, SCNRegressor
-from skscn.fit.data import ArrayData
-from skscn.fit.hold_out import HoldOut
+from skscn.fit.data import ArrayData, HoldOut
 from skscn.fit.plan import Recipe
 from skscn.output_weights import ALGORITHMS
 from skscn.search import CONFIGURATIONS

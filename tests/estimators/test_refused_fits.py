@@ -108,7 +108,7 @@ def test_an_interrupted_fit_changes_nothing(monkeypatch):
     def interrupt(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(SCNRegressor, "_learn_importances", interrupt)
+    monkeypatch.setattr("skscn.fit.trainer.feature_importances", interrupt)
     with pytest.raises(KeyboardInterrupt):
         model.fit(MANY, NUMBERS)
     assert attributes(model) == before

@@ -106,7 +106,7 @@ def test_a_fit_that_dies_in_any_round_goes_on_to_the_same_network(name, tmp_path
     monkeypatch.setattr(checkpoint, "_EVERY", 0.0)
     model, y = model_of(name)
     whole = clone(model).fit(X, y)
-    save, total = checkpoint.Checkpoint.save, len(whole.history_)
+    save, total = checkpoint.CheckpointFile.write, len(whole.history_)
     for died in sorted({2, total // 2, total - 1}):
         counted = []
 
@@ -118,7 +118,7 @@ def test_a_fit_that_dies_in_any_round_goes_on_to_the_same_network(name, tmp_path
 
         path = tmp_path / f"{died}.ckpt"
         with monkeypatch.context() as patched:
-            patched.setattr(checkpoint.Checkpoint, "save", saving)
+            patched.setattr(checkpoint.CheckpointFile, "write", saving)
             with pytest.raises(KeyboardInterrupt):
                 clone(model).set_params(checkpoint=path).fit(X, y)
         same(clone(model).set_params(checkpoint=path).fit(X, y), whole)

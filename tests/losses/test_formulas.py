@@ -167,5 +167,5 @@ def test_which_losses_there_are():
     ]  # fmt: skip
     assert [name for name, cls in LOSSES.items() if cls.weighs] == ["huber", "welsch", "bisquare", "kde"]
     assert [name for name, cls in LOSSES.items() if cls.classifies] == ["squared", "log_loss"]
-    assert all(cls.settling in (None, "reweighted", "penalised") for cls in LOSSES.values())
-    assert all(issubclass(cls, Penalised) == (cls.settling == "penalised") for cls in LOSSES.values())
+    assert all(cls.refit in (None, "reweighted", "penalised") for cls in LOSSES.values())
+    assert all(issubclass(cls, Penalised) == (cls.refit == "penalised") for cls in LOSSES.values())

@@ -13,19 +13,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.declarations import attribute
 from skscn.estimators.parameters import MatrixLike, NetworkParameters, TrainingRows
-from skscn.fit.data import TrainingData
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
-from skscn.fit.importances import feature_importances, sampled, why_none
-from skscn.fit.observers import CallbackSupportMixin
+from skscn.fit.data import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
-from skscn.fit.training import Training
+from skscn.fit.trainer import GrowingLayer
 from skscn.fit.validation import read_rows
 from skscn.fit_context import Method, fit_context
 from skscn.network import Network
+from skscn.progress import CallbackSupportMixin
 from skscn.rows import is_dask
 from skscn.rows.partitions import mapped
 from skscn.search import Configuration, resolve_configuration
-from skscn.tables.filling import medians_of
+from skscn.sensitivity import why_none
 from skscn.tables.row_encoder import RowEncoder
 
 
@@ -230,16 +228,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _learn_importances(self, data: TrainingData) -> None:
-        """Set what a few rows tell: the importances of the inputs, and their medians, for later missing values."""
-        sample = data.take(sampled(data.shape[0]))
-        self._feature_importances = feature_importances(self.network_, sample)
-        needed = data.encoder is None and not self._averaged
-        self._medians = medians_of(sample.X) if needed and isinstance(sample.X, np.ndarray) else None
-
-    def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
-        """What an estimator that stopped now would have learnt."""
-        network, history = training.network(), training.history
+    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
+        """The fitted attributes of an estimator that stopped now."""
+        network, history = layer.network(), layer.history
         return {
             "network_": network,
             "history_": history,

@@ -19,6 +19,8 @@ from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike, TrainingRows
 from skscn.fit.data import (
+    NOTHING_ASKED,
+    Asked,
     TrainingData,
     check_indicators,
     check_labels,
@@ -27,11 +29,9 @@ from skscn.fit.data import (
     labels_of,
     numbers_of,
 )
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
-from skscn.fit.trainer import fit_network
-from skscn.fit.training import Training
-from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
+from skscn.fit.trainer import GrowingLayer, fit_network
+from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
@@ -235,10 +235,8 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
             factors = self._factors(data)
             weighted = data if factors is None else data.with_class_factors(factors)
             hold_out = hold_out if factors is None else hold_out.with_class_factors(factors)
-            fit_network(self, recipe.for_labels(data.multilabel), weighted, hold_out)
+            fit_network(self, recipe.for_labels(data.multilabel), weighted, hold_out, updatable=updatable)
             self._class_factors = factors
-            self._learn_importances(weighted)
-            ensure_factor(self, weighted, wanted=updatable)
         return self
 
     def _indicate(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
@@ -272,27 +270,26 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
-    def _learnt(self, training: Training, seed: int) -> dict[str, Any]:
-        learnt = {**super()._learnt(training, seed), "classes_": training.data.classes}
-        plain = training.frame.loss.plain
-        return {**learnt, "calibration_": self._calibration(training, seed) if plain else None}
+    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
+        learnt = {**super()._learnt(layer, seed), "classes_": layer.data.classes}
+        return {**learnt, "calibration_": self._calibration(layer, seed) if layer.spec.loss.plain else None}
 
-    def _calibration(self, training: Training, seed: int) -> Calibration:
-        settled = training.settled()
-        n_rows = settled.rows.n_rows
+    def _calibration(self, layer: GrowingLayer, seed: int) -> Calibration:
+        best = layer.at_best()
+        n_rows = best.rows.n_rows
         if n_rows <= ENOUGH_ROWS:
             rows = np.arange(n_rows)
         else:
             rows = np.random.default_rng(seed).choice(n_rows, ENOUGH_ROWS, replace=False)
-        data, scaling = settled.data.take(rows), settled.frame.outputs
-        left_out = scaling.transform(data.targets) - settled.output_weights.leave_one_out(settled.rows, rows)
+        data, scaling = best.data.take(rows), best.spec.outputs
+        left_out = scaling.transform(data.targets) - best.output_weights.leave_one_out(best.rows, rows)
         outputs = scaling.inverse_transform(left_out)
         return calibrate(
             class_outputs(outputs),
             labels_of(data.targets),
             data.sample_weight,
-            weight=settled.rows.weight,
-            n_nodes=settled.below + settled.output_weights.nodes,
+            weight=best.rows.weight,
+            n_nodes=best.n_below + best.output_weights.nodes,
             averaged=self._averaged,
         )
 

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.activations import ACTIVATIONS, Activation, Function
 from skscn.declarations import Estimator, constant, parameter
-from skscn.fit.hold_out import HELD_OUT
+from skscn.fit.data import HELD_OUT
 from skscn.nodes import LAYERS
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import Chunks

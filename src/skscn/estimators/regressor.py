@@ -13,10 +13,10 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from skscn.declarations import attribute, constant, parameter
 from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.parameters import AT_LEAST_1, Criterion, MatrixLike, ScalingName, TrainingRows
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit.data import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
-from skscn.fit.updating import check_can_learn_on, ensure_factor, learn_on
+from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
 from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
@@ -68,9 +68,8 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
     ) -> Self:
         checks: dict[str, Any] = {"multi_output": True, "y_numeric": True}
         with training_data(self, "regression", X, y, sample_weight, **checks) as data:
-            fit_network(self, recipe, data, held_out_data(self, "regression", asked, data, **checks))
-            self._learn_importances(data)
-            ensure_factor(self, data, wanted=updatable)
+            hold_out = held_out_data(self, "regression", asked, data, **checks)
+            fit_network(self, recipe, data, hold_out, updatable=updatable)
         return self
 
     @lazily

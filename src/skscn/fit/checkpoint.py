@@ -11,10 +11,9 @@ import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -22,16 +21,11 @@ from sklearn.base import BaseEstimator
 from skscn.activations import Activation
 from skscn.archive import Header, Kind, read_archive, read_header, write_archive
 from skscn.files import check_writable
-from skscn.fit.training import Training
-from skscn.growth import BeforePolishing, history_columns, history_of
+from skscn.growth import HISTORY, BeforePolishing, history_columns, history_of
 from skscn.locks import locked
 from skscn.nodes import Layer, Nodes
 from skscn.search import Configuration
 from skscn.stopping import BestSoFar
-
-if TYPE_CHECKING:
-    from skscn.estimators.base import GrowingNetwork
-
 
 # Seconds between two writes.
 _EVERY = 1.0
@@ -105,22 +99,19 @@ class CheckpointFile:
         try:
             write_archive(self.path, _KIND, {"origin": self.origin, **about}, arrays)
         except OSError as error:
-            self._warn(error)
+            # The fit itself needs no file, but a crash would lose what was done so far.
+            if not self._warned:
+                self._warned = True
+                warnings.warn(
+                    f"The checkpoint {error} The fit continues without it, and tries again from time to time.",
+                    RuntimeWarning,
+                    stacklevel=2,
+                )
         self._written = monotonic()
-
-    def _warn(self, error: OSError) -> None:
-        """Warn once that a crash would lose what was done so far; the fit itself needs no file."""
-        if not self._warned:
-            self._warned = True
-            warnings.warn(
-                f"The checkpoint {error} The fit continues without it, and tries again from time to time.",
-                RuntimeWarning,
-                stacklevel=2,
-            )
 
 
 @contextmanager
-def opened_file(estimator: BaseEstimator, fingerprint: Callable[[], str]) -> Iterator[CheckpointFile | None]:
+def open_checkpoint(estimator: BaseEstimator, fingerprint: Callable[[], str]) -> Iterator[CheckpointFile | None]:
     """The checkpoint of an estimator that is about to be fitted on rows with some fingerprint, if it has one.
 
     Whether it can be written is tested before the fit; other fits cannot use it for as long as it is open.
@@ -158,88 +149,68 @@ def _description(value: object) -> str:
     return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
 
 
-# Checkpoints: what a growing network needs to continue after its process has died, in one file.
-#
-# The file contains the nodes in their order, the history, the seed, the parameters and a fingerprint of the data.
-# Since the state of a network depends only on its nodes, adding them again leads to the same final network, bit for
-# bit.
-
-
 # What is kept of nodes.
 _ARRAYS, _PREVIOUS = ("weights", "biases", "scopes"), "previous_{}_"
 # What was known when all nodes were last polished, and the best nodes before that.
 _POLISHED, _BEST = "polished_standing", "best_"
 
 
-@dataclass(frozen=True)
-class Saved:
-    """The nodes of a growing network, its history, its seed, and the blocks of nodes of the round before, if any.
+class Saved(NamedTuple):
+    """Where growth begins or continues.
 
-    Also what was known when all nodes were last polished, if they were.
+    Attributes
+    ----------
+    seed : int
+        Of all draws.
+    nodes : Nodes or None
+        Those that were grown; None before growth.
+    history : ndarray
+        Includes earlier rounds.
+    previous : tuple of Nodes
+        The blocks of nodes of the round before, if the loss refits their output weights.
+    polished : BeforePolishing or None
+        What was known when all nodes were last polished, if it is known.
     """
 
-    nodes: Nodes
-    history: np.ndarray
     seed: int
-    previous: tuple[Nodes, ...]
-    polished: BeforePolishing | None
+    nodes: Nodes | None = None
+    history: np.ndarray = np.empty(0, HISTORY)
+    previous: tuple[Nodes, ...] = ()
+    polished: BeforePolishing | None = None
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """A growing network in a file."""
+def write_checkpoint(file: CheckpointFile, saved: Saved) -> None:
+    """Replace the file by one with the nodes of a growing network, and what else it needs to continue."""
+    assert saved.nodes is not None
+    arrays = {**_arrays_of(saved.nodes), **history_columns(saved.history)}
+    for number, block in enumerate(saved.previous):
+        arrays |= _arrays_of(block, _PREVIOUS.format(number))
+    if saved.polished is not None:
+        standing, best = saved.polished.standing, saved.polished.best
+        arrays[_POLISHED] = np.array([standing.best, standing.best_nodes, standing.reference, standing.waited])
+        arrays |= {} if best is None else _arrays_of(best, _BEST)
+    file.write({"seed": saved.seed, "previous": len(saved.previous)}, arrays)
 
-    file: CheckpointFile
 
-    def load(self, layer: Layer) -> Saved | None:
-        """The saved state, its nodes in this layer; None if there is no file yet."""
-        read = self.file.read()
-        if read is None:
-            return None
-        about, arrays = read
-        with self.file.complete():
-            previous = tuple(_nodes_of(layer, arrays, _PREVIOUS.format(number)) for number in range(about["previous"]))
-            polished = _polished_of(layer, arrays) if _POLISHED in arrays else None
-            return Saved(_nodes_of(layer, arrays), history_of(arrays), int(about["seed"]), previous, polished)
-
-    def note(self, training: Training, seed: int) -> None:
-        """Save, unless that was done only recently."""
-        if self.file.is_due:
-            self.save(training, seed)
-
-    def save(self, training: Training, seed: int) -> None:
-        """Replace the file by one with all nodes so far."""
-        arrays = {**_arrays_of(training.grown), **history_columns(training.history)}
-        for number, block in enumerate(training.earlier.blocks):
-            arrays |= _arrays_of(block, _PREVIOUS.format(number))
-        if training.state.polished is not None:
-            arrays |= _arrays_of_polished(training.state.polished)
-        self.file.write({"seed": seed, "previous": len(training.earlier.blocks)}, arrays)
+def read_checkpoint(file: CheckpointFile, layer: Layer) -> Saved | None:
+    """What was written, its nodes in this layer; None if there is no file yet."""
+    read = file.read()
+    if read is None:
+        return None
+    about, arrays = read
+    with file.complete():
+        previous = tuple(_nodes_of(layer, arrays, _PREVIOUS.format(number)) for number in range(about["previous"]))
+        polished = None
+        if _POLISHED in arrays:
+            best_value, nodes, reference, waited = arrays[_POLISHED].tolist()
+            best = _nodes_of(layer, arrays, _BEST) if f"{_BEST}biases" in arrays else None
+            polished = BeforePolishing(BestSoFar(best_value, int(nodes), reference, int(waited)), best)
+        return Saved(int(about["seed"]), _nodes_of(layer, arrays), history_of(arrays), previous, polished)
 
 
 def _arrays_of(nodes: Nodes, prefix: str = "") -> dict[str, np.ndarray]:
     return {f"{prefix}{name}": getattr(nodes, name) for name in _ARRAYS}
 
 
-def _arrays_of_polished(polished: BeforePolishing) -> dict[str, np.ndarray]:
-    standing = polished.standing
-    numbers = np.array([standing.best, standing.best_nodes, standing.reference, standing.waited])
-    best = {} if polished.best is None else _arrays_of(polished.best, _BEST)
-    return {_POLISHED: numbers, **best}
-
-
-def _polished_of(layer: Layer, arrays: Mapping[str, np.ndarray]) -> BeforePolishing:
-    best_value, nodes, reference, waited = arrays[_POLISHED].tolist()
-    best = _nodes_of(layer, arrays, _BEST) if f"{_BEST}biases" in arrays else None
-    return BeforePolishing(BestSoFar(best_value, int(nodes), reference, int(waited)), best)
-
-
 def _nodes_of(layer: Layer, arrays: Mapping[str, np.ndarray], prefix: str = "") -> Nodes:
     return Nodes(layer, *(arrays[f"{prefix}{name}"] for name in _ARRAYS))
-
-
-@contextmanager
-def opened_checkpoint(estimator: GrowingNetwork, fingerprint: Callable[[], str]) -> Iterator[Checkpoint | None]:
-    """The checkpoint of an estimator that is about to be fitted on rows with some fingerprint, if it has one."""
-    with opened_file(estimator, fingerprint) as file:
-        yield None if file is None else Checkpoint(file)

@@ -15,8 +15,8 @@ from skscn.fit.data import (
     WeightCount,
     check_indicators,
     check_labels,
-    described,
     fingerprint,
+    fingerprint_text,
     indicators,
     labels_of,
     largest_weight,
@@ -164,9 +164,6 @@ def _value(keys: np.ndarray) -> np.ndarray:
     return np.where(positive, keys & np.uint64((1 << 63) - 1), ~keys).view(np.float64)
 
 
-# Training rows of Dask collections: what ``fit`` needs from them is computed on the workers.
-
-
 # Makes targets of the values of y.
 MakeTargets: TypeAlias = Callable[[np.ndarray], np.ndarray]
 
@@ -189,7 +186,7 @@ class DaskData(TrainingData):
         unit: float = 1.0,
     ):
         self.n_given, self.multilabel, self.unit = n_given, multilabel, unit
-        self.parts, self._shape, self._n_outputs = parts, shape, n_outputs
+        self.parts, self.shape, self.n_outputs = parts, shape, n_outputs
         self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
         self.X = self.y = parts
         self._dtype, self._weighted = parts.map(_kind)[0]
@@ -224,22 +221,12 @@ class DaskData(TrainingData):
         shape = (parts.n_rows, collections.n_features)
         return cls(parts, shape, n_outputs, classes, len(classes) == 2, True, collections.blocks.n_rows, unit=unit)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """N and d."""
-        return self._shape
-
-    @property
-    def n_outputs(self) -> int:
-        """m."""
-        return self._n_outputs
-
     def row_numbers(self) -> np.ndarray:
         """The numbers of the rows in the user's data, brought to the driver."""
         return np.concatenate(self.parts.map(_numbers_of))
 
-    @property
-    def weight(self) -> float:
+    @cached_property
+    def weight(self) -> float:  # type: ignore[override]
         """The sum of the weights; the number of rows without them."""
         return float(self.parts.total(total_weight)) if self._weighted else float(self.shape[0])
 
@@ -367,7 +354,7 @@ class DaskData(TrainingData):
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
         sums = self.parts.map_with_starts(_fingerprint)
-        return described(np.sum(sums, axis=0), self.shape, self._dtype, self.classes)
+        return fingerprint_text(np.sum(sums, axis=0), self.shape, self._dtype, self.classes)
 
 
 # ---- what happens on a worker
@@ -493,4 +480,5 @@ def _labels(part: Part) -> np.ndarray:
 
 
 def _fingerprint(part: Part, start: int) -> np.ndarray:
-    return fingerprint(part.X, part.targets, part.sample_weight, start)
+    weights = None if part.sample_weight is None else part.sample_weight[:, np.newaxis]
+    return fingerprint(start, part.X, part.targets, weights)

@@ -1,15 +1,21 @@
-"""Validated training rows, as a fit needs them: targets, labels and weights; Dask's are in ``dask_data.py``."""
+"""Validated training rows, as a fit needs them: labels, weights, targets, and which are held out for early stopping.
+
+Rows of Dask collections are in ``dask_data.py``.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from numbers import Integral, Number
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.metrics.cluster import contingency_matrix
+from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
@@ -22,88 +28,10 @@ from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
 from skscn.words import listed
 
-
-def check_labels(y: Any) -> None:
-    """Reject labels that cannot be told apart, sorted or kept in a file: None, several types, too large integers."""
-    labels = _objects(y)
-    missing = sum(map(_is_missing, labels))
-    if missing:
-        raise ValueError(
-            f"y has None or NaN in {missing} of {len(labels)} rows; drop these rows, or give them a class of "
-            'their own, such as "unknown".'
-        )
-    kinds = sorted({_kind(label) for label in labels})
-    if len(kinds) > 1:
-        raise ValueError(
-            f"y has class labels of different types, {', '.join(kinds)}; convert them to one type, for example with "
-            "[str(label) for label in y]."
-        )
-    if kinds == ["number"] and not _are_exact(labels):
-        raise ValueError(
-            f"y holds whole numbers that arrays of numbers cannot tell apart, such as {max(labels, key=abs)}; make "
-            "them strings, for example with [str(label) for label in y]."
-        )
-
-
-def numbers_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    """The number of each label among the classes, which are in increasing order; ValueError for another label."""
-    try:
-        numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
-        known = classes[numbers] == y
-    except TypeError:
-        known = np.zeros(len(y), dtype=bool)
-    if not np.all(known):
-        others = sorted({str(label) for label in np.asarray(y)[~np.asarray(known)].tolist()})
-        raise ValueError(
-            f"y has labels that are not among the classes of the model: {listed(others)}; it knows "
-            f"{listed(map(str, classes.tolist()))}."
-        )
-    return np.asarray(numbers)
-
-
-def _are_exact(labels: list[Any]) -> bool:
-    """Whether an array holds these numbers as they are: integers of 64 bits, or, next to fractions, of 53."""
-    whole = [int(label) for label in labels if isinstance(label, Integral)]
-    if not whole:
-        return True
-    low, high = min(whole), max(whole)
-    if len(whole) < len(labels):
-        return max(-low, high) <= 2**53
-    return any(np.iinfo(type).min <= low and high <= np.iinfo(type).max for type in (np.int64, np.uint64))
-
-
-def _objects(y: Any) -> list[Any]:
-    """The labels whose types may differ: those in lists, tuples and object arrays or columns."""
-    if is_dask(y):
-        return []
-    if isinstance(y, list | tuple):
-        return list(y)
-    # Of pandas' own types of text and numbers, those with values that are missing.
-    if (getattr(y, "dtype", None) == np.dtype(object) and np.ndim(y) <= 2) or getattr(y, "hasnans", False):
-        return np.asarray(y, dtype=object).ravel().tolist()
-    return []
-
-
-def _is_missing(label: Any) -> bool:
-    # NA and NaT of pandas have types of these names.
-    return (
-        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
-    )
-
-
-def _kind(label: Any) -> str:
-    if isinstance(label, bool | np.bool_):
-        return "bool"
-    if isinstance(label, str):
-        return "str"
-    return "number" if isinstance(label, Number) else type(label).__name__
-
-
-# What sample weights mean: counts of equal rows, or weights relative to their mean; and the unit that follows.
-
-
 # Inputs on this machine.
 LocalInputs: TypeAlias = Matrix | ScratchInputs
+
+# What sample weights mean: counts of equal rows, or weights relative to their mean; and the unit that follows.
 
 # Integer weights with a larger mean than this are treated as weights rather than counts of rows.
 LARGEST_MEAN_COUNT = 10
@@ -200,7 +128,7 @@ class WeightCount:
         return scaled
 
 
-# Validated training rows, as ``fit`` needs them: arrays here, Dask collections in ``_dask_data.py``.
+# Training rows
 
 
 # Numbers that are fingerprinted at a time.
@@ -229,6 +157,12 @@ class TrainingData(ABC):
         What turned the user's rows into numbers, if these were a table, or some numbers were missing.
     given : table or array
         Those rows.
+    shape : tuple of int
+        N and d.
+    n_outputs : int
+        m, columns of targets.
+    weight : float
+        The sum of the weights; the number of rows without them.
     """
 
     X: Any
@@ -242,25 +176,13 @@ class TrainingData(ABC):
     unit: float
     encoder: RowEncoder | None = None
     given: Any = None
-
-    @property
-    @abstractmethod
-    def shape(self) -> tuple[int, int]:
-        """N and d."""
+    shape: tuple[int, int]
+    n_outputs: int
+    weight: float
 
     @abstractmethod
     def row_numbers(self) -> np.ndarray:
         """The numbers of the rows in the user's data."""
-
-    @property
-    @abstractmethod
-    def n_outputs(self) -> int:
-        """m, columns of targets."""
-
-    @property
-    @abstractmethod
-    def weight(self) -> float:
-        """The sum of the weights; the number of rows without them."""
 
     @abstractmethod
     def labels(self) -> np.ndarray | None:
@@ -368,25 +290,15 @@ class ArrayData(TrainingData):
         targets = indicators(labels, len(classes))
         return cls(X, targets, numbers, weights, y, classes, len(classes) == 2, True, n_given, unit=unit)
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """N and d."""
+    def __post_init__(self) -> None:
+        """Count rows, inputs, outputs and weights."""
         n_rows, n_features = self.X.shape
-        return n_rows, n_features
+        weight = float(n_rows if self.sample_weight is None else self.sample_weight.sum())
+        vars(self).update(shape=(n_rows, n_features), n_outputs=int(self.targets.shape[1]), weight=weight)
 
     def row_numbers(self) -> np.ndarray:
         """The numbers of the rows in the user's data."""
         return self.numbers
-
-    @property
-    def n_outputs(self) -> int:
-        """m."""
-        return int(self.targets.shape[1])
-
-    @property
-    def weight(self) -> float:
-        """The sum of the weights; the number of rows without them."""
-        return float(len(self.targets) if self.sample_weight is None else self.sample_weight.sum())
 
     def labels(self) -> np.ndarray | None:
         """The number of each row's class, if there are classes."""
@@ -477,17 +389,13 @@ class ArrayData(TrainingData):
 
     def fingerprint(self) -> str:
         """A fingerprint that is the same for the same rows, wherever they are."""
-        parts = [fingerprint(x, t, p, start) for start, x, t, p in self._blocks()]
-        return described(np.sum(parts, axis=0), self.shape, self.X.dtype, self.classes)
-
-    def _blocks(self) -> Iterator[tuple[int, np.ndarray, np.ndarray, np.ndarray | None]]:
-        """The number of the first row of each block, its inputs, targets and weights."""
-        count = max(1, _BLOCK // self.shape[1])
+        sums, count = np.zeros(2, dtype=np.uint64), max(1, _BLOCK // self.shape[1])
         for start in range(0, self.shape[0], count):
             rows = slice(start, start + count)
             X = self.X[rows]
-            x = X if isinstance(X, np.ndarray) else X.toarray()
-            yield start, x, self.targets[rows], None if self.sample_weight is None else self.sample_weight[rows]
+            weights = None if self.sample_weight is None else self.sample_weight[rows, np.newaxis]
+            sums += fingerprint(start, X if isinstance(X, np.ndarray) else X.toarray(), self.targets[rows], weights)
+        return fingerprint_text(sums, self.shape, self.X.dtype, self.classes)
 
 
 def stretchwise(function: Callable[[Any], np.ndarray], X: Any, length: int) -> np.ndarray:
@@ -573,19 +481,258 @@ def labels_of(targets: np.ndarray) -> np.ndarray:
     return targets[:, 0].astype(int) if targets.shape[1] == 1 else targets.argmax(axis=1)
 
 
-def fingerprint(X: np.ndarray, targets: np.ndarray, sample_weight: np.ndarray | None, start: int) -> np.ndarray:
-    """Two numbers for some rows from number ``start`` on; those of all rows are their sum, modulo 2⁶⁴."""
-    columns = [X, targets] if sample_weight is None else [X, targets, sample_weight[:, np.newaxis]]
-    hashes = np.arange(start, start + len(X), dtype=np.uint64)
-    for values in columns:
-        bits = np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}")
-        for column in bits.T:
-            hashes = _mixed(hashes ^ column.astype(np.uint64))
-    return np.array([hashes.sum(), _mixed(hashes).sum()], dtype=np.uint64)
+# Which rows early stopping holds out: drawn at random, the last ones, whole groups, or those given to ``fit``
 
 
-def _mixed(numbers: np.ndarray) -> np.ndarray:
-    return finalised(numbers + np.uint64(0x9E3779B97F4A7C15))
+# What is held out of the training rows: rows drawn at random, or the last ones, for rows in order of time.
+HELD_OUT = ("random", "last")
+
+
+class Asked(NamedTuple):
+    """What the user has given to ``fit`` for early stopping, as it was given."""
+
+    X_val: Any = None
+    y_val: Any = None
+    sample_weight_val: Any = None
+    groups: Any = None
+
+
+NOTHING_ASKED = Asked()
+
+
+class Split(NamedTuple):
+    """Rows to train on, held-out rows, and the groups of the former, if there are any."""
+
+    training: TrainingData
+    held_out: ArrayData
+    groups: np.ndarray | None = None
+
+    def folds(self, count: int, seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The rows to train on, divided into ``count`` folds: for each, the numbers of the other rows and its own.
+
+        A fold is left out if there are no other rows, or if these lack one of its classes.
+        """
+        labels = self.training.labels()
+        numbers = fold_numbers(self.training.shape[0], count, labels, seed, self.groups)
+        pairs = [(np.flatnonzero(numbers != number), np.flatnonzero(numbers == number)) for number in range(count)]
+        known = np.zeros_like(numbers) if labels is None else labels
+        return [(rest, fold) for rest, fold in pairs if len(fold) and np.isin(known[fold], known[rest]).all()]
+
+
+@dataclass(frozen=True)
+class HoldOut:
+    """What ``fit`` was given for early stopping, validated.
+
+    Attributes
+    ----------
+    groups : ndarray or None
+        The number of each training row's group; all rows of a group are held out, or none.
+    rows : ArrayData or None
+        Rows that are only held out.
+    """
+
+    groups: np.ndarray | None = None
+    rows: ArrayData | None = None
+
+    @property
+    def names(self) -> str:
+        """The arguments that were given; empty if none were."""
+        if self.rows is not None:
+            return "X_val and y_val"
+        return "" if self.groups is None else "groups"
+
+    def split(self, data: TrainingData, share: float, seed: int, which: str) -> Split:
+        """Rows to train on, and about this share of them held out, unless there are rows for that."""
+        if self.rows is not None:
+            return Split(data, self.rows)
+        training, held_out = split_rows(data.shape[0], share, data.labels(), seed, which, self.groups)
+        groups = None if self.groups is None else self.groups[training]
+        return Split(data.keep(training), data.take(held_out), groups)
+
+    def with_class_factors(self, factors: np.ndarray) -> HoldOut:
+        """With the weights of given rows multiplied by a factor for their class."""
+        return self if self.rows is None else replace(self, rows=self.rows.with_class_factors(factors))
+
+    def fingerprint(self, data: TrainingData) -> str:
+        """The fingerprint of a fit's rows, together with what is held out of them."""
+        if self.rows is not None:
+            return f"{data.fingerprint()}, held out {self.rows.fingerprint()}"
+        if self.groups is not None:
+            return f"{data.fingerprint()}, groups {sha256(self.groups.astype(np.int64).tobytes()).hexdigest()}"
+        return data.fingerprint()
+
+
+def split_rows(
+    n_rows: int,
+    fraction: float,
+    labels: np.ndarray | None,
+    seed: int,
+    which: str = "random",
+    groups: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers of the rows to train on and of those held out; each class is in both if it has enough rows."""
+    held_out = max(1, round(fraction * n_rows))
+    if n_rows - held_out < 1:
+        raise ValueError(
+            f"early_stopping=True holds out validation_fraction={fraction} of the rows, which leaves none of n_samples="
+            f"{n_rows} to train on; give more rows, a smaller validation_fraction, or early_stopping=False."
+        )
+    if which == "last":
+        begin = n_rows - held_out
+        if labels is not None:
+            # After the first row of every class, so that training sees all of them.
+            begin = max(begin, int(np.unique(labels, return_index=True)[1].max()) + 1)
+        begin = min(begin, n_rows - 1)
+        return np.arange(begin), np.arange(begin, n_rows)
+    if groups is not None:
+        is_held_out = _whole_groups(groups, held_out, labels, seed)
+        return np.flatnonzero(~is_held_out), np.flatnonzero(is_held_out)
+    splitter = ShuffleSplit
+    if labels is not None:
+        counts = np.bincount(labels)
+        if counts.min() >= 2 and min(held_out, n_rows - held_out) >= len(counts):
+            splitter = StratifiedShuffleSplit
+    train, validation = next(
+        splitter(n_splits=1, test_size=held_out, random_state=seed).split(np.zeros((n_rows, 1)), labels)
+    )
+    return np.sort(train), np.sort(validation)
+
+
+def fold_numbers(
+    n_rows: int, count: int, labels: np.ndarray | None, seed: int, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """The number of each row's fold: at random, with about equal shares of each class; groups are not divided."""
+    groups = np.arange(n_rows) if groups is None else groups
+    _, first, members = np.unique(groups, return_index=True, return_inverse=True)
+    order = np.random.default_rng(seed).permutation(len(first))
+    if labels is not None:
+        order = order[np.argsort(labels[first[order]], kind="stable")]
+    numbers = np.empty(len(order), dtype=int)
+    numbers[order] = np.arange(len(order)) % count
+    return np.asarray(numbers[members])
+
+
+def _whole_groups(groups: np.ndarray, wanted: int, labels: np.ndarray | None, seed: int) -> np.ndarray:
+    """Which rows are held out: those of groups in random order, until they are about as many as wanted.
+
+    Groups without which a class would be missing in training are not held out. If all others are too large, the
+    smallest one is.
+    """
+    counts = contingency_matrix(groups, np.zeros(len(groups), dtype=int) if labels is None else labels)
+    sizes, chosen = counts.sum(axis=1), np.zeros(len(counts), dtype=bool)
+
+    def can_go(group: int) -> bool:
+        return bool((counts[~chosen].sum(axis=0) > counts[group]).all())
+
+    for group in np.random.default_rng(seed).permutation(len(sizes)):
+        missing = wanted - sizes[chosen].sum()
+        if missing <= 0:
+            break
+        chosen[group] = sizes[group] <= 2 * missing and can_go(group)
+    if not chosen.any():
+        chosen[[group for group in np.argsort(sizes, kind="stable") if can_go(group)][:1]] = True
+    if not chosen.any():
+        raise ValueError(
+            "Early stopping holds out whole groups, and there is none without which all classes and some rows are left "
+            "to train on; give more groups, rows to hold out as X_val and y_val, or early_stopping=False."
+        )
+    return np.asarray(chosen[np.unique(groups, return_inverse=True)[1]])
+
+
+# Labels of classes
+
+
+def check_labels(y: Any) -> None:
+    """Reject labels that cannot be told apart, sorted or kept in a file: None, several types, too large integers."""
+    labels = _objects(y)
+    missing = sum(map(_is_missing, labels))
+    if missing:
+        raise ValueError(
+            f"y has None or NaN in {missing} of {len(labels)} rows; drop these rows, or give them a class of "
+            'their own, such as "unknown".'
+        )
+    kinds = sorted({_kind(label) for label in labels})
+    if len(kinds) > 1:
+        raise ValueError(
+            f"y has class labels of different types, {', '.join(kinds)}; convert them to one type, for example with "
+            "[str(label) for label in y]."
+        )
+    if kinds == ["number"] and not _are_exact(labels):
+        raise ValueError(
+            f"y holds whole numbers that arrays of numbers cannot tell apart, such as {max(labels, key=abs)}; make "
+            "them strings, for example with [str(label) for label in y]."
+        )
+
+
+def numbers_of(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The number of each label among the classes, which are in increasing order; ValueError for another label."""
+    try:
+        numbers = np.minimum(np.searchsorted(classes, y), len(classes) - 1)
+        known = classes[numbers] == y
+    except TypeError:
+        known = np.zeros(len(y), dtype=bool)
+    if not np.all(known):
+        others = sorted({str(label) for label in np.asarray(y)[~np.asarray(known)].tolist()})
+        raise ValueError(
+            f"y has labels that are not among the classes of the model: {listed(others)}; it knows "
+            f"{listed(map(str, classes.tolist()))}."
+        )
+    return np.asarray(numbers)
+
+
+def _are_exact(labels: list[Any]) -> bool:
+    """Whether an array holds these numbers as they are: integers of 64 bits, or, next to fractions, of 53."""
+    whole = [int(label) for label in labels if isinstance(label, Integral)]
+    if not whole:
+        return True
+    low, high = min(whole), max(whole)
+    if len(whole) < len(labels):
+        return max(-low, high) <= 2**53
+    return any(np.iinfo(type).min <= low and high <= np.iinfo(type).max for type in (np.int64, np.uint64))
+
+
+def _objects(y: Any) -> list[Any]:
+    """The labels whose types may differ: those in lists, tuples and object arrays or columns."""
+    if is_dask(y):
+        return []
+    if isinstance(y, list | tuple):
+        return list(y)
+    # Of pandas' own types of text and numbers, those with values that are missing.
+    if (getattr(y, "dtype", None) == np.dtype(object) and np.ndim(y) <= 2) or getattr(y, "hasnans", False):
+        return np.asarray(y, dtype=object).ravel().tolist()
+    return []
+
+
+def _is_missing(label: Any) -> bool:
+    # NA and NaT of pandas have types of these names.
+    return (
+        label is None or type(label).__name__ in ("NAType", "NaTType") or (isinstance(label, float) and label != label)
+    )
+
+
+def _kind(label: Any) -> str:
+    if isinstance(label, bool | np.bool_):
+        return "bool"
+    if isinstance(label, str):
+        return "str"
+    return "number" if isinstance(label, Number) else type(label).__name__
+
+
+# Fingerprints of rows
+
+
+def fingerprint(start: int, *columns: np.ndarray | None) -> np.ndarray:
+    """Two numbers for some rows from number ``start`` on; those of all rows are their sum, modulo 2⁶⁴.
+
+    ``columns`` are arrays of shape (n, k) with what is known of the rows; None stands for nothing.
+    """
+    given = [values for values in columns if values is not None]
+    hashes = np.arange(start, start + len(given[0]), dtype=np.uint64)
+    step = np.uint64(0x9E3779B97F4A7C15)
+    for values in given:
+        for column in np.ascontiguousarray(values).view(f"u{values.dtype.itemsize}").T:
+            hashes = finalised((hashes ^ column.astype(np.uint64)) + step)
+    return np.array([hashes.sum(), finalised(hashes + step).sum()], dtype=np.uint64)
 
 
 def finalised(numbers: np.ndarray) -> np.ndarray:
@@ -596,7 +743,7 @@ def finalised(numbers: np.ndarray) -> np.ndarray:
     return mixed
 
 
-def described(sums: np.ndarray, shape: tuple[int, int], dtype: np.dtype, classes: np.ndarray | None) -> str:
+def fingerprint_text(sums: np.ndarray, shape: tuple[int, int], dtype: np.dtype, classes: np.ndarray | None) -> str:
     """A fingerprint as text, with what it does not cover."""
     names = "" if classes is None else f" {classes.tolist()}"
     return f"{shape[0]} x {shape[1]} {dtype} {int(sums[0]):016x}{int(sums[1]):016x}{names}"

@@ -9,20 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from skscn.fit.observers import Learnt
-from skscn.fit.plan import Plan
-from skscn.fit.training import Earlier, Frame, Training
 from skscn.growth import StopReason
-from skscn.losses import RowFunction
+from skscn.losses import Penalised
 from skscn.network import Network
-from skscn.nodes import Deep, Layer, Nodes, readout
+from skscn.nodes import Deep, Nodes, readout
+from skscn.stopping import Validation
 
 if TYPE_CHECKING:
-    from skscn.fit.trainer import Fit
+    from skscn.fit.trainer import Fit, GrowingLayer, Round
 
 
 # What the nodes of a further layer see: the inputs and all columns below; those of the last layer; or the inputs and
@@ -41,40 +40,36 @@ _PROMISING = 1.0
 _LEAST_GAIN = 0.03
 
 
-def forms(inputs: str, *, watched: bool) -> tuple[str, ...]:
-    """The forms of a further layer that are grown, of which one is kept; without a watch there is no choice."""
-    if inputs != "auto":
-        return (inputs,)
-    return _TRIED if watched else _TRIED[:1]
+# How many folds of the training rows are asked, at most.
+_FOLDS = 3
 
 
-def next_layer(training: Training, inputs: str) -> tuple[Layer, tuple[Nodes, ...]]:
-    """The layer on top of a network in training, and the finished layers below it."""
-    top = training.frame.layer.top if isinstance(training.frame.layer, Deep) else training.frame.layer
-    own = training.best
-    below = (*training.frame.below, own)
-    if inputs == "previous":
-        return Deep(top, (own,), with_inputs=False), below
-    if inputs == "output":
-        return Deep(top, (readout(*training.readout(below)),), with_inputs=True), below
-    return Deep(top, below, with_inputs=True), below
+def deepen(fit: Fit, this: Round, single: GrowingLayer) -> GrowingLayer:
+    """The network of one layer that a round has grown, with further layers if these are worth it."""
+    if single.is_stopped:
+        return single
+    search = Deepening(fit, this)
+    first = clear = promising = search.judged(single, Pile())
+    for other in search.tried(first):
+        lead = other.lead(first)
+        clear = other if lead > _CLEARLY and other.is_below(clear) else clear
+        promising = other if lead > _PROMISING and other.is_below(promising) else promising
+        if other.layer.is_stopped:
+            return _stopped(clear.layer)
+    confirmation = None if promising is first else Confirmation.possible(fit)
+    if confirmation is None:
+        return clear.layer
+    confirmed = confirmation.lead(promising.pile, clear.layer)
+    if confirmed is None:
+        return _stopped(clear.layer)
+    # One number of standard errors for two independent comparisons.
+    return promising.layer if (promising.lead(first) + confirmed) / np.sqrt(2.0) > _CLEARLY else single
 
 
-class Grown(NamedTuple):
-    """A layer that has been grown: the fitted attributes of an estimator that stopped after it, and the training."""
-
-    fitted: dict[str, Any]
-    training: Training
-
-    @property
-    def is_stopped(self) -> bool:
-        """Whether a callback has ended the fit."""
-        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
-
-    @property
-    def is_finished(self) -> bool:
-        """Whether nothing can be on top of it: it is good enough, was ended, or has no nodes."""
-        return self.is_stopped or self.fitted["stop_reason_"] == StopReason.TOL or not self.training.nodes
+def _stopped(layer: GrowingLayer) -> GrowingLayer:
+    """What is left of a fit that a callback has ended."""
+    layer.fitted["stop_reason_"] = str(StopReason.CALLBACK)
+    return layer
 
 
 class Verdict(NamedTuple):
@@ -118,7 +113,7 @@ class Pile(NamedTuple):
 class Judged(NamedTuple):
     """A network of one or several layers; without early stopping nothing is known of it."""
 
-    grown: Grown
+    layer: GrowingLayer
     verdict: Verdict | None
     pile: Pile
 
@@ -128,118 +123,94 @@ class Judged(NamedTuple):
 
     def lead(self, single: Judged) -> float:
         """By how many standard errors it is better than the network of one layer; infinite, if that is not known."""
-        if not self.grown.training.nodes:
+        if not len(self.layer.best):
             return 0.0
         return np.inf if self.verdict is None or single.verdict is None else self.verdict.lead(single.verdict)
 
 
-@dataclass(frozen=True)
-class Deepening:
-    """The search for further layers.
+class Deepening(NamedTuple):
+    """The search for further layers in a round."""
 
-    Attributes
-    ----------
-    grow : callable
-        Grows a layer, given its frame, what was there before, and its largest number of nodes or None.
-    judge : callable
-        The verdict on a network in training.
-    plan : Plan
-    inputs : str
-        What the nodes of a further layer see, or "auto".
-    frame : Frame
-        Of the first layer.
-    earlier : Earlier
-        What was there before the first layer.
-    """
+    fit: Fit
+    round: Round
 
-    grow: Callable[[Frame, Earlier, int | None], Grown]
-    judge: Callable[[Training], Verdict | None]
-    plan: Plan
-    inputs: str
-    frame: Frame
-    earlier: Earlier
+    def judged(self, layer: GrowingLayer, pile: Pile) -> Judged:
+        """With what decides on the number of layers: what early stopping monitors; nothing without it.
 
-    def of(self, grown: Grown, confirmation: Confirmation | None) -> Grown:
-        """The network of one layer with further layers, if these are worth it."""
-        if grown.is_stopped:
-            return grown
-        single = clear = promising = self._judged(grown, Pile())
-        for other in self._all(single):
-            lead = other.lead(single)
-            clear = other if lead > _CLEARLY and other.is_below(clear) else clear
-            promising = other if lead > _PROMISING and other.is_below(promising) else promising
-            if other.grown.is_stopped:
-                return _stopped(clear.grown)
-        if confirmation is None or promising is single:
-            return clear.grown
-        confirmed = confirmation.lead(promising.pile, clear.grown)
-        if confirmed is None:
-            return _stopped(clear.grown)
-        return promising.grown if _together(promising.lead(single), confirmed) > _CLEARLY else single.grown
+        If the loss chooses penalties by held-out rows, it is the lowest loss of these rows.
+        """
+        monitor, goal, held_out = layer.monitor, self.round.goal, self.round.held_out
+        if not monitor.chooses:
+            return Judged(layer, None, pile)
+        if not isinstance(monitor, Validation):
+            return Judged(layer, Verdict(monitor.standing.best), pile)
+        if isinstance(goal, Penalised):
+            sizes = (0, layer.n_below + len(layer.best)) if goal.tries_sizes else ()
+            losses = self.fit.refit.lowest([*layer.spec.below, layer.candidates], goal, sizes)
+        else:
+            columns = monitor.watching(layer.state.fixed, layer.best)
+            losses = columns.losses(layer.at_best().output_weights)
+        return Judged(layer, Verdict.of(losses, held_out.sample_weight), pile)
 
-    def again(self, pile: Pile, single: Grown) -> Grown:
-        """The network with the layers of a pile, as many of them as there can be."""
-        grown = single if pile.most is None else self.grow(self.frame, self.earlier, pile.most)
-        for inputs in pile.seen:
-            above = self._above(grown, inputs, pile.most)
-            if above is None or not (above.training.nodes or above.is_stopped):
-                break
-            grown = above
-        return grown
-
-    def _judged(self, grown: Grown, pile: Pile) -> Judged:
-        return Judged(grown, self.judge(grown.training), pile)
-
-    def _all(self, single: Judged) -> Iterator[Judged]:
+    def tried(self, single: Judged) -> Iterator[Judged]:
         """All networks that are tried, in the order in which they are grown."""
-        tried = forms(self.inputs, watched=single.verdict is not None)
-        yield from self._piled(single, tried)
-        thick = min(self.plan.nodes_per_layer, single.grown.training.nodes) > _THIN
-        if thick and _SEEN_BY_THIN in tried and single.verdict is not None:
-            first = self._judged(self.grow(self.frame, self.earlier, _THIN), Pile(_THIN))
+        inputs, watched = self.fit.recipe.inputs, single.verdict is not None
+        # Without a watch there is no choice.
+        forms = (inputs,) if inputs != "auto" else _TRIED if watched else _TRIED[:1]
+        yield from self._piled(single, forms)
+        thick = min(self.fit.plan.nodes_per_layer, len(single.layer.best)) > _THIN
+        if thick and _SEEN_BY_THIN in forms and watched:
+            first = self.judged(self._first(_THIN), Pile(_THIN))
             yield first
             yield from self._piled(first, [_SEEN_BY_THIN])
 
-    def _piled(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
+    def _piled(self, below: Judged, forms: Sequence[str]) -> Iterator[Judged]:
         """Layer after layer, on top of the best of the forms that are tried, for as long as that is better."""
-        for _ in range(1, self.plan.max_layers):
+        for _ in range(1, self.fit.plan.max_layers):
             others: list[Judged] = []
-            for other in self._next(below, tried):
-                yield other
-                others += [other] if other.grown.training.nodes else []
-            above = min(others, key=lambda other: other.verdict.value if other.verdict else 0.0, default=below)
-            if above is below or not above.is_below(below):
+            for inputs in forms:
+                above = self._above(below.layer, inputs, below.pile.most)
+                if above is not None:
+                    other = self.judged(above, Pile(below.pile.most, (*below.pile.seen, inputs)))
+                    yield other
+                    others += [other] if len(above.best) else []
+            best = min(others, key=lambda other: other.verdict.value if other.verdict else 0.0, default=below)
+            if best is below or not best.is_below(below):
                 return
-            below = above
+            below = best
 
-    def _next(self, below: Judged, tried: Sequence[str]) -> Iterator[Judged]:
-        """With another layer, in these forms; nothing if there cannot be another one."""
-        most, seen = below.pile
-        for inputs in tried:
-            above = self._above(below.grown, inputs, most)
-            if above is not None:
-                yield self._judged(above, Pile(most, (*seen, inputs)))
+    def again(self, pile: Pile, single: GrowingLayer) -> GrowingLayer:
+        """The network with the layers of a pile, as many of them as there can be."""
+        layer = single if pile.most is None else self._first(pile.most)
+        for inputs in pile.seen:
+            above = self._above(layer, inputs, pile.most)
+            if above is None or not (len(above.best) or above.is_stopped):
+                break
+            layer = above
+        return layer
 
-    def _above(self, grown: Grown, inputs: str, most: int | None) -> Grown | None:
-        """With another layer; None if there cannot be another one."""
-        training, before = grown.training, self.earlier
-        below = training.below + training.nodes
-        if grown.is_finished or below >= self.plan.max_nodes:
+    def _first(self, most: int) -> GrowingLayer:
+        return self.fit.grow_layer(self.round, self.fit.spec, self.round.previous, most)
+
+    def _above(self, layer: GrowingLayer, inputs: str, most: int | None) -> GrowingLayer | None:
+        """Another layer on top; None if there cannot be one: growth has ended, or there are no nodes, or enough."""
+        own, previous = layer.best, self.round.previous
+        blocks, n_below = (*layer.spec.below, own), layer.n_below + len(own)
+        is_finished = layer.is_stopped or layer.fitted["stop_reason_"] == StopReason.TOL or not len(own)
+        if is_finished or n_below >= self.fit.plan.max_nodes:
             return None
-        history = training.history[len(before.history) :]
-        earlier = before._replace(lower=history[history["nodes"] <= below])
-        layer, blocks = next_layer(training, inputs)
-        return self.grow(replace(self.frame, layer=layer, below=blocks), earlier, most)
-
-
-def _together(*leads: float) -> float:
-    """One number of standard errors for independent comparisons."""
-    return float(np.sum(leads) / np.sqrt(len(leads)))
-
-
-def _stopped(grown: Grown) -> Grown:
-    """What is left of a fit that a callback has ended."""
-    return grown._replace(fitted={**grown.fitted, "stop_reason_": str(StopReason.CALLBACK)})
+        top = layer.spec.layer.top if isinstance(layer.spec.layer, Deep) else layer.spec.layer
+        seen: tuple[Nodes, ...] = blocks
+        if inputs == "previous":
+            seen = (own,)
+        elif inputs == "output":
+            best = layer.at_best()
+            solution = best.output_weights.solution(best.rows, best.output_weights.nodes)
+            seen = (readout(best.state.fixed[0], blocks, solution.output_weights),)
+        spec = replace(self.fit.spec, layer=Deep(top, seen, with_inputs=inputs != "previous"), below=blocks)
+        history = layer.history[len(previous.history) :]
+        previous = previous._replace(lower=history[history["nodes"] <= n_below])
+        return self.fit.grow_layer(self.round, spec, previous, most)
 
 
 # Whether further layers are better on rows that have chosen nothing.
@@ -248,14 +219,10 @@ def _stopped(grown: Grown) -> Grown:
 # layers are grown again, stopped by the same held-out rows, and compared on the fold.
 
 
-# How many folds there are, at most.
-_FOLDS = 3
-
-
 class Check(NamedTuple):
     """For a fit that helps another one to decide: what that has learnt so far, and the name of this, for progress."""
 
-    learnt: Learnt
+    learnt: Callable[[], dict[str, Any]]
     name: str
 
 
@@ -275,7 +242,7 @@ class Confirmation:
         folds = fit.rows.folds(_FOLDS, fit.start.seed)
         return cls(fit, folds) if folds else None
 
-    def lead(self, pile: Pile, kept: Grown) -> float | None:
+    def lead(self, pile: Pile, kept: GrowingLayer) -> float | None:
         """By how many standard errors the layers of a pile are better, on the rows of all folds together.
 
         None if a callback has ended the fit, of which ``kept`` is left.
@@ -283,28 +250,19 @@ class Confirmation:
         verdicts: list[tuple[Verdict, Verdict]] = []
         for number, (rest, rows) in enumerate(self.folds, 1):
             check = Check(lambda: kept.fitted, f"check {number} of {len(self.folds)}")
-            pair = _grown(self.fit.without(rest, check), pile)
-            if pair[1].is_stopped:
+            fit, fold = self.fit.without(rest, check), self.fit.rows.training.take(rows)
+            this, single = fit.run_rounds()
+            deeper = single if single.is_stopped else Deepening(fit, this).again(pile, single)
+            if deeper.is_stopped:
                 return None
-            verdicts.append(self._verdicts(pair, rows))
-        single, deeper = map(Verdict.joined, zip(*verdicts, strict=True))
-        return deeper.lead(single)
-
-    def _verdicts(self, pair: tuple[Grown, Grown], rows: np.ndarray) -> tuple[Verdict, Verdict]:
-        """On the rows with these numbers."""
-        fold, networks = self.fit.rows.training.take(rows), [grown.fitted["network_"] for grown in pair]
-        losses = _losses(networks[0])
-        single, deeper = (Verdict.of(fold.row_values(losses, network), fold.sample_weight) for network in networks)
-        return single, deeper
+            network = single.fitted["network_"]
+            # With what the loss knows of the rows; squared errors in the units in which they are learnt.
+            value = partial(_scaled_value, network) if network.loss.plain else network.loss.value
+            pair = [fold.row_values(value, layer.fitted["network_"]) for layer in (single, deeper)]
+            verdicts.append((Verdict.of(pair[0], fold.sample_weight), Verdict.of(pair[1], fold.sample_weight)))
+        one, other = map(Verdict.joined, zip(*verdicts, strict=True))
+        return other.lead(one)
 
 
-def _grown(fit: Fit, pile: Pile) -> tuple[Grown, Grown]:
-    """The network of one layer, and the one with the layers of a pile."""
-    this, single = fit.single()
-    return single, single if single.is_stopped else fit.deepening(this).again(pile, single)
-
-
-def _losses(network: Network) -> RowFunction:
-    """The loss with what it knows of the rows of a network; squared errors in the units in which they are learnt."""
-    loss, outputs = network.loss, network.outputs
-    return (lambda y, f: loss.value(outputs.transform(y), outputs.transform(f))) if loss.plain else loss.value
+def _scaled_value(network: Network, y: np.ndarray, f: np.ndarray) -> np.ndarray:
+    return network.loss.value(network.outputs.transform(y), network.outputs.transform(f))

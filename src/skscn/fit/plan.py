@@ -14,8 +14,7 @@ import numpy as np
 from sklearn.base import is_classifier
 
 from skscn.activations import check_activation, resolve_activation
-from skscn.fit.data import ArrayData, TrainingData
-from skscn.fit.hold_out import HoldOut
+from skscn.fit.data import ArrayData, HoldOut, TrainingData
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
 from skscn.network import Network
 from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
@@ -187,9 +186,7 @@ class Recipe:
             share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
             linear=self._linear_columns(*data.shape, _ROWS_PER_LINK),
             # With a penalty, links need no minimum of rows.
-            settled_linear=self._linear_columns(
-                *data.shape, 0 if self.loss.settling == "penalised" else _ROWS_PER_LINK
-            ),
+            refit_linear=self._linear_columns(*data.shape, 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK),
             pace=(
                 self.configuration.pace(self.layer, weight)
                 if self.nodes_per_step is None
@@ -270,7 +267,7 @@ class Plan:
         What early stopping monitors: one of CRITERIA, or None without early stopping.
     share_held_out : float
         If it monitors held-out rows, their share.
-    linear, settled_linear : Nodes
+    linear, refit_linear : Nodes
         Intercept and direct links, in growth and in the network that is settled.
     pace : StepSchedule
         How many nodes a step adds.
@@ -283,7 +280,7 @@ class Plan:
     criterion: str | None
     share_held_out: float
     linear: Nodes
-    settled_linear: Nodes
+    refit_linear: Nodes
     pace: StepSchedule
     max_nodes: int
     max_layers: int

@@ -1,21 +1,19 @@
 """A fit, from validated rows to fitted attributes.
 
-    Recipe, Plan    what is grown, decided before
-    Loss            rounds of weighted least squares; squared error is one round
-      a split       rows to train on, and held-out rows
-      Training      grows a network step by step, followed by progress, checkpoints and callbacks
-      Settlement    evaluates the output weights of fixed nodes under other losses
-
-Fitted attributes are set at the end.
+fit_network        plans, begins or continues a fit, and sets the fitted attributes, all of them at the end
+Fit                splits and scales the rows; runs the rounds of a loss, and grows one layer after the other
+GrowingLayer     rows, output weights and monitor of one layer, which growth.grow extends node by node
+.network()     freezes the nodes to keep
+Refit            output weights of fixed nodes under another loss than squared error
 """
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,18 +21,17 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from skscn.factor import Factor
-from skscn.fit.checkpoint import Checkpoint, opened_checkpoint
-from skscn.fit.data import ArrayData, TrainingData
-from skscn.fit.deepen import Check, Confirmation, Deepening, Grown, Verdict
-from skscn.fit.hold_out import HoldOut, Split
-from skscn.fit.observers import Callbacks, follow
+from skscn.fit.checkpoint import CheckpointFile, Saved, open_checkpoint, read_checkpoint, write_checkpoint
+from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData
+from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import Plan, Recipe
-from skscn.fit.training import Earlier, Frame, Training, assembled, bounds
-from skscn.growth import HISTORY, BeforePolishing, StopReason, last_round
+from skscn.fit.updating import MARGIN, factor_of
+from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
 from skscn.losses import Loss, Penalised
-from skscn.network import Constant, Network, Outputs
-from skscn.nodes import Inputs, Nodes
-from skscn.output_weights import Solution
+from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes
+from skscn.nodes import Inputs, Layer, Nodes
+from skscn.output_weights import LeastSquares, Solution
+from skscn.progress import Callbacks, round_of, run_observed
 from skscn.refit import (
     Candidate,
     Columns,
@@ -47,16 +44,530 @@ from skscn.refit import (
     solve_candidates,
     solve_path,
 )
-from skscn.scaling import Scaling
+from skscn.scaling import InputScaling, Scaling
+from skscn.sensitivity import feature_importances, sampled
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
+from skscn.tables.filling import medians_of
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
 
 
+# Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out.
+_MEMBERS_KEEP = 2.0
+# The relative change of the loss with which rounds end.
+_HARDLY = 1e-3
+
+
+def fit_network(
+    estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, hold_out: HoldOut, *, updatable: bool
+) -> None:
+    """Grow a network on the rows, and set the fitted attributes.
+
+    What further rows join is always kept where it costs little; with ``updatable`` in any case.
+    """
+    plan, averaged = recipe.plan(data, hold_out), estimator._averaged
+    fingerprint = None
+    # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
+    # dense, only where it is needed.
+    if not averaged and (isinstance(data.X, np.ndarray) or estimator.warm_start):
+        fingerprint = hold_out.fingerprint(data)
+    if estimator.is_continued():
+        recipe.check_continues(estimator.network_, data.n_outputs)
+        if estimator.network_.directions is None or estimator._fingerprint not in (None, fingerprint):
+            raise ValueError(
+                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
+                "from further rows with partial_fit, or use warm_start=False to start again."
+            )
+    with ExitStack() as resources:
+        checkpoint = None
+        if estimator.checkpoint is not None:
+            checkpoint = resources.enter_context(open_checkpoint(estimator, lambda: hold_out.fingerprint(data)))
+        start, model = _start(estimator, recipe, checkpoint)
+        # Layers that are tried and not kept have steps as well.
+        most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
+        given = data.X if data.given is None else data.given
+        callbacks = Callbacks(estimator, given, data.y, {"sample_weight": data.sample_weight}, most_steps)
+        fit = Fit(estimator, recipe, plan, data, hold_out, start, model, checkpoint, callbacks)
+        this, layer = fit.run_rounds()
+        fitted = layer.fitted if plan.max_layers == 1 else deepen(fit, this, layer).fitted
+        network = fitted["network_"]
+        if network.factor is None and network.loss.plain and (updatable or isinstance(data, ArrayData)):
+            # The held-out rows of a member of an ensemble stay unseen.
+            unseen = fitted["held_out_"] if averaged else np.zeros(0, dtype=int)
+            network = fitted["network_"] = replace(network, factor=factor_of(network, data, unseen))
+        if recipe.loss.weighs:
+            # What each of the user's rows counted for; nothing, if its sample weight was 0.
+            fitted["row_weights_"] = np.zeros(data.n_given)
+            fitted["row_weights_"][data.row_numbers()] = data.row_values(network.loss.row_weights, network)
+        # What a few rows tell: the importances of the inputs, and their medians, for later missing values.
+        sample, medians = data.take(sampled(data.shape[0])), None
+        if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
+            medians = medians_of(sample.X)
+        fitted |= {
+            "n_rows_seen_": data.shape[0],
+            "_weight_unit": data.unit,
+            "_fingerprint": fingerprint,
+            "_feature_importances": feature_importances(network, sample.X, sample.sample_weight),
+            "_medians": medians,
+        }
+        callbacks.end(lambda: fitted)
+    estimator.__dict__.pop("row_weights_", None)
+    for name, value in fitted.items():
+        setattr(estimator, name, value)
+    useless = not estimator.n_iter_ and not network.linear.direct_weights.any()
+    if useless and estimator.stop_reason_ == StopReason.NO_CANDIDATE:
+        warnings.warn(
+            "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
+            "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
+            ConvergenceWarning,
+            stacklevel=5,
+        )
+
+
+def _start(
+    estimator: GrowingNetwork, recipe: Recipe, checkpoint: CheckpointFile | None
+) -> tuple[Saved, Network | None]:
+    """Where growth begins: the network that is continued, a checkpoint, or nothing; and the model so far, if any."""
+    if estimator.is_continued():
+        network = estimator.network_
+        start = Saved(estimator._seed, network.stack[0].nodes, estimator.history_)
+        # Further rounds continue with the weights that follow from the network itself.
+        return start, network if recipe.loss.rounds > 1 else None
+    saved = None if checkpoint is None else read_checkpoint(checkpoint, recipe.layer)
+    if saved is None:
+        saved = Saved(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
+    return saved, None
+
+
 @dataclass(frozen=True)
-class Settlement:
-    """The rows with their own targets, and what surrounds the nodes.
+class NetworkSpec:
+    """All of a network, or of one of its layers, but its nodes and output weights.
+
+    Attributes
+    ----------
+    layer : Layer
+        The layer that grows.
+    loss : Loss
+    inputs, outputs : scalings
+    linear : Nodes
+        Intercept and direct links.
+    bounded, single_output, single_precision : bool
+        As in the network.
+    below : tuple of Nodes
+        The layers below, which are finished.
+    """
+
+    layer: Layer
+    loss: Loss
+    inputs: InputScaling
+    outputs: Scaling
+    linear: Nodes
+    bounded: bool
+    single_output: bool
+    single_precision: bool
+    below: tuple[Nodes, ...] = ()
+
+    def network(
+        self, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
+    ) -> Network:
+        """The network of these blocks of nodes, without bounds."""
+        # Products with arrays in another memory order differ in their last bits, and copies in files are contiguous.
+        beta = np.ascontiguousarray(solution.output_weights)
+        first, *others = np.split(beta, np.cumsum([len(linear), *map(len, blocks)])[:-1])
+        return Network(
+            linear=LinearColumns(linear, first),
+            layers=tuple(WeightedNodes(*pair) for pair in zip(blocks, others, strict=True)),
+            inputs=self.inputs,
+            outputs=self.outputs,
+            loss=loss,
+            bounds=None,
+            directions=solution.directions,
+            coefficients=np.ascontiguousarray(solution.coefficients),
+            factor=factor,
+            single_output=self.single_output,
+            single_precision=self.single_precision,
+        )
+
+    def with_bounds(self, network: Network, data: TrainingData) -> Network:
+        """The network with its bounds: the range of the training targets, or of what the loss has instead.
+
+        It is scaled and extended by a margin. Where no training target is negative, no prediction is.
+        """
+        if not self.bounded:
+            return network
+        loss, outputs = network.loss, network.outputs
+        ends = np.stack(data.statistics_of(None if loss.refit is None else network)(loss.bounding).range())
+        low, high = outputs.transform(ends)
+        lower, upper = low - MARGIN * (high - low), high + MARGIN * (high - low)
+        if data.classes is None and not loss.has_link:
+            # The smallest scaled outputs that are not negative when they are scaled back.
+            zero = outputs.transform(np.zeros((1, len(outputs.offset))))
+            while (negative := outputs.inverse_transform(zero) < 0.0).any():
+                zero = np.where(negative, np.nextafter(zero, np.inf), zero)
+            lower = np.where(ends[0] >= 0.0, np.maximum(lower, zero[0]), lower)
+        return replace(network, bounds=(lower, upper))
+
+
+class PreviousRounds(NamedTuple):
+    """The history of earlier rounds, the nodes of the last network, if there was one, and the history of lower layers.
+
+    The layers below have been grown in the same round.
+    """
+
+    history: np.ndarray
+    blocks: tuple[Nodes, ...]
+    lower: np.ndarray
+
+
+class Round(NamedTuple):
+    """One round of a fit: its number, the model before it, what it minimises, its rows, and what was there before.
+
+    Only the ``final`` one may have several layers.
+    """
+
+    number: int
+    model: Outputs | None
+    goal: Loss
+    train: TrainingData
+    held_out: ArrayData
+    previous: PreviousRounds
+    final: bool
+
+
+class Fit:
+    """One fit: its decisions, its rows, what is held out of them, where it begins, and its observers.
+
+    ``model`` is the network of the round before, if it is known. With a ``check`` the fit only helps another one to
+    decide.
+    """
+
+    def __init__(
+        self,
+        estimator: GrowingNetwork,
+        recipe: Recipe,
+        plan: Plan,
+        data: TrainingData,
+        hold_out: HoldOut,
+        start: Saved,
+        model: Network | None,
+        checkpoint: CheckpointFile | None,
+        callbacks: Callbacks,
+        check: Check | None = None,
+    ):
+        self.estimator, self.recipe, self.plan, self.data, self.hold_out = estimator, recipe, plan, data, hold_out
+        self.start, self.model, self.checkpoint, self.callbacks, self.check = start, model, checkpoint, callbacks, check
+        # How many rounds an earlier fit has finished.
+        self.done = int(start.history["round"][-1]) - 1 if len(start.history) else 0
+        if plan.criterion == "validation":
+            self.rows = hold_out.split(data, plan.share_held_out, start.seed, recipe.validation)
+        else:
+            self.rows = Split(data, data.take(np.zeros(0, dtype=int)))
+        loss, train = recipe.loss, self.rows.training
+        # The scaling of the outputs that the loss asks for, if it does.
+        self.own_scaling = None if loss.plain else loss.scaling(train.statistics_of(None))
+        if check is None and estimator.is_continued():
+            inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
+        else:
+            inputs, own = train.scale_inputs(recipe.scaling), self.own_scaling
+            outputs = train.working(loss, None).scale_targets(recipe.scaling) if own is None else own
+        self.spec = NetworkSpec(
+            recipe.layer,
+            loss,
+            inputs,
+            outputs,
+            plan.linear,
+            bounded=recipe.configuration.bounded,
+            single_output=train.single_output,
+            single_precision=train.single_precision,
+        )
+        # Held-out rows are seen in the end, but not those of an ensemble's member, nor those that were given.
+        self.sees_everything = not estimator._averaged and hold_out.rows is None
+        self.refit = Refit(
+            train,
+            self.rows.held_out,
+            data if self.sees_everything and len(self.rows.held_out.targets) else None,
+            replace(self.spec, linear=plan.refit_linear),
+            recipe.alpha,
+            estimator.n_jobs,
+            estimator._averaged,
+        )
+
+    def run_rounds(self) -> tuple[Round, GrowingLayer]:
+        """The last round, and its network of one layer.
+
+        Each round grows on working targets and weights, which follow from the network of the round before.
+        """
+        loss, training, held_out = self.recipe.loss, self.rows.training, self.rows.held_out
+        history = self.start.history[self.start.history["round"] <= self.done]
+        # The network of the round before, or the constant output that the loss begins with.
+        model: Outputs | None = self.model
+        if model is None and self.start.previous:
+            model = self.refit.network(self.start.previous, loss.in_round(self.done), final=False)
+        elif model is None and self.own_scaling is not None:
+            model = Constant(self.spec.outputs.offset)
+        for number in range(self.done + 1, loss.rounds + 1):
+            if isinstance(model, Network):
+                blocks, present = tuple(block.nodes for block in model.layers), model.loss
+            else:
+                blocks, present = (), loss.beginning()
+                present = present if model is None else present.adapted(training.statistics_of(model))
+            this = Round(
+                number,
+                model,
+                loss.in_round(number),
+                training.working(present, model),
+                held_out.working(present, model),
+                PreviousRounds(history, blocks, np.empty(0, HISTORY)),
+                final=number == loss.rounds,
+            )
+            layer = self.grow_layer(this, self.spec, this.previous)
+            network, history = layer.fitted["network_"], layer.fitted["history_"]
+            if this.final:
+                break
+            if layer.is_stopped or self._is_last(model, network):
+                this = this._replace(goal=loss, final=True)
+                if loss.refit is not None:
+                    network = self.refit_round(this, layer.candidates, len(layer.best))
+                    layer.fitted |= {"network_": network, "n_nodes_": network.n_nodes}
+                break
+            model = network
+        return this, layer
+
+    def _is_last(self, model: Outputs | None, network: Network) -> bool:
+        """Whether the loss needs no further round, or has stayed almost as it was."""
+        training = self.rows.training
+        if network.loss.is_finished(training.statistics_of(network)):
+            return True
+        if model is None or isinstance(model, Constant):
+            return False
+        before, value = (training.mean_loss(network.loss, some) for some in (model, network))
+        return abs(before - value) <= _HARDLY * abs(value)
+
+    def grow_layer(
+        self, this: Round, spec: NetworkSpec, previous: PreviousRounds, most: int | None = None
+    ) -> GrowingLayer:
+        """Grow one layer of a round, with at most ``most`` nodes if that is given.
+
+        Only the first layer that has as many nodes as there may be is continued by another fit; all others, and layers
+        with ``most`` nodes, are grown again.
+        """
+        estimator, plan, start = self.estimator, self.plan, self.start
+        monitor = self._monitor(this, last=len(spec.below) == plan.max_layers - 1)
+        layer = GrowingLayer(self, this, spec, previous, monitor)
+        rows, rule, state = layer.rows, layer.output_weights, layer.state
+        with rows:
+            begin(rows, rule, state, plan.pace)
+            monitor.begin(state.fixed, rule, rows)
+            continued = not spec.below and most is None
+            if continued and this.number == self.done + 1 and start.nodes is not None:
+                resume(rows, rule, start.nodes, last_round(start.history), plan.pace, monitor, state, start.polished)
+            steps = grow(
+                rows,
+                self.recipe.configuration,
+                rule,
+                max_nodes=plan.nodes_of_layer(layer.n_below, most),
+                tol=estimator.tol,
+                pace=plan.pace,
+                # Nodes of different rounds and layers are not drawn alike.
+                seed=start.seed + this.number - 1 + len(spec.below),
+                monitor=monitor,
+                state=state,
+            )
+            shown, part = (layer.learnt, "") if self.check is None else self.check
+            rounds, number = (state.round, spec.loss.rounds), len(spec.below) + 1
+            names = [type(estimator).__name__, part, round_of(*rounds), f"layer {number}" if number > 1 else ""]
+            reason = run_observed(
+                steps,
+                label=", ".join(filter(None, names)),
+                nodes=layer.n_below + rule.nodes,
+                max_nodes=None if estimator.max_nodes == "auto" else estimator.max_nodes,
+                rounds=rounds,
+                verbose=estimator.verbose,
+                callbacks=self.callbacks,
+                learnt=shown,
+                save=partial(self._save, layer) if continued and self.checkpoint is not None else None,
+            )
+            layer.fitted = {**layer.learnt(), "stop_reason_": str(reason)}
+        return layer
+
+    def _save(self, layer: GrowingLayer, final: bool) -> None:
+        """Write the checkpoint, unless that was done only recently; in any case when growth has ended."""
+        if self.checkpoint is not None and (final or self.checkpoint.is_due):
+            previous, polished = layer.previous.blocks, layer.state.polished
+            write_checkpoint(self.checkpoint, Saved(self.start.seed, layer.grown, layer.history, previous, polished))
+
+    def _monitor(self, this: Round, *, last: bool) -> StoppingMonitor:
+        """What decides when a layer is finished, and how many of its nodes are kept."""
+        held_out, model, goal, outputs = this.held_out, this.model, this.goal, self.spec.outputs
+        loss, criterion = self.recipe.loss, self.plan.criterion
+        if criterion is None:
+            return StoppingMonitor() if last else Stalled(outputs)
+        factor = loss.patience if this.number == loss.rounds else loss.earlier_patience
+        patience = max(1, round(factor * self.estimator.n_iter_no_change))
+        if criterion in INFORMATION:
+            degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
+            return Criterion(patience, degrees_per_node, INFORMATION[criterion])
+        own_loss: Callable[[np.ndarray], np.ndarray] | None = None
+        if model is not None and goal.refit == "reweighted":
+            # With what the loss knows of the training rows at the model so far.
+            adapted = goal.adapted(self.rows.training.statistics_of(model))
+            own_loss = partial(_losses, adapted, self.rows.held_out.targets, outputs)
+        inputs = Inputs(held_out.X, self.spec.inputs).prepared()
+        stretch = _MEMBERS_KEEP if self.estimator._averaged and goal.plain and held_out.labels() is None else 1.0
+        scaled = outputs.transform(held_out.targets)
+        return Validation(patience, inputs, scaled, held_out.sample_weight, outputs, own_loss, stretch)
+
+    def refit_round(self, this: Round, grown: Nodes, kept: int, below: tuple[Nodes, ...] = ()) -> Network:
+        """The network of a round: as many nodes of earlier rounds as there may be, and its own, layer by layer.
+
+        These are the ones that early stopping keeps; in the end the loss may weigh all numbers of nodes.
+        """
+        model, loss, lower = this.model, this.goal, sum(map(len, below))
+        if isinstance(loss, Penalised) and loss.tries_sizes:
+            return self.refit.network([*below, grown], loss, final=this.final, sizes=(0, lower + kept))
+        earlier: list[Nodes] = []
+        if isinstance(model, Network):
+            # The network that warm_start continues has the nodes of this round already.
+            blocks = model.layers[:-1] if model is self.model else model.layers
+            earlier = [block.nodes for block in blocks]
+        most = self.plan.max_nodes - lower
+        before = Nodes.joined([Nodes.none(self.recipe.layer, self.data.shape[1]), *earlier]).take(slice(most - kept))
+        averages = this.final and loss.refit == "reweighted" and len(self.rows.held_out.targets) > 0
+        own = grown.take(slice(most - len(before) if averages else kept))
+        return self.refit.network([*([before] if len(before) else []), *below, own], loss, final=this.final)
+
+    def without(self, rest: np.ndarray, check: Check) -> Fit:
+        """A fit on these of the rows to train on, with the same held-out rows."""
+        training, held_out, _ = self.rows
+        data, hold_out, start = training.keep(rest), HoldOut(rows=held_out), Saved(self.start.seed)
+        return Fit(self.estimator, self.recipe, self.plan, data, hold_out, start, None, None, self.callbacks, check)
+
+
+class GrowingLayer:
+    """One layer of a network while it grows: its rows, output weights and monitor, and the state of growth.
+
+    Attributes
+    ----------
+    data : TrainingData
+        The rows to train on, with working targets and weights.
+    fitted : dict
+        After growth, the fitted attributes of an estimator that stopped after this layer.
+    """
+
+    fitted: dict[str, Any]
+
+    def __init__(self, fit: Fit, this: Round, spec: NetworkSpec, previous: PreviousRounds, monitor: StoppingMonitor):
+        self.fit, self.round, self.spec, self.previous, self.monitor = fit, this, spec, previous, monitor
+        self.data = this.train
+        self.output_weights = fit.recipe.output_weights(self.data.n_outputs)
+        self.rows = self.data.open_rows(
+            spec.outputs,
+            layer=spec.layer,
+            scaling=spec.inputs,
+            n_jobs=fit.estimator.n_jobs,
+            together=spec.loss.together,
+        )
+        number = int(previous.history["round"].max(initial=0)) + 1
+        self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
+        # How many nodes the layers below have.
+        self.n_below = sum(map(len, spec.below))
+
+    @property
+    def grown(self) -> Nodes:
+        """All nodes so far, including those that early stopping will not keep."""
+        rule = self.output_weights
+        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.data.shape[1])
+
+    @property
+    def best(self) -> Nodes:
+        """The nodes to keep: all; with early stopping, those of the network with the lowest validation error."""
+        return best_nodes(self.output_weights, self.state, self.monitor) if self.output_weights.nodes else self.grown
+
+    @property
+    def is_best_present(self) -> bool:
+        """Whether the nodes to keep are still as they were, and not polished since."""
+        return self.state.polished is None or self.state.polished.best is None
+
+    @property
+    def candidates(self) -> Nodes:
+        """The nodes to keep, and those that were added to them."""
+        return self.grown if self.is_best_present else self.best
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether a callback has ended the fit."""
+        return bool(self.fitted["stop_reason_"] == StopReason.CALLBACK)
+
+    @property
+    def history(self) -> np.ndarray:
+        """One row per step, those of earlier rounds and of layers below first."""
+        own = self.state.history
+        own["nodes"] += self.n_below
+        return np.concatenate([self.previous.history, self.previous.lower, own])
+
+    def learnt(self) -> dict[str, Any]:
+        """The fitted attributes of an estimator that stopped now."""
+        fit = self.fit
+        held_out = fit.rows.held_out.numbers if fit.hold_out.rows is None else np.zeros(0, dtype=int)
+        return {**fit.estimator._learnt(self, fit.start.seed), "encoder_": fit.data.encoder, "held_out_": held_out}
+
+    def at_best(self) -> GrowingLayer:
+        """The layer as it was after the nodes to keep."""
+        best, history = self.best, self.state.history
+        if self.is_best_present and len(best) == self.output_weights.nodes:
+            return self
+        layer = GrowingLayer(self.fit, self.round, self.spec, self.previous, StoppingMonitor())
+        with layer.rows:
+            begin(layer.rows, layer.output_weights, layer.state, self.fit.plan.pace)
+            kept = history[history["nodes"] <= len(best)]
+            restore(layer.rows, layer.output_weights, best, kept, self.fit.plan.pace)
+        return layer
+
+    def network(self) -> Network:
+        """The network with the nodes to keep.
+
+        In regression with regularised output weights, it is the average over numbers of nodes that are plausible on
+        held-out rows. Its factor has the held-out rows as well, unless they are to stay unseen.
+        """
+        spec, best = self.spec, self.best
+        if self.round.goal.refit is not None:
+            return self.fit.refit_round(self.round, self.candidates, len(best), spec.below)
+        layer = self if self.is_best_present else self.at_best()
+        rule, sizes, shares = layer.output_weights, {len(best): 1.0}, None
+        held_out = self.monitor if isinstance(self.monitor, Validation) else None
+        regularised = isinstance(rule, LeastSquares) and rule.alpha != 0.0 and self.output_weights.nodes > 0
+        averages = regularised and held_out is not None and held_out.stretch == 1.0 and self.data.labels() is None
+        if held_out is not None and layer is not self:
+            held_out = held_out.watching(self.state.fixed, best)
+        elif held_out is not None and averages:
+            sizes = held_out.shares
+        most = max(nodes for nodes, share in sizes.items() if share > 0.0)
+        factor = whole = rule.final_factor(layer.rows, most)
+        if factor is not None and held_out is not None and self.fit.sees_everything:
+            whole = held_out.joined(factor)
+        if averages and isinstance(rule, LeastSquares) and whole is not None:
+            # A node has the shares of all networks that are larger than those before it.
+            weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
+            shares = np.append(np.ones(rule.fixed), weights)
+            solution, alpha = shrunk(rule.solved(whole), shares), rule.chosen(whole)
+        else:
+            solution = rule.solution(layer.rows, most)
+            # Once further rows join, all output weights are penalised.
+            alpha = rule.chosen(factor) if isinstance(rule, LeastSquares) and factor is not None else rule.penalty
+        blocks = [*spec.below, layer.grown.take(slice(most))]
+        network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
+        return spec.with_bounds(replace(network, alpha=alpha, shares=shares), self.data)
+
+
+def _losses(loss: Loss, targets: np.ndarray, outputs: Scaling, scaled: np.ndarray) -> np.ndarray:
+    """The losses of rows for scaled outputs."""
+    return loss.value(targets, outputs.inverse_transform(scaled))
+
+
+@dataclass(frozen=True)
+class Refit:
+    """Output weights of fixed nodes, evaluated under a loss on rows with their own targets.
 
     Attributes
     ----------
@@ -64,8 +575,8 @@ class Settlement:
         The rows to train on, and those that early stopping holds out.
     everything : TrainingData or None
         All rows, if the output weights of the final network are to be evaluated on them.
-    frame : Frame
-        Its linear part is that of the settled network.
+    spec : NetworkSpec
+        Its linear part is that of the network.
     alpha : float or "gcv"
         Regularisation of the output weights, where the loss does not choose it by held-out rows.
     n_jobs : int or None
@@ -76,7 +587,7 @@ class Settlement:
     data: TrainingData
     held_out: ArrayData
     everything: TrainingData | None
-    frame: Frame
+    spec: NetworkSpec
     alpha: float | str
     n_jobs: int | None
     averaged: bool
@@ -92,86 +603,52 @@ class Settlement:
         else:
             network = self._reweighted(blocks, loss, data, averages=final)
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
-        return replace(network, bounds=bounds(network, data)) if self.frame.bounded else network
+        return self.spec.with_bounds(network, data)
 
     def lowest(self, blocks: Sequence[Nodes], loss: Penalised, sizes: Sequence[int]) -> np.ndarray:
         """The losses of the held-out rows with the lowest mean, with output weights of the training rows."""
-        loss = self._beginning(loss)
-        with self._columns(self.data, self.frame.linear, blocks) as columns:
+        loss = loss.adapted(self.data.statistics_of(Constant(self.spec.outputs.offset)))
+        with self._columns(self.data, self.spec.linear, blocks) as columns:
             held_out = self._held_out(columns)
             assert held_out is not None
             best = min(solve_path(columns, loss, held_out, sizes), key=lambda candidate: candidate.score)
-        return held_out.losses(loss, best.coefficients)
+        return held_out.losses(loss, held_out.outputs_of(best.coefficients))
 
-    def _beginning(self, loss: Penalised) -> Penalised:
-        """The loss with what it knows of the training rows before there are any nodes."""
-        return loss.adapted(self.data.statistics_of(Constant(self.frame.outputs.offset)))
+    @contextmanager
+    def _columns(self, data: TrainingData, linear: Nodes, blocks: Sequence[Nodes]) -> Iterator[Columns]:
+        """Columns on some rows, for as long as these are open."""
+        spec, count = self.spec, data.n_outputs
+        unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
+        with data.open_rows(unscaled, layer=spec.layer, scaling=spec.inputs, n_jobs=self.n_jobs) as rows:
+            yield Columns(rows, spec.outputs, linear, blocks)
 
     def _held_out(self, columns: Columns) -> HeldOut | None:
         rows = self.held_out
         if not len(rows.targets):
             return None
-        return HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.frame.inputs)
+        return HeldOut(columns, rows.X, rows.targets, rows.sample_weight, self.spec.inputs)
 
-    @contextmanager
-    def _columns(self, data: TrainingData, linear: Nodes, blocks: Sequence[Nodes]) -> Iterator[Columns]:
-        """Columns on some rows, for as long as these are open."""
-        frame, count = self.frame, data.n_outputs
-        unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
-        with data.open_rows(unscaled, layer=frame.layer, scaling=frame.inputs, n_jobs=self.n_jobs) as rows:
-            yield Columns(rows, frame.outputs, linear, blocks)
+    def _network(self, columns: Columns, loss: Loss, solution: Solution, factor: Factor | None) -> Network:
+        return self.spec.network(loss, columns.linear, columns.blocks, solution, factor)
 
-    def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
-        """The network of the rows ``data``; or an average over numbers of nodes, as plausible on held-out rows."""
-        if not (averages and len(self.held_out.targets)):
-            with self._columns(data, self.frame.linear, blocks) as columns:
-                reweighting = self._minimised(columns, loss, data)
-                return self._network(columns, loss, reweighting.solution(), reweighting.factor)
-        with self._columns(self.data, self.frame.linear, blocks) as columns:
-            reweighting = self._minimised(columns, loss, self.data)
-            shares = self._shares(columns, reweighting, loss)
-            if data is self.data:
-                return self._shrunk(columns, loss, reweighting, shares)
-        with self._columns(data, columns.linear, columns.blocks) as columns:
-            return self._shrunk(columns, loss, self._minimised(columns, loss, data), shares)
-
-    def _shrunk(self, columns: Columns, loss: Loss, reweighting: Reweighting, shares: np.ndarray) -> Network:
-        solution = shrunk(reweighting.solution(), shares[: len(columns.triangle)])
-        return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
-
-    def _shares(self, columns: Columns, reweighting: Reweighting, loss: Loss) -> np.ndarray:
-        """The share of each direction in the average over the numbers of nodes of the last block."""
-        solution = reweighting.solution()
-        loss = loss.adapted(self.data.statistics_of(self._network(columns, loss, solution, None)))
-        held_out = self._held_out(columns)
-        assert held_out is not None
-        return prefix_shares(held_out, loss, columns, solution)
-
-    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
-        """The loss is minimised in its stages, each with what it knows of the rows at that time."""
-        reweighting = Reweighting(columns, self.alpha)
-        for stage in loss.stages():
-            model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
-            reweighting.minimise(stage.adapted(data.statistics_of(model)))
-        return reweighting
+    # Under a convex loss and a ridge
 
     def _penalised(self, blocks: Sequence[Nodes], loss: Penalised, data: TrainingData, sizes: Sequence[int]) -> Network:
         """Penalties are chosen on the training rows and the held-out rows; the network is that of the rows ``data``."""
-        loss = self._beginning(loss)
-        with self._columns(self.data, self.frame.linear, blocks) as columns:
+        loss = loss.adapted(self.data.statistics_of(Constant(self.spec.outputs.offset)))
+        factor = loss.factor_if_averaged if self.averaged else 1.0
+        with self._columns(self.data, self.spec.linear, blocks) as columns:
             held_out = self._held_out(columns)
-            weight = columns.rows.weight if held_out is None else held_out.weight
             candidates = solve_path(columns, loss, held_out, sizes)
-            shares = blend(candidates, loss, weight)
+            shares = blend(candidates, loss, columns.rows.weight if held_out is None else held_out.weight)
             chosen = [candidate for candidate, share in zip(candidates, shares, strict=True) if share > 0.0]
             shares = [share for share in shares if share > 0.0]
-            factor = loss.factor_if_averaged if self.averaged else 1.0
             if data is self.data:
-                again = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
-                return self._blended(columns, loss, again, shares, factor)
+                solved = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
+                return self._blended(columns, loss, solved, shares, factor)
         with self._columns(data, columns.linear, columns.blocks) as columns:
-            again = solve_candidates(columns, loss, chosen, factor)
-            return self._blended(columns, loss, again, shares, factor)
+            solved = solve_candidates(columns, loss, chosen, factor)
+            return self._blended(columns, loss, solved, shares, factor)
 
     def _blended(
         self, columns: Columns, loss: Penalised, candidates: list[Candidate], shares: list[float], factor: float
@@ -188,417 +665,29 @@ class Settlement:
         penalty = float(sum(share * penalties[candidate.penalty] for candidate, share in pairs))
         return self._network(used, loss, solution, quadratic_factor(used, loss, solution, penalty))
 
-    def _network(self, columns: Columns, loss: Loss, solution: Solution, factor: Factor | None) -> Network:
-        return assembled(self.frame, loss, columns.linear, columns.blocks, solution, factor)
+    # By reweighted least squares
 
+    def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
+        """The network of the rows ``data``; or an average over numbers of nodes, as plausible on held-out rows."""
+        if not (averages and len(self.held_out.targets)):
+            with self._columns(data, self.spec.linear, blocks) as columns:
+                reweighting = self._minimised(columns, loss, data)
+                return self._network(columns, loss, reweighting.solution(), reweighting.factor)
+        with self._columns(self.data, self.spec.linear, blocks) as columns:
+            solution = self._minimised(columns, loss, self.data).solution()
+            model, held_out = self._network(columns, loss, solution, None), self._held_out(columns)
+            assert held_out is not None
+            shares = prefix_shares(held_out, loss.adapted(self.data.statistics_of(model)), columns, solution)
+        if data is not self.data:
+            with self._columns(data, columns.linear, columns.blocks) as columns:
+                solution = self._minimised(columns, loss, data).solution()
+        solution = shrunk(solution, shares[: len(columns.triangle)])
+        return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
-# A fit, from validated rows to fitted attributes.
-#
-#     Recipe, Plan    what is grown, decided before
-#     Loss            rounds of weighted least squares; squared error is one round
-#       a split       rows to train on, and held-out rows
-#       Training      grows a network step by step, followed by progress, checkpoints and callbacks
-#
-# Fitted attributes are set at the end, so a fit that fails keeps the network of an earlier one.
-
-
-# Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out.
-_MEMBERS_KEEP = 2.0
-# The relative change of the loss with which rounds end.
-_HARDLY = 1e-3
-
-
-@dataclass(frozen=True)
-class Start:
-    """Where growth begins: the seed of all draws, and what an earlier fit has left, if there was one.
-
-    Attributes
-    ----------
-    seed : int
-    nodes, history
-        Of the network that is continued; the history includes earlier rounds.
-    model : Network or None
-        The network of the round before.
-    previous : tuple of Nodes
-        The blocks of nodes of that network, if it has to be settled again.
-    polished : BeforePolishing or None
-        What was known when the nodes were last polished, if it is known.
-    """
-
-    seed: int
-    nodes: Nodes | None = None
-    history: np.ndarray | None = None
-    model: Network | None = None
-    previous: tuple[Nodes, ...] = ()
-    polished: BeforePolishing | None = None
-
-
-def fit_network(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, hold_out: HoldOut) -> None:
-    """Grow a network on the rows, and set the fitted attributes."""
-    plan = recipe.plan(data, hold_out)
-    fingerprint = _fingerprint(estimator, recipe, data, hold_out)
-    with opened_checkpoint(estimator, lambda: hold_out.signed(data.fingerprint())) as checkpoint:
-        start = _start(estimator, recipe, data, checkpoint)
-        metadata = {"sample_weight": data.sample_weight}
-        # Layers that are tried and not kept have steps as well.
-        most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
-        callbacks = Callbacks(estimator, data.X if data.given is None else data.given, data.y, metadata, most_steps)
-        fit = Fit(estimator, recipe, plan, data, hold_out, start, checkpoint, callbacks)
-        fitted = fit.run()
-        if recipe.loss.weighs:
-            fitted["row_weights_"] = _row_weights(data, fitted["network_"])
-        callbacks.end(lambda: fitted)
-    estimator.__dict__.pop("row_weights_", None)
-    fitted |= {"n_rows_seen_": data.shape[0], "_weight_unit": data.unit, "_fingerprint": fingerprint}
-    for name, value in fitted.items():
-        setattr(estimator, name, value)
-    useless = not estimator.n_iter_ and not estimator.network_.linear.direct_weights.any()
-    if useless and estimator.stop_reason_ == StopReason.NO_CANDIDATE:
-        warnings.warn(
-            "No candidate passed the supervisory inequality and its guards, so the network has no nodes and "
-            "predicts a constant; try more rows, other scopes, more max_candidates, or contractions closer to 1.",
-            ConvergenceWarning,
-            stacklevel=5,
-        )
-
-
-def _fingerprint(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, hold_out: HoldOut) -> str | None:
-    """That of the rows, with which a network that is continued must have been grown.
-
-    Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
-    dense, only where it is needed.
-    """
-    if estimator._averaged or not (isinstance(data.X, np.ndarray) or estimator.warm_start):
-        return None
-    found = hold_out.signed(data.fingerprint())
-    if estimator.is_continued():
-        recipe.check_continues(estimator.network_, data.n_outputs)
-        if estimator.network_.directions is None or estimator._fingerprint not in (None, found):
-            raise ValueError(
-                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
-                "from further rows with partial_fit, or use warm_start=False to start again."
-            )
-    return found
-
-
-def _start(estimator: GrowingNetwork, recipe: Recipe, data: TrainingData, checkpoint: Checkpoint | None) -> Start:
-    """From the network that is continued, from the checkpoint, or from nothing."""
-    if estimator.is_continued():
-        network = estimator.network_
-        # Further rounds continue with the weights that follow from the network itself.
-        nodes, model = network.stack[0].nodes, network if recipe.loss.rounds > 1 else None
-        return Start(estimator._seed, nodes, estimator.history_, model)
-    saved = None if checkpoint is None else checkpoint.load(recipe.layer)
-    if saved is not None:
-        return Start(saved.seed, saved.nodes, saved.history, previous=saved.previous, polished=saved.polished)
-    return Start(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
-
-
-def _split(recipe: Recipe, plan: Plan, data: TrainingData, seed: int, hold_out: HoldOut) -> Split:
-    if plan.criterion != "validation":
-        return Split(data, data.take(np.zeros(0, dtype=int)))
-    return hold_out.split(data, plan.share_held_out, seed, recipe.validation)
-
-
-def _row_weights(data: TrainingData, network: Network) -> np.ndarray:
-    """What each of the user's rows counted for; nothing, if its sample weight was 0."""
-    weights = np.zeros(data.n_given)
-    weights[data.row_numbers()] = data.row_values(network.loss.row_weights, network)
-    return weights
-
-
-class Round(NamedTuple):
-    """One round of a fit: its number, the model before it, what it minimises, its rows, and what was there before.
-
-    Only the ``final`` one may have several layers.
-    """
-
-    number: int
-    model: Outputs | None
-    goal: Loss
-    train: TrainingData
-    held_out: ArrayData
-    earlier: Earlier
-    final: bool
-
-
-@dataclass(frozen=True)
-class Fit:
-    """One fit: its decisions, its rows, what is held out of them, where it begins, and who follows it.
-
-    With a ``check`` it only helps another one to decide.
-    """
-
-    estimator: GrowingNetwork
-    recipe: Recipe
-    plan: Plan
-    data: TrainingData
-    hold_out: HoldOut
-    start: Start
-    checkpoint: Checkpoint | None
-    callbacks: Callbacks
-    check: Check | None = None
-
-    def run(self) -> dict[str, Any]:
-        """Grow on the working targets and weights of the loss, and again with those that follow from the network.
-
-        Returns the fitted attributes.
-        """
-        return self._deepened(*self.single()).fitted
-
-    def single(self) -> tuple[Round, Grown]:
-        """The last round, and its network of one layer."""
-        rounds, history = self.recipe.loss.rounds, self.start.history
-        before = np.empty(0, HISTORY) if history is None else history[history["round"] <= self._done]
-        model = self._first_model()
-        for number in range(self._done + 1, rounds + 1):
-            this = self._round(number, model, before)
-            fitted, training = grown = self._layer(this, self.frame, this.earlier)
-            if this.final:
-                break
-            network, before = fitted["network_"], fitted["history_"]
-            if grown.is_stopped or self._is_finished(model, network):
-                fitted |= self._finished(training, model)
-                this = this._replace(goal=self.recipe.loss, final=True)
-                break
-            model = network
-        return this, grown
-
-    def _finished(self, training: Training, model: Outputs | None) -> dict[str, Any]:
-        """The network of a round that turned out to be the last one."""
-        if self.recipe.loss.settling is None:
-            return {}
-        network = self._settled(training.candidates, training.nodes, model=model, loss=self.recipe.loss, final=True)
-        return {"network_": network, "n_nodes_": network.n_nodes}
-
-    @cached_property
-    def rows(self) -> Split:
-        """The rows to train on, and those held out."""
-        return _split(self.recipe, self.plan, self.data, self.start.seed, self.hold_out)
-
-    @property
-    def _held_out(self) -> np.ndarray:
-        """The numbers of the training rows that are held out."""
-        return self.rows.held_out.numbers if self.hold_out.rows is None else np.zeros(0, dtype=int)
-
-    @property
-    def _is_everything_seen(self) -> bool:
-        """Whether held-out rows are seen in the end; not those of an ensemble's member, nor those that were given."""
-        return not self.estimator._averaged and self.hold_out.rows is None
-
-    @property
-    def _done(self) -> int:
-        """How many rounds an earlier fit has finished."""
-        history = self.start.history
-        return 0 if history is None or not len(history) else int(history["round"][-1]) - 1
-
-    def _first_model(self) -> Outputs | None:
-        """The network of the round before, or the constant output that the loss begins with."""
-        if self.start.model is not None:
-            return self.start.model
-        if self.start.previous:
-            return self._settlement.network(self.start.previous, self.recipe.loss.in_round(self._done), final=False)
-        return None if self.own_scaling is None else Constant(self.frame.outputs.offset)
-
-    def _is_finished(self, model: Outputs | None, network: Network) -> bool:
-        """Whether the loss needs no further round, or has stayed almost as it was."""
-        if network.loss.is_finished(self.rows.training.statistics_of(network)):
-            return True
-        if model is None or isinstance(model, Constant):
-            return False
-        before, value = (self.rows.training.mean_loss(network.loss, some) for some in (model, network))
-        return abs(before - value) <= _HARDLY * abs(value)
-
-    def _round(self, number: int, model: Outputs | None, before: np.ndarray) -> Round:
-        """A round, with the working targets and weights that follow from a model."""
-        loss, rounds = self._loss(model), self.recipe.loss.rounds
-        blocks = tuple(block.nodes for block in model.layers) if isinstance(model, Network) else ()
-        return Round(
-            number,
-            model,
-            self.recipe.loss.in_round(number),
-            self.rows.training.working(loss, model),
-            self.rows.held_out.working(loss, model),
-            Earlier(before, blocks, np.empty(0, HISTORY)),
-            final=number == rounds,
-        )
-
-    def _deepened(self, this: Round, grown: Grown) -> Grown:
-        """The last round with further layers, if they are worth it."""
-        if self.plan.max_layers == 1:
-            return grown
-        return self.deepening(this).of(grown, Confirmation.possible(self))
-
-    def deepening(self, this: Round) -> Deepening:
-        """The search for further layers in a round."""
-        grow, judge = partial(self._layer, this), partial(self._verdict, this)
-        return Deepening(grow, judge, self.plan, self.recipe.inputs, self.frame, this.earlier)
-
-    def without(self, rest: np.ndarray, check: Check) -> Fit:
-        """A fit on these of the rows to train on, with the same held-out rows."""
-        training, held_out, _ = self.rows
-        data, hold_out, start = training.keep(rest), HoldOut(rows=held_out), Start(self.start.seed)
-        return replace(self, data=data, hold_out=hold_out, start=start, checkpoint=None, check=check)
-
-    def _verdict(self, this: Round, training: Training) -> Verdict | None:
-        """What decides on the number of layers: what early stopping monitors; None without it.
-
-        If the loss chooses penalties by held-out rows, it is the lowest loss of these rows.
-        """
-        if training.lowest is None:
-            return None
-        losses = training.held_out_losses()
-        if losses is None:
-            return Verdict(training.lowest)
-        if isinstance(this.goal, Penalised):
-            sizes = (0, training.below + training.nodes) if this.goal.tries_sizes else ()
-            losses = self._settlement.lowest([*training.frame.below, training.candidates], this.goal, sizes)
-        return Verdict.of(losses, this.held_out.sample_weight)
-
-    def _layer(self, this: Round, frame: Frame, earlier: Earlier, most: int | None = None) -> Grown:
-        """One layer of a round: the fitted attributes of an estimator that stopped after it, and the training.
-
-        Only the first layer that has as many nodes as there may be is continued by another fit; all others, and layers
-        with ``most`` nodes, are grown again.
-        """
-        estimator, recipe, start = self.estimator, self.recipe, self.start
-        settle, below = None, frame.below
-        continued = not below and most is None
-        if this.goal.settling is not None:
-            settle = partial(self._settled, model=this.model, loss=this.goal, final=this.final, below=below)
-        training = Training(
-            this.train,
-            frame,
-            recipe.output_weights,
-            self._monitor(this, last=len(below) == self.plan.max_layers - 1),
-            estimator.n_jobs,
-            self.plan.pace,
-            settle,
-            earlier,
-            everything=self._is_everything_seen,
-        )
-        with training:
-            if continued and this.number == self._done + 1 and start.nodes is not None and start.history is not None:
-                training.resume(start.nodes, last_round(start.history), start.polished)
-            steps = training.steps(
-                recipe.configuration,
-                max_nodes=self.plan.nodes_of_layer(training.below, most),
-                tol=estimator.tol,
-                # Nodes of different rounds and layers are not drawn alike.
-                seed=start.seed + this.number - 1 + len(below),
-            )
-            learnt = partial(self._learnt, training)
-            checkpoint = self.checkpoint if continued else None
-            shown, part = self.check or Check(learnt, "")
-            reason = follow(estimator, steps, training, self.callbacks, shown, checkpoint, start.seed, part)
-            fitted = {**learnt(), "stop_reason_": str(reason), "held_out_": self._held_out}
-            return Grown(fitted, training)
-
-    def _learnt(self, training: Training) -> dict[str, Any]:
-        """What an estimator that stopped now would have learnt."""
-        return {**self.estimator._learnt(training, self.start.seed), "encoder_": self.data.encoder}
-
-    def _loss(self, model: Outputs | None) -> Loss:
-        """The loss that the working targets and weights of a round follow from."""
-        if isinstance(model, Network):
-            return model.loss
-        loss = self.recipe.loss.beginning()
-        return loss if model is None else self._adapted(loss, model)
-
-    def _adapted(self, loss: Loss, model: Outputs) -> Loss:
-        return loss.adapted(self.rows.training.statistics_of(model))
-
-    def _settled(
-        self,
-        grown: Nodes,
-        kept: int,
-        *,
-        model: Outputs | None,
-        loss: Loss,
-        final: bool,
-        below: tuple[Nodes, ...] = (),
-    ) -> Network:
-        """The network of a round: as many nodes of earlier rounds as there may be, and its own, layer by layer.
-
-        These are the ones that early stopping keeps; in the end the loss may weigh all numbers of nodes.
-        """
-        lower = sum(map(len, below))
-        if isinstance(loss, Penalised) and loss.tries_sizes:
-            return self._settlement.network([*below, grown], loss, final=final, sizes=(0, lower + kept))
-        earlier: list[Nodes] = []
-        if isinstance(model, Network):
-            # The network that warm_start continues has the nodes of this round already.
-            blocks = model.layers[:-1] if model is self.start.model else model.layers
-            earlier = [block.nodes for block in blocks]
-        most = self.plan.max_nodes - lower
-        before = Nodes.joined([Nodes.none(self.recipe.layer, self.data.shape[1]), *earlier]).take(slice(most - kept))
-        averages = final and loss.settling == "reweighted" and len(self.rows.held_out.targets) > 0
-        own = grown.take(slice(most - len(before) if averages else kept))
-        return self._settlement.network([*([before] if len(before) else []), *below, own], loss, final=final)
-
-    @cached_property
-    def _settlement(self) -> Settlement:
-        training, held_out, _ = self.rows
-        return Settlement(
-            training,
-            held_out,
-            self.data if self._is_everything_seen and len(held_out.targets) else None,
-            replace(self.frame, linear=self.plan.settled_linear),
-            self.recipe.alpha,
-            self.estimator.n_jobs,
-            self.estimator._averaged,
-        )
-
-    @cached_property
-    def own_scaling(self) -> Scaling | None:
-        """The scaling of the outputs that the loss asks for, if it does."""
-        loss = self.recipe.loss
-        return None if loss.plain else loss.scaling(self.rows.training.statistics_of(None))
-
-    @cached_property
-    def frame(self) -> Frame:
-        """What surrounds the nodes; as far as possible that of the network that is continued, if any."""
-        estimator, recipe, data = self.estimator, self.recipe, self.rows.training
-        if self.check is None and estimator.is_continued():
-            inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
-        else:
-            inputs, own = data.scale_inputs(recipe.scaling), self.own_scaling
-            outputs = data.working(recipe.loss, None).scale_targets(recipe.scaling) if own is None else own
-        return Frame(
-            recipe.layer,
-            recipe.loss,
-            inputs,
-            outputs,
-            self.plan.linear,
-            bounded=recipe.configuration.bounded,
-            single_output=data.single_output,
-            single_precision=data.single_precision,
-        )
-
-    def _patience(self, number: int) -> int:
-        """For how many steps early stopping waits in a round."""
-        loss = self.recipe.loss
-        factor = loss.patience if number == loss.rounds else loss.earlier_patience
-        return max(1, round(factor * self.estimator.n_iter_no_change))
-
-    def _monitor(self, this: Round, *, last: bool) -> StoppingMonitor:
-        """What decides when a layer is finished, and how many of its nodes are kept."""
-        held_out, model, loss = this.held_out, this.model, this.goal
-        patience, criterion = self._patience(this.number), self.plan.criterion
-        if criterion is None:
-            return StoppingMonitor() if last else Stalled(self.frame.outputs)
-        if criterion in INFORMATION:
-            degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
-            return Criterion(patience, degrees_per_node, INFORMATION[criterion])
-        targets = self.frame.outputs.transform(held_out.targets)
-        own_loss = self._held_out_loss(model, loss) if model is not None and loss.settling == "reweighted" else None
-        inputs = Inputs(held_out.X, self.frame.inputs).prepared()
-        stretch = _MEMBERS_KEEP if self.estimator._averaged and loss.plain and held_out.labels() is None else 1.0
-        outputs = self.frame.outputs
-        return Validation(patience, inputs, targets, held_out.sample_weight, outputs, own_loss, stretch)
-
-    def _held_out_loss(self, model: Outputs, loss: Loss) -> Callable[[np.ndarray], np.ndarray]:
-        """The losses of the held-out rows for scaled outputs, with what the loss knows of the rows at a model."""
-        loss = self._adapted(loss, model)
-        targets, outputs = self.rows.held_out.targets, self.frame.outputs
-        return lambda scaled: loss.value(targets, outputs.inverse_transform(scaled))
+    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
+        """The loss is minimised in its stages, each with what it knows of the rows at that time."""
+        reweighting = Reweighting(columns, self.alpha)
+        for stage in loss.stages():
+            model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
+            reweighting.minimise(stage.adapted(data.statistics_of(model)))
+        return reweighting

@@ -11,14 +11,13 @@ import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
 from skscn.factor import Factor
-from skscn.fit.data import ArrayData, LocalInputs, TrainingData
+from skscn.fit.data import LocalInputs, TrainingData
 from skscn.fit.plan import Recipe
 from skscn.fit.validation import read_further
 from skscn.losses import Loss, Penalised, name_of
 from skscn.network import Network
 from skscn.plausibility import TargetGate
 from skscn.rows import Chunks, is_dask
-from skscn.scaling import Scaling
 from skscn.words import listed
 
 if TYPE_CHECKING:
@@ -80,17 +79,6 @@ def target_gate(network: Network) -> TargetGate | None:
     low, high = network.outputs.inverse_transform(np.stack(network.bounds))
     mean_squares = network.factor.residual_squares / network.factor.weight
     return TargetGate.of_training(low, high, network.outputs.scale * np.sqrt(mean_squares))
-
-
-def no_rows(network: Network) -> Factor:
-    """The factor of a network before any rows."""
-    return Factor.empty(len(network.coefficients), network.n_outputs, network.linear.size)
-
-
-def joined(factor: Factor, network: Network, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> Factor:
-    """A factor of the columns of a network, under squared error, with these rows; as in :func:`with_rows`."""
-    rows = _FurtherRows(network, X, targets, None if weights is None else np.sqrt(weights))
-    return rows.joined(factor, _themselves)[0]
 
 
 @dataclass(frozen=True)
@@ -220,14 +208,6 @@ def _bounded(network: Network, values: np.ndarray) -> Network:
     return replace(network, bounds=(np.where(keeps, lower, below), upper))
 
 
-def scaled_zero(outputs: Scaling) -> np.ndarray:
-    """The smallest scaled outputs that are not negative when they are scaled back, shape (m,)."""
-    zero = outputs.transform(np.zeros((1, len(outputs.offset))))
-    while (negative := outputs.inverse_transform(zero) < 0.0).any():
-        zero = np.where(negative, np.nextafter(zero, np.inf), zero)
-    return np.asarray(zero[0])
-
-
 # ``partial_fit``: what further rows must be, and how they join the network of an estimator.
 
 
@@ -254,23 +234,18 @@ def check_can_learn_on(recipe: Recipe) -> None:
         raise ValueError(refusal)
 
 
-def ensure_factor(estimator: GrowingNetwork, data: TrainingData, *, wanted: bool) -> None:
-    """Compute what further rows join, after growth by a rule that leaves some output weights as they are.
+def factor_of(network: Network, data: TrainingData, unseen: np.ndarray) -> Factor:
+    """What further rows join, after growth by a rule that leaves some output weights as they are.
 
-    Rows on a cluster would have to be sent here for that, so it is done for them only if it is wanted.
+    Rows with the numbers ``unseen`` are left out.
     """
-    network = estimator.network_
-    if network.factor is not None or not network.loss.plain:
-        return
-    if not (wanted or isinstance(data, ArrayData)):
-        return
-    # The held-out rows of a member of an ensemble stay unseen.
-    unseen = estimator.held_out_ if estimator._averaged else np.zeros(0, dtype=int)
-    numbers, factor = np.flatnonzero(~np.isin(data.row_numbers(), unseen)), no_rows(network)
+    numbers = np.flatnonzero(~np.isin(data.row_numbers(), unseen))
+    factor = Factor.empty(len(network.coefficients), network.n_outputs, network.linear.size)
     for start in range(0, len(numbers), _ROWS):
         rows = data.take(numbers[start : start + _ROWS])
-        factor = joined(factor, network, rows.X, rows.targets, rows.sample_weight)
-    estimator.network_ = replace(network, factor=factor)
+        roots = None if rows.sample_weight is None else np.sqrt(rows.sample_weight)
+        factor, _ = _FurtherRows(network, rows.X, rows.targets, roots).joined(factor, _themselves)
+    return factor
 
 
 def learn_on(

@@ -22,7 +22,7 @@ class Loss(ABC):
     """A loss that is minimised by rounds of weighted least squares.
 
     In each round a network is grown on working targets z, row i having c_i times its weight. After it, the output
-    weights of its nodes may be *settled*: evaluated again under the loss itself, for fixed nodes. Then z and c follow
+    weights of its nodes may be *refitted*: evaluated again under the loss itself, for fixed nodes. Then z and c follow
     from the outputs f of that network, and the next round begins again with these. Fields of a subclass, a dataclass,
     are its parameters, which model files contain: numbers, strings and tuples of numbers.
     """
@@ -31,10 +31,10 @@ class Loss(ABC):
     plain: ClassVar[bool] = False
     # The largest number of rounds; they end earlier once the loss hardly changes.
     rounds: ClassVar[int] = 1
-    # How output weights are settled after growth: "reweighted" solves weighted least squares on z and c, again and
+    # How output weights are refitted after growth: "reweighted" solves weighted least squares on z and c, again and
     # again; "penalised" minimises the loss, smoothed and with a ridge that held-out rows choose, by its gradient; None
     # leaves those of growth.
-    settling: ClassVar[str | None] = None
+    refit: ClassVar[str | None] = None
     # The share of the rows that validation_fraction="auto" holds out for early stopping, and how many times
     # n_iter_no_change it waits, in the last round and in earlier ones.
     share_held_out: ClassVar[float] = 0.1
@@ -77,7 +77,7 @@ class Loss(ABC):
         return self
 
     def stages(self) -> tuple[Loss, ...]:
-        """The losses under which the output weights are settled, one after the other."""
+        """The losses under which the output weights are refitted, one after the other."""
         return (self,)
 
     def is_finished(self, statistics_of: StatisticsOf) -> bool:
@@ -136,7 +136,7 @@ class Loss(ABC):
         return None
 
 
-# What losses have in common whose output weights are settled by their gradient, under a ridge.
+# What losses have in common whose output weights are refitted by their gradient, under a ridge.
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Penalised(Loss):
     loss on held-out rows.
     """
 
-    settling: ClassVar[str] = "penalised"
+    refit: ClassVar[str] = "penalised"
     staged: ClassVar[bool] = False
     # Whether networks without nodes, with those that early stopping would keep, and with all nodes that were grown are
     # candidates; otherwise only the one that early stopping would keep.

@@ -68,7 +68,7 @@ class Robust(Loss):
         The scale of the residuals of each output, 1.4826 times their median absolute deviation.
     """
 
-    settling: ClassVar[str] = "reweighted"
+    refit: ClassVar[str] = "reweighted"
     rounds: ClassVar[int] = 3
     weighs: ClassVar[bool] = True
     earlier_patience: ClassVar[float] = 0.4

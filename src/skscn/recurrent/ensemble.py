@@ -17,10 +17,9 @@ from sklearn.utils.parallel import delayed
 
 from skscn.estimators.ensemble.members import Processes
 from skscn.factor import Factor
-from skscn.fit.checkpoint import opened_file
-from skscn.fit.observers import Callbacks, CallbackSupportMixin
+from skscn.fit.checkpoint import open_checkpoint
 from skscn.fit_context import fit_context
-from skscn.progress import Listener, current_listener, listening
+from skscn.progress import Callbacks, CallbackSupportMixin, Listener, current_listener, listening
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
 from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit
 from skscn.recurrent.inputs import given
@@ -224,7 +223,7 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
         # Each member is a step.
         callbacks = Callbacks(self, rows.X, rows.target, {}, self.n_estimators)
-        with single_threaded(), opened_file(self, data.fingerprint) as file:
+        with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
             members = self._grown(data, ReplayLog(file, self.draw_seed), callbacks)
         learnt = _learnt(data, members)
         for name, value in learnt.items():

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from skscn.fit.checkpoint import opened_file
-from skscn.fit.observers import Callbacks, CallbackSupportMixin
+from skscn.fit.checkpoint import open_checkpoint
 from skscn.fit_context import fit_context
+from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
 from skscn.recurrent.growing import weights_of
 from skscn.recurrent.inputs import Given, given
@@ -187,7 +187,7 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks | None
     ) -> FittedReservoir:
         """Fit to prepared rows, with the best of these configurations; None lets pilot networks choose them."""
-        with single_threaded(), opened_file(self, data.fingerprint) as file:
+        with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
             log = ReplayLog(file, self.draw_seed)
             learnt = partial(learnt_attributes, data)
             fit = ReservoirFit(type(self).__name__, data, self.budget(), log, self.verbose, callbacks, learnt)

@@ -15,9 +15,8 @@ import numpy as np
 
 from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile
-from skscn.fit.observers import Callbacks
 from skscn.growth import HISTORY, Step, StopReason, grow, history_columns, history_of, resume
-from skscn.progress import Progress, current_listener, round_of
+from skscn.progress import Callbacks, Progress, current_listener, round_of, run_observed
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import GrowingReservoir, ReservoirSearch
 from skscn.recurrent.later import LaterChoice, LaterRows, choose, later_errors
@@ -288,34 +287,29 @@ class ReservoirFit:
         self, growing: GrowingReservoir, monitor: StoppingMonitor, budget: GrowthBudget, rounds: int
     ) -> StopReason:
         """Grow a network, from where an earlier fit was; return why growth ended."""
-        number, listener, state = growing.state.round, current_listener(), growing.state
-        progress = Progress(f"{self.name}, {round_of(number, rounds)}", budget.max_nodes, self.verbose)
-        if listener is not None:
-            listener.begin_round(number, rounds)
-        monitor.begin(state.fixed, growing.output_weights, growing.rows)
+        number, state, rule = growing.state.round, growing.state, growing.output_weights
+        monitor.begin(state.fixed, rule, growing.rows)
         if number <= len(self.log.networks):
             nodes, history = self.log.networks[number - 1]
             nodes, pace = replace(nodes, layer=growing.course), StepSchedule(budget.nodes_per_step)
-            resume(growing.rows, growing.output_weights, nodes, history, pace, monitor, state)
-        steps = self._steps(growing, monitor, budget, self.log.seed + 1000 * number)
-        reason: StopReason | None = None
-        while reason is None:
-            try:
-                step = next(steps)
-            except StopIteration as end:
-                reason = end.value
-                break
-            self.log.note(number - 1, GrownNodes(growing.nodes, state.history))
-            progress.update(step)
-            if self.callbacks is not None:
-                alpha = monitor.alpha if isinstance(monitor, LaterRows) else 0.0
-                self._ends |= self.callbacks.stop_after_step(lambda: self.learnt(so_far(growing, alpha)))  # noqa: B023
-            if listener is not None:
-                self._ends |= listener.step(step, budget.max_nodes)
-            if self._ends:
-                reason = StopReason.CALLBACK
+            resume(growing.rows, rule, nodes, history, pace, monitor, state)
+
+        def learnt() -> dict[str, Any]:
+            return self.learnt(so_far(growing, monitor.alpha if isinstance(monitor, LaterRows) else 0.0))
+
+        reason = run_observed(
+            self._steps(growing, monitor, budget, self.log.seed + 1000 * number),
+            label=f"{self.name}, {round_of(number, rounds)}",
+            verbose=self.verbose,
+            nodes=rule.nodes,
+            max_nodes=budget.max_nodes,
+            rounds=(number, rounds),
+            callbacks=self.callbacks,
+            learnt=learnt,
+            save=lambda _: self.log.note(number - 1, GrownNodes(growing.nodes, state.history)),
+        )
+        self._ends |= reason is StopReason.CALLBACK
         self.histories.append(state.history)
-        progress.close(growing.output_weights.nodes, reason)
         return reason
 
     def _grow_again(self, growing: GrowingReservoir, choice: LaterChoice, rounds: int) -> FittedReservoir:

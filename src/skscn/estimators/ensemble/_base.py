@@ -36,11 +36,11 @@ from skscn.estimators.parameters import (
     NetworkParameters,
     Seed,
 )
-from skscn.fit.hold_out import HELD_OUT, NOTHING_ASKED, Asked
-from skscn.fit.importances import sampled
+from skscn.fit.data import HELD_OUT, NOTHING_ASKED, Asked
 from skscn.fit.validation import check_asked, group_numbers, read_further, read_training
 from skscn.fit_context import fit_context
 from skscn.rows import Chunks, is_dask
+from skscn.sensitivity import sampled
 from skscn.tables.filling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 

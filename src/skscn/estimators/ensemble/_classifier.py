@@ -19,8 +19,7 @@ from skscn.estimators.ensemble.draws import DistinctRows
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, by_blocks
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike
-from skscn.fit.data import check_indicators, check_labels, numbers_of
-from skscn.fit.hold_out import NOTHING_ASKED, Asked
+from skscn.fit.data import NOTHING_ASKED, Asked, check_indicators, check_labels, numbers_of
 from skscn.fit.validation import read_rows
 from skscn.fit_context import fit_context
 from skscn.tables.frames import exact_labels

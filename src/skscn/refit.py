@@ -1,8 +1,18 @@
-"""Output weights of fixed nodes under a convex loss and a ridge: a path of penalties, chosen by held-out rows."""
+"""Refit: the output weights of fixed nodes are evaluated under a loss, from row sums in a basis of their columns.
+
+With H = QR the columns of linear part and nodes on all rows, and Q orthonormal, the scaled outputs are QA, for
+coefficients A = Rβ. Each iteration is one pass over the rows, which sends A and returns sums of the size of the basis.
+Since Q is orthonormal, these sums are well conditioned, however close to each other the columns are.
+
+    Columns          the columns of fixed nodes on open rows, and R
+    HeldOut          held-out rows in the same basis, and averages over what they find plausible
+    Reweighting      iteratively reweighted least squares
+    solve_path       a convex loss with a ridge, for several penalties
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -15,7 +25,7 @@ from scipy.optimize import minimize
 from skscn.factor import Factor
 from skscn.losses import Loss, Penalised
 from skscn.nodes import Inputs, Matrix, Nodes
-from skscn.output_weights import Admission, LeastSquares, Solution
+from skscn.output_weights import Admission, LeastSquares, Solution, solved
 from skscn.rows import Operation, Rows, Storage
 from skscn.scaling import InputScaling, Scaling
 
@@ -142,23 +152,18 @@ class HeldOut:
         h = np.vstack([block.columns(inputs) for block in blocks])
         self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
 
-    def mean_loss(self, loss: Loss, coefficients: np.ndarray) -> float:
-        """The mean loss of the rows at these coefficients."""
-        return self.mean_loss_of(loss, self.outputs_of(coefficients))
-
-    def losses(self, loss: Loss, coefficients: np.ndarray) -> np.ndarray:
-        """The loss of each row at these coefficients."""
-        return loss.value(self.targets, self.outputs.inverse_transform(self.outputs_of(coefficients)))
-
-    def mean_loss_of(self, loss: Loss, scaled: np.ndarray) -> float:
-        """The mean loss of the rows at scaled outputs."""
-        f = self.outputs.inverse_transform(scaled)
-        return float(np.average(loss.value(self.targets, f), weights=self.sample_weight))
-
     def outputs_of(self, coefficients: np.ndarray) -> np.ndarray:
-        """The scaled outputs of the rows."""
+        """The scaled outputs of the rows at these coefficients."""
         outputs: np.ndarray = self._basis @ coefficients
         return outputs
+
+    def losses(self, loss: Loss, scaled: np.ndarray) -> np.ndarray:
+        """The loss of each row at scaled outputs."""
+        return loss.value(self.targets, self.outputs.inverse_transform(scaled))
+
+    def mean_loss(self, loss: Loss, scaled: np.ndarray) -> float:
+        """The mean loss of the rows at scaled outputs."""
+        return float(np.average(self.losses(loss, scaled), weights=self.sample_weight))
 
 
 def plausible(scores: np.ndarray, weight: float, dispersion: float = 1.0) -> np.ndarray:
@@ -181,10 +186,10 @@ def prefix_shares(held_out: HeldOut, loss: Loss, columns: Columns, solution: Sol
     first = len(columns.triangle) - len(columns.blocks[-1])
     moves = held_out.outputs_of(columns.triangle @ solution.directions.toarray())
     outputs = moves[:, :first] @ solution.coefficients[:first]
-    scores = [held_out.mean_loss_of(loss, outputs)]
+    scores = [held_out.mean_loss(loss, outputs)]
     for move, coefficients in zip(moves.T[first:], solution.coefficients[first:], strict=True):
         outputs = outputs + np.multiply.outer(move, coefficients)
-        scores.append(held_out.mean_loss_of(loss, outputs))
+        scores.append(held_out.mean_loss(loss, outputs))
     weights = plausible(np.array(scores), held_out.weight)
     return np.append(np.ones(first), np.cumsum(weights[::-1])[::-1][1:])
 
@@ -195,6 +200,129 @@ def shrunk(solution: Solution, shares: np.ndarray) -> Solution:
     coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
     directions = solution.directions[:size, :size]
     return Solution(directions @ coefficients, directions, coefficients)
+
+
+# Minimising a loss by weighted least squares, again and again (iteratively reweighted least squares)
+
+
+# The largest number of passes in which a loss is minimised by reweighting, and the change of the outputs, relative to
+# the residual, with which it ends.
+_PASSES, _CONVERGED = 20, 1e-3
+# How often a step that increases the loss is halved.
+_HALVINGS = 5
+
+
+@dataclass(frozen=True)
+class WorkingSums:
+    """Row sums of weighted least squares on working targets z with weights c, in the basis Q.
+
+    Attributes
+    ----------
+    gram, inner : ndarray of shape (k, k) and (k, m)
+        QᵀcQ and Qᵀcz.
+    squares : ndarray of shape (m,)
+        zᵀcz.
+    weight : float
+        The sum of the weights.
+    value : float
+        The loss at the coefficients that were sent.
+    """
+
+    gram: np.ndarray
+    inner: np.ndarray
+    squares: np.ndarray
+    weight: float
+    value: float
+
+    def __add__(self, other: WorkingSums) -> WorkingSums:
+        """The sums over two sets of rows together."""
+        return WorkingSums(
+            self.gram + other.gram,
+            self.inner + other.inner,
+            self.squares + other.squares,
+            self.weight + other.weight,
+            self.value + other.value,
+        )
+
+    def factor(self, triangle: np.ndarray, linear: int) -> Factor:
+        """The factor of the weighted problem for the columns QR."""
+        # Weights that are almost 0 wherever a column is not leave a matrix that is singular up to rounding.
+        shift = 1e-14 * (np.trace(self.gram) + 1e-300) * np.eye(len(self.gram))
+        lower = cholesky(self.gram + shift, lower=True)
+        coefficients = solve_triangular(lower, self.inner, lower=True)
+        left = np.maximum(self.squares - np.einsum("ij,ij->j", coefficients, coefficients), 0.0)
+        return Factor(np.triu(lower.T @ triangle), coefficients, left, self.weight, linear)
+
+
+@dataclass(frozen=True)
+class Reweigh(Operation[WorkingSums]):
+    """The row sums of the weighted least squares that follow from a loss at scaled outputs QA."""
+
+    coefficients: np.ndarray
+    outputs: Scaling
+    loss: Loss
+
+    def __call__(self, storage: Storage, rows: slice) -> WorkingSums:
+        """For the rows of one stretch."""
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
+        z, c = self.loss.working(stretch.y, stretch.f)
+        p, t = stretch.weights, self.outputs.transform(z)
+        c = np.ones(len(p)) if c is None else c
+        q = np.concatenate([np.zeros((0, len(p))), *stretch.basis])
+        weighted = q * c
+        value = float(p @ self.loss.value(stretch.y, stretch.f))
+        return WorkingSums(weighted @ q.T, weighted @ (stretch.roots * t), (c * p) @ t**2, float(c @ p), value)
+
+
+class Reweighting:
+    """The output weights of fixed nodes while losses are minimised, one after the other.
+
+    Parameters
+    ----------
+    columns : Columns
+    alpha : float or "gcv"
+        The ridge of each weighted problem.
+
+    Attributes
+    ----------
+    coefficients : ndarray of shape (k, m)
+        A; at first f is the offset of the scaling.
+    factor : Factor
+        Of the last weighted problem.
+    """
+
+    def __init__(self, columns: Columns, alpha: float | str):
+        self.columns, self.alpha = columns, alpha
+        self.coefficients = columns.nothing
+        size, n_outputs = self.coefficients.shape
+        self.factor = Factor.empty(size, n_outputs, len(columns.linear))
+        self._chosen, self._halved = 0.0, False
+
+    def minimise(self, loss: Loss) -> None:
+        """Minimise a loss from the present output weights; "gcv" chooses α in the first pass."""
+        columns, rows = self.columns, self.columns.rows
+        value, step, halvings = np.inf, columns.nothing, 0
+        for number in range(_PASSES):
+            sums = rows.backend.total(Reweigh(self.coefficients, columns.outputs, loss))
+            if sums.value > value and halvings < _HALVINGS:
+                step, halvings = step / 2.0, halvings + 1
+                self.coefficients = self.coefficients - step
+                continue
+            value, halvings = sums.value, 0
+            self.factor = sums.factor(columns.triangle, len(columns.linear))
+            if number == 0:
+                self._chosen = self.factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
+            step = columns.triangle @ self.factor.output_weights(self._chosen) - self.coefficients
+            self.coefficients = self.coefficients + step
+            left = self.factor.residual_squares.sum() / self.factor.weight
+            if (step**2).sum() / rows.weight <= _CONVERGED**2 * left:
+                break
+        self._halved = halvings > 0
+
+    def solution(self) -> Solution:
+        """The output weights of the last weighted problem, and those of every smaller network with the same weights."""
+        # A step that was still being halved is not that of the weighted problem.
+        return self.columns.solution(self.coefficients) if self._halved else solved(self.factor, self._chosen)
 
 
 # Minimising a convex loss with a ridge, for several penalties, and averaging what is plausible on held-out rows.
@@ -406,32 +534,23 @@ def solve_path(
     All nodes are used, and smaller networks with these numbers of nodes.
     """
     found: list[Candidate] = []
-    linear, most = len(columns.linear), len(columns.triangle)
+    rows, linear, most = columns.rows, len(columns.linear), len(columns.triangle)
     for size in dict.fromkeys([*(min(linear + nodes, most) for nodes in sizes), most]):
         for number, variant in enumerate(loss.variants()):
-            found += _along(columns, variant, number, size, held_out)
+            path, best, waited = _Path(columns, variant, size), np.inf, 0
+            for penalty in range(len(path.penalties)):
+                coefficients = path.solve(penalty)
+                if held_out is not None:
+                    score = held_out.mean_loss(variant, held_out.outputs_of(coefficients))
+                else:
+                    measure = MeasureResidual(coefficients, columns.outputs, variant, np.zeros(rows.n_outputs))
+                    value = float(rows.backend.total(measure)[0]) / rows.weight
+                    score = value + variant.dispersion(value) * path.degrees(penalty) / rows.weight
+                found.append(Candidate(size, number, penalty, coefficients, score))
+                best, waited = (score, 0) if score < best else (best, waited + 1)
+                if waited == _PATIENCE:
+                    break
     return found
-
-
-def _along(columns: Columns, loss: Penalised, variant: int, size: int, held_out: HeldOut | None) -> Iterator[Candidate]:
-    path, best, waited = _Path(columns, loss, size), np.inf, 0
-    for penalty in range(len(path.penalties)):
-        coefficients = path.solve(penalty)
-        score = _score(columns, loss, coefficients, path.degrees(penalty), held_out)
-        yield Candidate(size, variant, penalty, coefficients, score)
-        best, waited = (score, 0) if score < best else (best, waited + 1)
-        if waited == _PATIENCE:
-            return
-
-
-def _score(
-    columns: Columns, loss: Penalised, coefficients: np.ndarray, degrees: float, held_out: HeldOut | None
-) -> float:
-    if held_out is not None:
-        return held_out.mean_loss(loss, coefficients)
-    operation = MeasureResidual(coefficients, columns.outputs, loss, np.zeros(columns.rows.n_outputs))
-    value = float(columns.rows.backend.total(operation)[0]) / columns.rows.weight
-    return value + loss.dispersion(value) * degrees / columns.rows.weight
 
 
 def blend(candidates: Sequence[Candidate], loss: Penalised, weight: float) -> list[float]:
@@ -475,3 +594,18 @@ def quadratic_factor(columns: Columns, loss: Penalised, solution: Solution, pena
     (triangle,) = qr(np.vstack([above, below]), mode="r") if size else (above,)
     triangle = np.ascontiguousarray(triangle[:size])
     return Factor(triangle, triangle @ beta, curvatures, columns.rows.weight, len(columns.linear))
+
+
+__all__ = [
+    "Candidate",
+    "Columns",
+    "HeldOut",
+    "Reweighting",
+    "blend",
+    "plausible",
+    "prefix_shares",
+    "quadratic_factor",
+    "shrunk",
+    "solve_candidates",
+    "solve_path",
+]

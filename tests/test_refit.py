@@ -9,8 +9,7 @@ from sklearn.preprocessing import StandardScaler
 from skscn.activations import ACTIVATIONS
 from skscn.losses import Huber, LogLoss, Poisson, Quantile
 from skscn.nodes import IDENTITY, Dense, Nodes
-from skscn.refit import Columns, HeldOut, Reweighting, blend, solve_path
-from skscn.refit.penalised import Candidate
+from skscn.refit import Candidate, Columns, HeldOut, Reweighting, blend, solve_path
 from skscn.rows import open_rows
 from skscn.scaling import ArrayStatistics, Scaling, scale_inputs
 
@@ -141,7 +140,7 @@ def test_held_out_rows_have_the_loss_of_the_network():
     loss = Quantile(0.3)
     f = H[:50] @ columns.solution(coefficients).output_weights
     expected = np.average(loss.value(y[:50], f), weights=np.arange(1.0, 51.0))
-    assert held_out.mean_loss(loss, coefficients) == pytest.approx(expected)
+    assert held_out.mean_loss(loss, held_out.outputs_of(coefficients)) == pytest.approx(expected)
     assert held_out.weight == 1275
 
 
