@@ -39,9 +39,8 @@ from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, forwar
 CONTRACTIONS = tuple(1.0 - 0.1**power for power in range(1, 14))
 # Candidates are compared on at most this many rows, drawn at random; those accepted are judged on all of them.
 MOST_ROWS = 2000
-# Lists of candidates that are proposed, each if the one before was refused; they are chosen among this many times as
-# many candidates, which reduce the error most on their own.
-_LISTS, _FINALISTS = 2, 10
+# Lists of candidates that are proposed, each if all of the one before were refused.
+_LISTS = 3
 
 
 class Looked(Layer):
@@ -127,33 +126,29 @@ class ReservoirSearch(Configuration):
         numbers = sample.X[:, 0].astype(int)
         h = candidate_states(course.z, course.lagged[:, :present], candidates, course.segments, numbers)
         basis = sample.basis if len(places) == rows.n_rows else np.linalg.qr(sample.basis.T)[0].T
-        chosen = best_first(h, basis, sample.residual, _LISTS * count)
-        for start in range(0, len(chosen), count):
-            yield Proposal(candidates.take(chosen[start : start + count]), self.contractions, self.max_candidates)
+        sums, smallest = _new_sums(h, basis, sample.residual)
+
+        def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
+            falls, left = (given.projections**2).sum(axis=0), given.squares > smallest
+            left[chosen] = False
+            return np.divide(falls, given.squares, out=np.full_like(falls, -np.inf), where=left & (falls > 0.0))
+
+        for _ in range(_LISTS):
+            chosen = forward_selection(sums, count, score, orthogonal=True)
+            yield Proposal(candidates.take(chosen), self.contractions, self.max_candidates)
+            smallest[chosen] = np.inf
 
 
-def best_first(h: np.ndarray, basis: np.ndarray, residual: np.ndarray, count: int) -> np.ndarray:
-    """Up to ``count`` of the candidates (n, T) that lower the squared error most, each after those before it."""
+def _new_sums(h: np.ndarray, basis: np.ndarray, residual: np.ndarray) -> tuple[Sums, np.ndarray]:
+    """Sums of what is new in candidates (n, T), and the smallest ‖v‖² of each; ∞ for one that varies on few rows only."""
     centred = h - h.mean(axis=0)
     centred *= centred
     squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
     usable = (squares > 0.0) & participates(squares, quartics, SMALLEST_SUPPORT * len(h))
-    smallest = SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h)
+    smallest = np.where(usable, SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h), np.inf)
     new = h - basis.T @ (basis @ h)
-    norms, falls = np.einsum("ij,ij->j", new, new), ((residual.T @ new) ** 2).sum(axis=0)
-    scores = np.divide(falls, norms, out=np.zeros_like(norms), where=usable & (norms > smallest))
-    finalists = np.argsort(-scores, kind="stable")[: min(_FINALISTS * count, np.count_nonzero(scores))]
-    new, smallest = new[:, finalists], smallest[finalists]
     gram = new.T @ new
-
-    def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
-        squares, left = (given.projections**2).sum(axis=0), given.squares > smallest
-        left[chosen] = False
-        scores = np.divide(squares, given.squares, out=np.full_like(squares, -np.inf), where=left)
-        return np.where(scores > 0.0, scores, -np.inf)
-
-    sums = Sums(residual.T @ new, gram.diagonal().copy(), gram=gram)
-    return finalists[forward_selection(sums, count, score, orthogonal=True)]
+    return Sums(residual.T @ new, gram.diagonal().copy(), gram=gram), smallest
 
 
 @dataclass(frozen=True, eq=False)
