@@ -392,18 +392,18 @@ def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[
     for node L on all rows.
     """
     usable, judged = passes_guards(rows, block.columns.sums, proposal.nodes), list[_Accepted | None]()
+    contractions = np.reshape(proposal.contractions, (-1, 1, 1))
     for j in range(len(block)):
         judged.append(None)
         if not usable[j] or not block.is_independent(j):
             continue
-        sums, residual_squares = block.sums, block.residual_squares
-        for contraction in proposal.contractions:
-            slacks = slack(sums, residual_squares, contraction, node, together=rows.together)[:, j]
-            if slacks.min() >= 0.0:
-                judged[j] = _Accepted(proposal.nodes.take(slice(j, j + 1)), contraction, float(slacks.sum()))
-                block.admit(j)
-                node += 1
-                break
+        slacks = slack(block.sums, block.residual_squares, contractions, node, together=rows.together)[:, :, j]
+        passing = np.flatnonzero(slacks.min(axis=1) >= 0.0)
+        if len(passing):
+            r, xi = proposal.contractions[passing[0]], float(slacks[passing[0]].sum())
+            judged[j] = _Accepted(proposal.nodes.take(slice(j, j + 1)), r, xi)
+            block.admit(j)
+            node += 1
     return judged
 
 

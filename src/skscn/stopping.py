@@ -130,7 +130,8 @@ class BestNodes(StoppingMonitor, ABC):
 
     def begin(self, fixed: Sequence[Nodes], output_weights: OutputWeights, rows: Rows) -> None:
         """Evaluate the network with only the columns before the first node: linear ones, and those of layers below."""
-        self._add_all(fixed)
+        for nodes in fixed:
+            self._add(nodes)
         value = self._judge(output_weights, rows)[0]
         self.standing = BestSoFar(value, reference=value)
 
@@ -142,7 +143,8 @@ class BestNodes(StoppingMonitor, ABC):
     def renew(self, fixed: Sequence[Nodes], nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> float:
         """Evaluate the network with all its nodes changed; return its validation RMSE, or NaN."""
         self._forget()
-        self._add_all([*fixed, nodes])
+        for block in [*fixed, nodes]:
+            self._add(block)
         return self._note(output_weights, rows, 0)
 
     def _note(self, output_weights: OutputWeights, rows: Rows, added: int) -> float:
@@ -154,10 +156,6 @@ class BestNodes(StoppingMonitor, ABC):
             standing = replace(standing, reference=value, waited=0)
         self.standing = standing
         return validation_rmse
-
-    def _add_all(self, blocks: Sequence[Nodes]) -> None:
-        for nodes in blocks:
-            self._add(nodes)
 
     @abstractmethod
     def _add(self, nodes: Nodes) -> None:
@@ -208,10 +206,13 @@ class Validation(BestNodes):
         self._errors: dict[int, float] = {}
 
     def _add(self, nodes: Nodes) -> None:
-        self._reserve(self._size + len(nodes))
-        columns = nodes.columns(self.inputs)
-        self._columns[:, self._size : self._size + len(nodes)] = columns.T
-        self._size += len(nodes)
+        start, self._size = self._size, self._size + len(nodes)
+        if self._size > self._columns.shape[1]:
+            # Some more than are needed, so that columns are seldom copied.
+            columns = np.empty((len(self._columns), 2 * self._size), order="F")
+            columns[:, :start] = self._columns[:, :start]
+            self._columns = columns
+        self._columns[:, start : self._size] = nodes.columns(self.inputs).T
 
     def _forget(self) -> None:
         self._size = 0
@@ -225,7 +226,8 @@ class Validation(BestNodes):
     def watching(self, fixed: Sequence[Nodes], nodes: Nodes) -> Validation:
         """The same rows with the columns of other nodes."""
         other = Validation(self.patience, self.inputs, self.targets, self.sample_weight, self.outputs, self.own_loss)
-        other._add_all([*fixed, nodes])
+        for block in [*fixed, nodes]:
+            other._add(block)
         return other
 
     @property
@@ -245,31 +247,18 @@ class Validation(BestNodes):
         return factor.with_rows(self._columns[:, : len(factor.triangle)], self.targets, roots)
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        outputs = self._outputs(output_weights)
-        squares = (self.targets - outputs) ** 2
-        rmse = float(np.sqrt(self._mean(squares.mean(axis=1))))
-        self._errors[output_weights.nodes] = rmse
-        self._present = rmse if self.own_loss is None else self._mean(self.own_loss(outputs))
-        return self._present, self.outputs.rmse(np.average(squares, axis=0, weights=self.sample_weight))
+        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
+        squares, weights = (self.targets - outputs) ** 2, self.sample_weight
+        rmse = float(np.sqrt(np.average(squares.mean(axis=1), weights=weights)))
+        self._errors[output_weights.nodes] = self._present = rmse
+        if self.own_loss is not None:
+            self._present = float(np.average(self.own_loss(outputs), weights=weights))
+        return self._present, self.outputs.rmse(np.average(squares, axis=0, weights=weights))
 
     def losses(self, output_weights: OutputWeights) -> np.ndarray:
         """What is minimised, row by row; the squared error, unless there is a loss."""
-        outputs = self._outputs(output_weights)
+        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
         return ((self.targets - outputs) ** 2).mean(axis=1) if self.own_loss is None else self.own_loss(outputs)
-
-    def _outputs(self, output_weights: OutputWeights) -> np.ndarray:
-        outputs: np.ndarray = self._columns[:, : self._size] @ output_weights.output_weights()
-        return outputs
-
-    def _mean(self, losses: np.ndarray) -> float:
-        return float(np.average(losses, weights=self.sample_weight))
-
-    def _reserve(self, size: int) -> None:
-        """Reserve space for this number of columns, and some more."""
-        if size > self._columns.shape[1]:
-            columns = np.empty((len(self._columns), 2 * size), order="F")
-            columns[:, : self._size] = self._columns[:, : self._size]
-            self._columns = columns
 
 
 class Criterion(BestNodes):

@@ -97,15 +97,15 @@ class SampledSums:
         )
 
 
-def weakening(contraction: float, node: int) -> float:
+def weakening(contraction: float | np.ndarray, node: int) -> float | np.ndarray:
     """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
     return (1.0 - contraction) / (node + 1)
 
 
 def slack(
-    sums: Sums, residual_squares: np.ndarray, contraction: float, node: int, *, together: bool = False
+    sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int, *, together: bool = False
 ) -> np.ndarray:
-    """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T).
+    """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T); for several r of shape (R, 1, 1), (R, m, T).
 
     A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
     ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
@@ -127,7 +127,7 @@ def slack(
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
     required = 1.0 - contraction - weakening(contraction, node)
     slacks: np.ndarray = score - required * residual_squares[:, np.newaxis]
-    return slacks.sum(axis=0, keepdims=True) if together else slacks
+    return slacks.sum(axis=-2, keepdims=True) if together else slacks
 
 
 def admissible(slacks: np.ndarray) -> np.ndarray:

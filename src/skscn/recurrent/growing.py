@@ -140,7 +140,7 @@ class ReservoirSearch(Configuration):
 
 
 def _new_sums(h: np.ndarray, basis: np.ndarray, residual: np.ndarray) -> tuple[Sums, np.ndarray]:
-    """Sums of what is new in candidates (n, T), and the smallest ‖v‖² of each; ∞ for one that varies on few rows only."""
+    """Sums of what is new in candidates (n, T), and the smallest ‖v‖² of each; ∞ if it varies on few rows only."""
     centred = h - h.mean(axis=0)
     centred *= centred
     squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
