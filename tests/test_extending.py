@@ -95,12 +95,8 @@ class Tumbling(OutputWeights):
     """Evaluates the nodes of a window together; when it is full, a new one begins."""
 
     takes_blocks: ClassVar[bool] = False
-
-    def append_linear(self, rows, nodes):
-        """The window is for nodes."""
-        kept = super().append_linear(rows, nodes)
-        self._forget(rows)
-        return kept
+    # The window is for nodes.
+    keeps_linear: ClassVar[bool] = False
 
     def join(self, rows, block):
         """Add a node; leave the weights of a full window as they are."""

@@ -203,10 +203,15 @@ class OutputWeights:
         """
         kept = self._append_independent(rows, nodes)
         self.linear, self.linear_nodes = len(kept), nodes.take(kept)
-        if kept.size and not self.keeps_linear:
+        if not self.keeps_linear:
+            self._forget(rows)
+        return kept
+
+    def _forget(self, rows: Rows) -> None:
+        """Drop all kept columns: their output weights stay unchanged."""
+        if len(self.factor):
             rows.rotate(np.zeros((len(self.factor), 0)))
             self.factor = np.zeros((0, 0))
-        return kept
 
     def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""

@@ -48,7 +48,7 @@ def fitted(skscn, tmp_path_factory):
     write(folder / "known.csv", KNOWN)
     write(folder / "later.csv", LATER)
     monkeypatch = pytest.MonkeyPatch()
-    monkeypatch.setattr("skscn.recurrent.choosing.LENGTHS", (0, 4))
+    monkeypatch.setattr("skscn.recurrent.fitting.LENGTHS", (0, 4))
     about = ["-t", "purity", "--time", "when", "--group", "machine", "--json"]
     recurrent = ["--estimator", "recurrent", *QUICK]
     kinds = {

@@ -8,6 +8,7 @@ from skscn import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
 from skscn.fit import checkpoint
 from skscn.fit.checkpoint import CheckpointError, CheckpointFile
 from skscn.progress import Listener, listening
+from skscn.recurrent.nodes import draw
 
 pytestmark = pytest.mark.usefixtures("few_pilots")
 RNG = np.random.default_rng(5)
@@ -71,10 +72,12 @@ def test_a_fit_that_dies_continues_to_the_same_reservoir(parameters, inputs, tar
             with pytest.raises(CrashError):
                 model.fit(inputs, targets)
         same(model.fit(inputs, targets), whole)
-    # Nothing is left to do.
+    # Hardly anything is left to do: a last step with fewer nodes than wanted, which max_nodes may have cut short.
+    drawn = []
     with monkeypatch.context() as patched:
-        patched.setattr("skscn.recurrent.growing.draw", None)
+        patched.setattr("skscn.recurrent.growing.draw", lambda *arguments: drawn.append(arguments) or draw(*arguments))
         same(model.fit(inputs, targets), whole)
+    assert len(drawn) <= len(np.unique(whole.history_["round"])) < len(whole.history_)
 
 
 def test_a_checkpoint_without_a_seed_continues_with_its_own(tmp_path, monkeypatch):

@@ -724,7 +724,7 @@ def _kind(label: Any) -> str:
 def fingerprint(start: int, *columns: np.ndarray | None) -> np.ndarray:
     """Two numbers for some rows from number ``start`` on; those of all rows are their sum, modulo 2⁶⁴.
 
-    ``columns`` are arrays of shape (n, k) with what is known of the rows; None stands for nothing.
+    ``columns`` are arrays of shape (n, k) with what is known of the rows; None is left out.
     """
     given = [values for values in columns if values is not None]
     hashes = np.arange(start, start + len(given[0]), dtype=np.uint64)
