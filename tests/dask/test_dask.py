@@ -26,7 +26,7 @@ from skscn.nodes import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
 from skscn.rows import dask_rows, memory_rows
 from skscn.rows.dask import Fixed, Message, StatefulPart
-from skscn.rows.operations import Deflate, Gather, Join, Open, SquareResidual
+from skscn.rows.operations import Deflate, Gather, Join, Measure, Open
 from skscn.rows.partitions import Part, Partitions, at_home, paused_workers, persisted, task, wait_for
 from skscn.scaling import SCALINGS, scale_inputs, scale_targets
 from skscn.search import Polished
@@ -334,7 +334,7 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
     begin = Open(0, sigmoids(4))
     deflate = Deflate(0, np.zeros((0, 1)))
     take_out = Join(0, np.ones((1, 1)) / 10.0, np.ones((1, 1)), True)
-    squares = SquareResidual()
+    squares = Measure()
     part.share(asked(0, begin))
     part.share(asked(0, deflate, (begin,)))
     moved = pickle.loads(pickle.dumps(part))
@@ -354,10 +354,10 @@ def test_a_part_that_was_moved_asks_for_the_log_and_goes_on_as_if_nothing_had_ha
 
 def test_a_call_that_fails_leaves_no_state_behind():
     part = part_of_rows()
-    before = part.share(asked(0, SquareResidual()))
+    before = part.share(asked(0, Measure()))
     with pytest.raises(ValueError, match="matmul"):
         part.share(asked(0, Open(0, sigmoids(9))))
-    assert part.share(asked(0, SquareResidual())) == before
+    assert part.share(asked(0, Measure())) == before
 
 
 def may_be_moved(keys, dask_scheduler):
@@ -374,8 +374,8 @@ def may_be_moved(keys, dask_scheduler):
 def test_tasks_on_parts_are_not_moved_to_other_workers(client):
     """A part that is moved loses its state; the name that prevents it is one of Dask's."""
     (part,) = persisted([task(part_of_rows)()])
-    kept = persisted([task(StatefulPart.share)(part, asked(0, SquareResidual()))])
-    kept += persisted([at_home(StatefulPart.share, part, asked(0, SquareResidual()))])
+    kept = persisted([task(StatefulPart.share)(part, asked(0, Measure()))])
+    kept += persisted([at_home(StatefulPart.share, part, asked(0, Measure()))])
     client.gather(client.futures_of(kept))
     assert client.run_on_scheduler(may_be_moved, [value.key for value in kept]) == [True, False]
 
