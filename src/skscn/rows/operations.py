@@ -25,7 +25,6 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, final
 
 import numpy as np
 from joblib import effective_n_jobs
-from scipy import sparse
 
 from skscn.nodes import Inputs, Layer, Matrix, Nodes, blocks, with_one
 from skscn.rows.blocks import is_dask
@@ -178,8 +177,8 @@ class MemoryStorage(Storage):
         panel: int = PANEL,
     ):
         self.inputs = Inputs(X, scaling)
-        if (X.shape[0] if n_rows is None else n_rows) * X.shape[1] <= small and not sparse.issparse(X):
-            self.inputs = Inputs(self.inputs.block(slice(None)), None)
+        if (X.shape[0] if n_rows is None else n_rows) * X.shape[1] <= small:
+            self.inputs = self.inputs.prepared()
         self._first, self.residual, self.columns = residual, residual.copy(), np.empty((0, len(residual)))
         self.sample_weight = sample_weight
         self.sqrt_weight = None if sample_weight is None else np.sqrt(sample_weight)
@@ -252,7 +251,7 @@ class Selection(ABC, Generic[Answer]):
 
 
 @dataclass(frozen=True)
-class Measure(Operation[np.ndarray]):
+class Weigh(Operation[np.ndarray]):
     """The sum of the weights, which is the number of rows without them, and ‖e_q‖² of each output."""
 
     def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
@@ -601,7 +600,7 @@ class Rows:
     def __init__(self, backend: Backend, layer: Layer, *, together: bool = False):
         self.backend, self.layer, self.together = backend, layer, together
         self.n_rows, self.n_features, self.n_outputs = backend.shape
-        weight, *squares = backend.total(Measure())
+        weight, *squares = backend.total(Weigh())
         self.weight, self.residual_squares = float(weight), np.array(squares)
         self.basis_size = 0
         self._open = ExitStack()
@@ -621,7 +620,7 @@ class Rows:
     def restart(self) -> None:
         """Return to the scaled targets as the residual, and to an empty basis."""
         self.backend.restart()
-        self.residual_squares = self.backend.total(Measure())[1:]
+        self.residual_squares = self.backend.total(Weigh())[1:]
         self.basis_size = 0
 
     @property
