@@ -153,11 +153,12 @@ class Search:
         return candidates.take(best_first)
 
     def select(self, candidates: Nodes, count: int) -> Nodes:
-        """Up to ``count`` of the first candidates: the best, the best given that one, by the orthogonalised score.
+        """Up to ``count`` candidates: the best, the best given that one, and so on, by the orthogonalised score.
 
-        Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
+        Only the first candidates take part, _PER_NODE for each one wanted. Those that are active on too few rows, or
+        that add nothing new to the ones before them, are skipped.
         """
-        if len(candidates) > (most := max(_BATCH, _PER_NODE * count)):
+        if len(candidates.biases) > (most := max(_BATCH, _PER_NODE * count)):
             candidates = candidates.take(slice(most))
         v, left = self.new_parts(candidates)
         gram = v @ v.T
