@@ -132,7 +132,7 @@ def test_no_file_is_left_behind(tmp_path, monkeypatch):
 
     monkeypatch.setattr("skscn.progress.Progress.update", lambda *arguments: failing(arguments))
     with pytest.raises(KeyboardInterrupt):
-        SCNRegressor(**SMALL).fit(Chunks(X, Y, memory_limit=LITTLE))
+        SCNRegressor(**SMALL, verbose=1).fit(Chunks(X, Y, memory_limit=LITTLE))
     assert os.listdir(tmp_path) == []
 
 

@@ -20,9 +20,18 @@ from typing import Any, Generic, TypeVar, final
 import numpy as np
 
 from skscn.nodes import Layer
-from skscn.rows._rows import Backend, Rows
 from skscn.rows.blocks import Block
-from skscn.rows.operations import Answer, MemoryStorage, Operation, Selection, Share, Storage, stretch_length
+from skscn.rows.operations import (
+    Answer,
+    Backend,
+    MemoryStorage,
+    Operation,
+    Rows,
+    Selection,
+    Share,
+    Storage,
+    stretch_length,
+)
 from skscn.rows.partitions import Collection, Part, Partitions, at_home, read_collections, reduced, task
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from skscn.nodes import Inputs, Layer, scaled
-from skscn.rows._rows import LocalBackend, Rows
-from skscn.rows.operations import PANEL, Sample, Storage, stretch_length, stretches
+from skscn.rows.operations import PANEL, LocalBackend, Rows, Sample, Storage, stretch_length, stretches
 from skscn.scaling import InputScaling
 
 
@@ -280,6 +279,8 @@ class ScratchInputs:
 
     Many rows selected by their numbers become inputs in another file.
     """
+
+    backend = "chunks"
 
     def __init__(self, values: ScratchArray, scratch: Scratch):
         self.values, self.scratch = values, scratch

@@ -143,3 +143,20 @@ def draw(rows: Rows, scope: float, count: int, rng: np.random.Generator) -> Node
     """Step 5 of Algorithm SC-I: nodes with weights and biases uniform in [−λ, λ]."""
     weights = rng.uniform(-scope, scope, (rows.layer.width(rows.n_features), count))
     return Nodes(rows.layer, weights, rng.uniform(-scope, scope, count), scope)
+
+
+# The strategies by name, which the package fills in.
+CONFIGURATIONS: dict[str, type[Configuration]] = {}
+
+
+def resolve_configuration(
+    configuration: str | Configuration,
+    *,
+    scopes: tuple[float, ...],
+    contractions: tuple[float, ...],
+    max_candidates: int,
+) -> Configuration:
+    """The strategy with this registered name, created with these settings; an instance is used as it is."""
+    if isinstance(configuration, str):
+        return CONFIGURATIONS[configuration](scopes, contractions, max_candidates)
+    return configuration

@@ -10,7 +10,6 @@ Arrays have one row per column of the network, so that the loops over the rows o
 
 from __future__ import annotations
 
-from copy import copy
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -119,8 +118,7 @@ class LocalProblem:
         inputs = len(self.centred) - 1
         all_used = used.shape[1] == inputs
         x = self.centred if all_used else self.centred[np.column_stack([used, np.full(len(used), inputs)])]
-        derivatives: np.ndarray = slope[:, np.newaxis] * x
-        return derivatives
+        return slope[:, np.newaxis] * x
 
     def move(self, points: np.ndarray, move: np.ndarray, used: np.ndarray) -> np.ndarray:
         """The points after a move, in which biases are those of centred inputs."""
@@ -192,21 +190,17 @@ def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> n
 class _Alone:
     """Candidates at some weights and biases, each as if it were the only one to join the network."""
 
+    arrays = ("points", "slope", "new", "squares", "output_weights", "losses")
+
     def __init__(self, problem: LocalProblem, points: np.ndarray):
         self.problem, self.points = problem, points
-        self.slope, self.new = problem.slopes_and_new_parts(points)
+        slope, self.new = problem.slopes_and_new_parts(points)
+        # To be changed below; a layer may return what is read-only.
+        self.slope = np.require(slope, requirements="W")
         self.squares = np.einsum("ij,ij->i", self.new, self.new).astype(np.float64) + problem.floor + _FLAT
         along = (self.new @ problem.residual.T).astype(np.float64)
         self.output_weights = along / self.squares[:, np.newaxis]
         self.losses = problem.penalty * (points[:, :-1] ** 2).sum(axis=1) - (along * self.output_weights).sum(axis=1)
-
-    def replace(self, which: np.ndarray, other: _Alone) -> _Alone:
-        """The same with some candidates from another state; nothing has to be evaluated again."""
-        mixed = copy(self)
-        for name in ("points", "slope", "new", "squares", "output_weights", "losses"):
-            own, others = getattr(self, name), getattr(other, name)
-            setattr(mixed, name, np.where(which if own.ndim == 1 else which[:, np.newaxis], others, own))
-        return mixed
 
     def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """For each candidate, the Gauss–Newton matrix and minus the gradient."""
@@ -241,5 +235,10 @@ def improve_alone(problem: LocalProblem, points: np.ndarray, steps: int) -> np.n
         tried = _Alone(problem, problem.move(state.points, moves, used))
         better = tried.losses < state.losses
         damping = np.where(better, np.maximum(_BETTER * damping, _SMALLEST_DAMPING), _WORSE * damping)
-        state = tried if better.all() else state.replace(better, tried)
+        if better.all():
+            state = tried
+        else:
+            # Nothing has to be evaluated again.
+            for name in _Alone.arrays:
+                getattr(state, name)[better] = getattr(tried, name)[better]
     return state.points

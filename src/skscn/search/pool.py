@@ -117,11 +117,22 @@ class Search:
             self.explained = (self.basis @ self.residual.T).astype(np.float64)
             self.residual -= self.explained.T.astype(precision) @ self.basis
 
-    def columns(self, nodes: Nodes, *, without_basis: bool = False) -> np.ndarray:
-        """h of candidates, shape (count, n); v, without their projection on the basis."""
+    def columns(self, nodes: Nodes) -> np.ndarray:
+        """h of candidates, shape (count, n)."""
         h = self.layer.hidden(self.X, nodes).T
-        h = h if self.sqrt_weight is None else h * self.sqrt_weight
-        return h - (h @ self.basis.T) @ self.basis if without_basis else h
+        return h if self.sqrt_weight is None else h * self.sqrt_weight
+
+    def new_parts(self, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+        """v, the columns of candidates without their projection on the basis; whether each is active on enough rows."""
+        h = self.columns(nodes)
+        v = h - (h @ self.basis.T) @ self.basis
+        squares = v * v
+        # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
+        bare = squares
+        if self.weights is not None:
+            bare = np.divide(squares, self.weights, out=np.zeros_like(squares), where=self.weights > 0.0)
+        fewest = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
+        return v, participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
 
     def rank(self, candidates: Nodes, first: int) -> Nodes:
         """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first.
@@ -144,10 +155,13 @@ class Search:
     def select(self, candidates: Nodes, count: int) -> Nodes:
         """Up to ``count`` candidates: the best, the best given that one, and so on, by the orthogonalised score.
 
-        Those that are active on too few rows, or that add nothing new to the ones before them, are skipped.
+        Only the first candidates take part, _PER_NODE for each one wanted. Those that are active on too few rows, or
+        that add nothing new to the ones before them, are skipped.
         """
-        v = self.columns(candidates, without_basis=True)
-        gram, left = v @ v.T, self.is_supported(v)
+        if len(candidates.biases) > (most := max(_BATCH, _PER_NODE * count)):
+            candidates = candidates.take(slice(most))
+        v, left = self.new_parts(candidates)
+        gram = v @ v.T
         sums = Sums(self.residual @ v.T, gram.diagonal().copy(), gram=gram)
 
         def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
@@ -158,16 +172,6 @@ class Search:
             return np.where(scores > 0.0, scores, -np.inf)
 
         return candidates.take(forward_selection(sums, count, score, orthogonal=True))
-
-    def is_supported(self, v: np.ndarray) -> np.ndarray:
-        """Whether each column is active on enough rows."""
-        squares = v * v
-        # Σ p u⁴ with u the column without its √p: a row of weight 2 counts as two rows.
-        bare = squares
-        if self.weights is not None:
-            bare = np.divide(squares, self.weights, out=np.zeros_like(squares), where=self.weights > 0.0)
-        fewest = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
-        return participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
 
     def polish(self, nodes: Nodes, steps: int, scope: float, *, together: bool, damping: float = 1.0) -> Nodes:
         """Nodes after some Levenberg–Marquardt steps, on all of them together or on each alone.
@@ -181,8 +185,11 @@ class Search:
         problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
         starts = np.vstack([nodes.weights, nodes.biases])
         found = (improve_together if together else improve_alone)(problem, starts.T, steps).T
-        v = self.columns(replace(nodes, weights=found[:-1], biases=found[-1]), without_basis=True)
-        found = np.where(self.is_supported(v), found, starts)
+        polished = replace(nodes, weights=found[:-1], biases=found[-1])
+        _, supported = self.new_parts(polished)
+        if supported.all():
+            return polished
+        found = np.where(supported, found, starts)
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
 
@@ -295,7 +302,7 @@ class Pooled(Configuration):
 
     def _choose(self, search: Search, best_first: Nodes, count: int) -> Nodes:
         """The nodes to propose together: the best on the searched rows, the best given that one, and so on."""
-        return search.select(best_first.take(slice(max(_BATCH, _PER_NODE * count))), count)
+        return search.select(best_first, count)
 
 
 class Polished(Pooled):
@@ -312,9 +319,9 @@ class Polished(Pooled):
     def _choose(self, search: Search, best_first: Nodes, count: int) -> Nodes:
         """The nodes to propose together, polished."""
         if not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
-            return super()._choose(search, best_first, count)
+            return search.select(best_first, count)
         per_node, alone, together = _THOROUGH if count <= _SCHEDULE.least else _QUICK
-        found, scope = super()._choose(search, best_first, per_node * count), max(self.scopes)
+        found, scope = search.select(best_first, per_node * count), max(self.scopes)
         found = search.select(search.polish(found, alone, scope, together=False), count)
         if count > 1:
             found = search.polish(found, together, scope, together=True)
@@ -380,5 +387,4 @@ def draw_by_data(
 
 def _squares(rows: np.ndarray) -> np.ndarray:
     """The sum of squares of each row."""
-    squares: np.ndarray = np.einsum("ij,ij->i", rows, rows)
-    return squares
+    return np.einsum("ij,ij->i", rows, rows)
