@@ -187,6 +187,10 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
             RecurrentSCNRegressor(**shared, random_state=seed, checkpoint=member_checkpoint(self.checkpoint, seed))
             for seed in member_seeds(log.seed, self.n_estimators)
         ]
+        # Members check rows as the ensemble does.
+        columns = {name: value for name, value in vars(self).items() if name in ("n_features_in_", "feature_names_in_")}
+        for network in networks:
+            network.__dict__.update(columns)
         tasks = member_tasks(_grow, [(number, each, data, configs) for number, each in enumerate(networks)])
         finished: list[GrownReservoir] = []
 

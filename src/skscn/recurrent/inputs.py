@@ -132,6 +132,7 @@ def _inputs(estimator: BaseEstimator, X: Any, outputs: np.ndarray | None, reset:
             raise ValueError("X is missing; only a model with feedback=True can do without, from earlier targets.")
         if reset:
             estimator.n_features_in_ = 0
+            estimator.__dict__.pop("feature_names_in_", None)
         return np.empty((len(outputs), 0))
     rows = read_numbers(estimator, X, reset=reset, dtype=np.float64, accept_sparse=False, ensure_all_finite=False)
     bad = ~np.isfinite(rows).all(axis=1)
