@@ -2,6 +2,7 @@
 
 import inspect
 import re
+from dataclasses import KW_ONLY
 
 import numpy as np
 import pytest
@@ -94,6 +95,22 @@ def test_parameters_keep_the_place_where_they_were_first_declared():
     assert list(inspect.signature(Smoother).parameters) == ["width", "verbose"]
     assert list(inspect.signature(Median).parameters) == ["width", "centre", "verbose"]
     assert Median(7, False, 1).get_params() == {"width": 7, "centre": False, "verbose": 1}
+
+
+class Keywords(Smoother):
+    """A smoother whose further parameters are given by keyword."""
+
+    _: KW_ONLY
+    verbose: int = parameter(default=1)
+    origin: float = parameter(default=0.0, constraint=[float], text="float\nWhere it starts.")
+
+
+def test_parameters_below_the_mark_are_given_by_keyword():
+    kinds = {name: each.kind for name, each in inspect.signature(Keywords).parameters.items()}
+    by_place, by_keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
+    assert kinds == {"width": by_place, "verbose": by_keyword, "origin": by_keyword}
+    with pytest.raises(TypeError, match="positional argument"):
+        Keywords(3, 1)
 
 
 def test_a_subclass_overrides_a_default_and_keeps_constraint_and_text():

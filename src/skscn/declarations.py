@@ -18,7 +18,8 @@ declares one again keeps its place:
 
 - ``width: int = parameter(default=5)`` has another default, the same constraint and the same text;
 - ``width: int = constant(5)`` is no parameter of the subclass, which has an attribute of this value instead;
-- a base class holds the place of a parameter that only some subclasses have by ``constant()``.
+- a base class holds the place of a parameter that only some subclasses have by ``constant()``;
+- parameters that are declared below ``_: KW_ONLY`` are given by keyword.
 """
 
 from __future__ import annotations
@@ -102,7 +103,8 @@ def _docstring(cls: type[Estimator]) -> str:
         inherited = vars(base).get("_sections", {})
         for title in ("Attributes", "References"):
             sections[title] = "\n".join(filter(None, [sections[title], inherited.get(title)]))
-    for title in cls._sections.keys() - {""}:
-        sections[title] = "\n".join(filter(None, [sections.get(title), cls._sections[title]]))
+    for title, text in cls._sections.items():
+        if title:
+            sections[title] = "\n".join(filter(None, [sections.get(title), text]))
     titled = (f"{title}\n{'-' * len(title)}\n{text}" if title else text for title, text in sections.items() if text)
     return "\n\n".join(titled) + "\n"

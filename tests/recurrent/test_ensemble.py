@@ -110,6 +110,19 @@ def test_a_forecast_feeds_the_mean_back(free, driven):
         assert np.allclose(found, means, rtol=0, atol=1e-10)
 
 
+def test_members_know_their_columns(free):
+    assert free.members_[0].forecast(5).shape == (5,)
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame(X, columns=["a", "b"])
+    fitted = RecurrentSCNEnsembleRegressor(2, **SMALL).fit(table, Y).partial_fit(table, Y)
+    assert fitted.members_[0].feature_names_in_.tolist() == ["a", "b"]
+    with pytest.raises(ValueError, match="names should match"):
+        fitted.members_[0].predict(table[["a"]])
+    again = RecurrentSCNEnsembleRegressor(2, feedback=True, **SMALL).fit(table, Y).fit(None, WAVES)
+    assert not hasattr(again, "feature_names_in_")
+    assert again.n_features_in_ == again.members_[0].n_features_in_ == 0
+
+
 def test_forecasts_are_bounded_and_their_intervals_widen(free):
     assert np.abs(free.forecast(10_000)).max() <= 2 * np.abs(WAVES).max()
     low, high = free.forecast_interval(100)

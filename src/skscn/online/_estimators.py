@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import ClassifierMixin, RegressorMixin
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
-from skscn.activations import ACTIVATIONS, Activation, Function
+from skscn.activations import Activation, Function
 from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.declarations import Estimator, attribute, constant, parameter
 from skscn.estimators import SCNRegressor
+from skscn.estimators.parameters import AT_LEAST_1, NetworkParameters, Seed
 from skscn.fit.plan import Recipe
+from skscn.fit.validation import read_numbers
 from skscn.fit_context import fit_context
 from skscn.nodes import Dense
 from skscn.online._learner import StreamLearner, StreamSettings
 from skscn.plausibility import LARGEST
-from skscn.rows.blocks import refuse_masked
 from skscn.tables.frames import exact_labels
 
 # The fewest rows with which models can be grown after a change.
@@ -29,18 +31,46 @@ _SMALLEST_WINDOW = 100
 _LARGEST_SEED = 2**31 - 2000
 
 
-class OnlineNetwork(BaseEstimator):
+class OnlineNetwork(Estimator):
     """Base of :class:`OnlineSCNRegressor` and :class:`OnlineSCNClassifier`."""
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "forgetting": [StrOptions({"auto"}), Interval(Real, 0.5, 1.0, closed="both")],
-        "max_nodes": [Interval(Integral, 1, None, closed="left")],
-        "window": [Interval(Integral, _SMALLEST_WINDOW, None, closed="left")],
-        "activation": [StrOptions(set(ACTIVATIONS)), Activation, callable],
-        "random_state": ["random_state"],
-    }
-    learner_: StreamLearner
-    _validated: dict[str, Any] | None = None
+    forgetting: float | Literal["auto"] = parameter(
+        default="auto",
+        constraint=[StrOptions({"auto"}), Interval(Real, 0.5, 1.0, closed="both")],
+        text="""float or "auto"
+        The weight that all earlier rows keep with each new one, between 0.5 and 1: rows older than
+        1/(1 − forgetting) hardly count. "auto" has two sets of output weights side by side: 0.9999, and a memory of
+        three rows for each column.""",
+    )
+    max_nodes: int = parameter(
+        default=100,
+        constraint=[AT_LEAST_1],
+        text="""int
+        The largest number of nodes of a network.""",
+    )
+    window: int = parameter(
+        default=2000,
+        constraint=[Interval(Integral, _SMALLEST_WINDOW, None, closed="left")],
+        text="""int
+        How many of the last rows are kept, on which networks are grown.""",
+    )
+    coverage: float = constant()
+    activation: str | Activation | Function = parameter(
+        default="sigmoid",
+        constraint=NetworkParameters._parameter_constraints["activation"],
+        text="""str, Activation or callable
+        Of the nodes.""",
+    )
+    random_state: Seed = parameter(
+        default=None,
+        constraint=["random_state"],
+        text="""int, RandomState instance or None
+        Determines the nodes.""",
+    )
+
+    learner_: StreamLearner = attribute()
+    # The parameters that were validated last.
+    _validated: dict[str, Any] | None = attribute(None)
 
     @property
     def n_rows_seen_(self) -> int:
@@ -129,8 +159,7 @@ class OnlineNetwork(BaseEstimator):
         rows = X
         if not self._is_plain(X):
             check_is_fitted(self, "learner_")
-            refuse_masked(X=X)
-            rows = validate_data(self, X, dtype=np.float64, reset=False, ensure_all_finite="allow-nan")
+            rows = read_numbers(self, X, reset=False, dtype=np.float64, accept_sparse=False)
             missing = np.isnan(rows)
             if missing.any():
                 rows = np.where(missing, np.median(self.learner_.last_inputs, axis=0), rows)
@@ -156,23 +185,6 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
     last rows.
 
     Predictions are for the row that comes next: they include a correction for the last errors, if that has helped.
-
-    Parameters
-    ----------
-    forgetting : float or "auto", default="auto"
-        The weight that all earlier rows keep with each new one, between 0.5 and 1: rows older than
-        1/(1 − forgetting) hardly count. "auto" has two sets of output weights side by side: 0.9999, and a memory of
-        three rows for each column.
-    max_nodes : int, default=100
-        The largest number of nodes of a network.
-    window : int, default=2000
-        How many of the last rows are kept, on which networks are grown.
-    coverage : float, default=0.9
-        The share of targets that :meth:`predict_interval` is to contain.
-    activation : str, Activation or callable, default="sigmoid"
-        Of the nodes.
-    random_state : int, RandomState instance or None, default=None
-        Determines the nodes.
 
     Attributes
     ----------
@@ -212,28 +224,15 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **OnlineNetwork._parameter_constraints,
-        "coverage": [Interval(Real, 0.0, 1.0, closed="neither")],
-    }
-    width_: AdaptiveWidth
-    _single_output: bool
+    coverage: float = parameter(
+        default=0.9,
+        constraint=[Interval(Real, 0.0, 1.0, closed="neither")],
+        text="""float
+        The share of targets that :meth:`predict_interval` is to contain.""",
+    )
 
-    def __init__(
-        self,
-        forgetting: float | Literal["auto"] = "auto",
-        max_nodes: int = 100,
-        window: int = 2000,
-        coverage: float = 0.9,
-        activation: str | Activation | Function = "sigmoid",
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.forgetting = forgetting
-        self.max_nodes = max_nodes
-        self.window = window
-        self.coverage = coverage
-        self.activation = activation
-        self.random_state = random_state
+    width_: AdaptiveWidth = attribute()
+    _single_output: bool = attribute()
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -277,10 +276,10 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         targets: Any = y
         plain = type(y) is np.ndarray and y.dtype == np.float64 and self._is_plain(X) and y.shape == (len(rows),)
         if not plain or not self._single_output:
-            refuse_masked(X=X, y=y)
+            # Rows that are not finite are set aside.
             each: dict[str, Any] = {"dtype": np.float64, "ensure_all_finite": False}
             both = each, {**each, "ensure_2d": False}
-            rows, targets = validate_data(self, X, y, reset=first, validate_separately=both)
+            rows, targets = read_numbers(self, X, y, reset=first, validate_separately=both)
             check_consistent_length(rows, targets)
         T = targets.reshape(len(targets), -1)
         if first:
@@ -346,21 +345,6 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
     probabilities; they are those of least squares, and less well calibrated than those of
     :class:`~skscn.SCNClassifier`.
 
-    Parameters
-    ----------
-    forgetting : float or "auto", default="auto"
-        The weight that all earlier rows keep with each new one, between 0.5 and 1: rows older than
-        1/(1 − forgetting) hardly count. "auto" has two sets of output weights side by side: 0.9999, and a memory of
-        three rows for each column.
-    max_nodes : int, default=100
-        The largest number of nodes of a network.
-    window : int, default=2000
-        How many of the last rows are kept, on which networks are grown.
-    activation : str, Activation or callable, default="sigmoid"
-        Of the nodes.
-    random_state : int, RandomState instance or None, default=None
-        Determines the nodes.
-
     Attributes
     ----------
     classes_ : ndarray
@@ -383,21 +367,7 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
     True
     """
 
-    classes_: np.ndarray
-
-    def __init__(
-        self,
-        forgetting: float | Literal["auto"] = "auto",
-        max_nodes: int = 100,
-        window: int = 2000,
-        activation: str | Activation | Function = "sigmoid",
-        random_state: int | np.random.RandomState | None = None,
-    ):
-        self.forgetting = forgetting
-        self.max_nodes = max_nodes
-        self.window = window
-        self.activation = activation
-        self.random_state = random_state
+    classes_: np.ndarray = attribute()
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
@@ -439,10 +409,10 @@ class OnlineSCNClassifier(ClassifierMixin, OnlineNetwork):
 
     def _learn(self, X: ArrayLike, y: ArrayLike, classes: np.ndarray | None) -> None:
         self._check_parameters()
-        refuse_masked(X=X, y=y)
         first = not hasattr(self, "learner_")
-        rows: Any
-        rows, y = validate_data(self, X, exact_labels(y), dtype=np.float64, reset=first, ensure_all_finite=False)
+        # Rows that are not finite are set aside.
+        checks: dict[str, Any] = {"dtype": np.float64, "accept_sparse": False, "ensure_all_finite": False}
+        rows, y = read_numbers(self, X, exact_labels(y), reset=first, **checks)
         check_classification_targets(y)
         labels = column_or_1d(y)
         if first:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skscn.estimators import SCNEnsembleClassifier, SCNEnsembleRegressor
-from skscn.estimators.ensemble.intervals import Conformal, LocalScale
+from skscn.estimators.ensemble.out_of_bag import Conformal, LocalScale
 from skscn.persistence._base import Field, Sizes, UnusableError
 from skscn.persistence._composed import Added, OneOf, Optional, Record, Several
 from skscn.persistence._estimator import FittedEstimator

@@ -5,21 +5,21 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from copy import copy
-from dataclasses import replace
+from dataclasses import KW_ONLY, replace
 from numbers import Integral
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import qr
-from sklearn.utils._param_validation import Interval
-from sklearn.utils.parallel import delayed
 
-from skscn.estimators.ensemble.members import Processes
+from skscn.declarations import attribute, parameter
+from skscn.estimators.ensemble.members import Processes, member_checkpoint, member_seeds, member_tasks
+from skscn.estimators.parameters import AT_LEAST_1
 from skscn.factor import Factor
 from skscn.fit.checkpoint import open_checkpoint
 from skscn.fit_context import fit_context
-from skscn.progress import Callbacks, CallbackSupportMixin, Listener, current_listener, listening
+from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
 from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit
 from skscn.recurrent.inputs import given
@@ -98,53 +98,10 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
     each configuration on later rows, and keeps the best. The members run as one reservoir, ``reservoir_``: where
     outputs come back as inputs, it is their mean that comes back to all of them.
 
-    Parameters
-    ----------
-    n_estimators : int, default=5
-        The number of members.
-    max_nodes : int, default=100
-        L_max, the largest number of nodes of a member.
-    feedback : bool, default=False
-        Whether the output of the row before is an input.
-    washout : int or "auto", default="auto"
-        The first rows of each sequence, which drive the state and are not scored.
-    max_candidates : int, default=1000
-        T_max, the candidates of a step.
-    nodes_per_step : int, default=10
-        Nodes to add in one step, from the same candidates.
-    algorithm : {"SC-II", "SC-III"}, default="SC-III"
-        Which output weights are evaluated again after each node: those within a sliding window of nodes, or all.
-    window : int, default=15
-        K, the number of nodes whose output weights SC-II evaluates again.
-    tol : float, default=1e-10
-        ε: growth ends when the training RMSE of the standardised target is at most this.
-    n_iter_no_change : int, default=50
-        Nodes without improvement on later rows after which growth ends.
-    checkpoint : path or None, default=None
-        A file in which the choice of styles is saved; each member has another one in the same folder, whose name ends
-        with its seed. ``fit`` with the same path, rows and parameters continues from there.
-    n_jobs : int or None, default=None
-        Processes; None means 1, −1 all processors. The ensemble does not depend on it.
-    random_state : int, RandomState or None, default=None
-        Determines the draws.
-    verbose : int, default=0
-        1 shows the pilot networks, and how many members are finished; 2 every pilot network.
-
     Attributes
     ----------
     members_ : list of RecurrentSCNRegressor
         The members.
-    reservoir_ : Reservoir
-        All of them as one.
-    states_ : dict
-        Its state at the end of training, by the label of the group; 0 if there was one sequence.
-    n_nodes_ : int
-        The number of nodes of all members.
-    n_rows_seen_ : int
-        Rows of ``fit`` and of all calls of ``partial_fit``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X was a table with such names.
 
     Examples
     --------
@@ -160,47 +117,37 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "n_estimators": [Interval(Integral, 1, None, closed="left")],
-        **RecurrentSCNRegressor._parameter_constraints,
-        "n_jobs": [None, Integral],
-    }
+    n_estimators: int = parameter(
+        default=5,
+        constraint=[AT_LEAST_1],
+        text="""int
+        The number of members.""",
+    )
+    _: KW_ONLY
+    max_nodes: int = parameter(
+        default=100,
+        text="""int
+        L_max, the largest number of nodes of a member.""",
+    )
+    checkpoint: str | os.PathLike[str] | None = parameter(
+        default=None,
+        text="""path or None
+        A file in which the choice of styles is saved; each member has another one in the same folder, whose name ends
+        with its seed. ``fit`` with the same path, rows and parameters continues from there.""",
+    )
+    n_jobs: int | None = parameter(
+        default=None,
+        constraint=[None, Integral],
+        text="""int or None
+        Processes; None means 1, −1 all processors. The ensemble does not depend on it.""",
+    )
+    verbose: int = parameter(
+        default=0,
+        text="""int
+        1 shows the pilot networks, and how many members are finished; 2 every pilot network.""",
+    )
 
-    members_: list[RecurrentSCNRegressor]
-    n_rows_seen_: int
-
-    def __init__(
-        self,
-        n_estimators: int = 5,
-        *,
-        max_nodes: int = 100,
-        feedback: bool = False,
-        washout: int | Literal["auto"] = "auto",
-        max_candidates: int = 1000,
-        nodes_per_step: int = 10,
-        algorithm: Literal["SC-II", "SC-III"] = "SC-III",
-        window: int = 15,
-        tol: float = 1e-10,
-        n_iter_no_change: int = 50,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.n_estimators = n_estimators
-        self.max_nodes = max_nodes
-        self.feedback = feedback
-        self.washout = washout
-        self.max_candidates = max_candidates
-        self.nodes_per_step = nodes_per_step
-        self.algorithm = algorithm
-        self.window = window
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+    members_: list[RecurrentSCNRegressor] = attribute()
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -226,24 +173,25 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
         with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
             members = self._grown(data, ReplayLog(file, self.draw_seed), callbacks)
         learnt = _learnt(data, members)
-        for name, value in learnt.items():
-            setattr(self, name, value)
+        self.__dict__.update(learnt)
         callbacks.end(lambda: learnt)
         return self
 
     def _grown(self, data: Prepared, log: ReplayLog, callbacks: Callbacks) -> list[GrownReservoir]:
-        template = RecurrentSCNRegressor(
-            **{name: value for name, value in self.get_params().items() if name not in _OWN}
-        )
-        configs = ReservoirFit(type(self).__name__, data, template.budget(), log, self.verbose).choose_configs()
+        """The members, each with configurations that pilot networks have chosen once for all."""
+        shared = {name: value for name, value in self.get_params().items() if name not in _OWN}
+        budget = RecurrentSCNRegressor(**shared).budget()
+        configs = ReservoirFit(type(self).__name__, data, budget, log, self.verbose).choose_configs()
         log.save()
-        seeds = np.random.RandomState(log.seed).randint(np.iinfo(np.int32).max, size=self.n_estimators)
-        listener = current_listener()
-        elsewhere = None if listener is None else listener.elsewhere()
-        tasks = (
-            delayed(_grow)(self._member(template, int(seed)), data, configs, number, elsewhere)
-            for number, seed in enumerate(seeds)
-        )
+        networks = [
+            RecurrentSCNRegressor(**shared, random_state=seed, checkpoint=member_checkpoint(self.checkpoint, seed))
+            for seed in member_seeds(log.seed, self.n_estimators)
+        ]
+        # Members check rows as the ensemble does.
+        columns = {name: value for name, value in vars(self).items() if name in ("n_features_in_", "feature_names_in_")}
+        for network in networks:
+            network.__dict__.update(columns)
+        tasks = member_tasks(_grow, [(number, each, data, configs) for number, each in enumerate(networks)])
         finished: list[GrownReservoir] = []
 
         def stop_after(member: GrownReservoir) -> bool:
@@ -251,11 +199,6 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
             return callbacks.stop_after_step(lambda: _learnt(data, finished), "member")
 
         return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
-
-    def _member(self, template: RecurrentSCNRegressor, seed: int) -> RecurrentSCNRegressor:
-        # Each member has its own file.
-        file = None if self.checkpoint is None else f"{os.fspath(self.checkpoint)}-{seed}"
-        return RecurrentSCNRegressor(**{**template.get_params(), "random_state": seed, "checkpoint": file})
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -325,12 +268,9 @@ def _mean(members: Sequence[RecurrentSCNRegressor], weights: Sequence[np.ndarray
 
 
 def _grow(
-    member: RecurrentSCNRegressor,
-    data: Prepared,
-    configs: Sequence[ReservoirConfig],
-    number: int,
-    elsewhere: Listener | None,
+    number: int, network: RecurrentSCNRegressor, data: Prepared, configs: Sequence[ReservoirConfig]
 ) -> GrownReservoir:
     """Grow a member, in this process or in another one."""
-    with listening(current_listener() or elsewhere):
-        return GrownReservoir(number, member, member.grow(data, configs, None))
+    fitted, learnt = network.grow(data, configs, None)
+    network.__dict__.update(learnt)
+    return GrownReservoir(number, network, fitted)

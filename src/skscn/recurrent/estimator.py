@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval, StrOptions
 
+from skscn.declarations import attribute
 from skscn.fit.checkpoint import open_checkpoint
 from skscn.fit_context import fit_context
 from skscn.progress import Callbacks, CallbackSupportMixin
@@ -37,54 +35,13 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
     weights, whether nodes hear other nodes, and whether products of columns are nodes as well; the error on the last
     part of time chooses the number of nodes and the ridge penalty. See :doc:`/mathematics`.
 
-    Parameters
-    ----------
-    max_nodes : int, default=100
-        L_max, the largest number of nodes.
-    feedback : bool, default=False
-        Whether the output of the row before is an input. Its nodes are chosen by free runs, and :meth:`forecast` lets
-        its predictions come back.
-    washout : int or "auto", default="auto"
-        The first rows of each sequence, which drive the state and are not scored. "auto" is 100, or a quarter of the
-        shortest sequence if that is less.
-    max_candidates : int, default=1000
-        T_max, the candidates of a step.
-    nodes_per_step : int, default=10
-        Nodes to add in one step, from the same candidates.
-    algorithm : {"SC-II", "SC-III"}, default="SC-III"
-        Which output weights are evaluated again after each node: those within a sliding window of nodes, or all.
-    window : int, default=15
-        K, the number of nodes whose output weights SC-II evaluates again.
-    tol : float, default=1e-10
-        ε: growth ends when the training RMSE of the standardised target is at most this.
-    n_iter_no_change : int, default=50
-        Nodes without improvement on later rows after which growth ends.
-    checkpoint : path or None, default=None
-        A file in which the fit is saved about once a second. ``fit`` with the same path, rows and parameters continues
-        from there, for instance after a crash, and ends with the same reservoir.
-    random_state : int, RandomState or None, default=None
-        Determines the draws.
-    verbose : int, default=0
-        1 shows the progress of growth, 2 every step.
-
     Attributes
     ----------
-    reservoir_ : Reservoir
-        The trained reservoir.
-    states_ : dict
-        The state of each sequence at the end of training, by the label of its group; 0 if there was one sequence.
-    n_nodes_ : int
-        L, the number of nodes.
     history_ : ndarray with fields
         The steps of growth: of the networks that were judged on later rows (rounds 1 to 3) and, without feedback, of
         the final one (round 4). Errors are in units of the target; with several outputs, of the scaled targets.
     stop_reason_ : {"tol", "max_nodes", "no candidate", "early stopping", "callback"}
         Why growth ended.
-    n_rows_seen_ : int
-        Rows of ``fit`` and of all calls of ``partial_fit``.
-    n_features_in_ : int
-    feature_names_in_ : ndarray of str
-        If X was a table with such names.
 
     Examples
     --------
@@ -110,53 +67,8 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
     True
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_nodes": [Interval(Integral, 1, None, closed="left")],
-        "feedback": ["boolean"],
-        "washout": [StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
-        "max_candidates": [Interval(Integral, 2, None, closed="left")],
-        "nodes_per_step": [Interval(Integral, 1, None, closed="left")],
-        "algorithm": [StrOptions({"SC-II", "SC-III"})],
-        "window": [Interval(Integral, 1, None, closed="left")],
-        "tol": [Interval(Real, 0, None, closed="left")],
-        "n_iter_no_change": [Interval(Integral, 1, None, closed="left")],
-        "checkpoint": [None, str, os.PathLike],
-        "random_state": ["random_state"],
-        "verbose": ["verbose"],
-    }
-
-    history_: np.ndarray
-    stop_reason_: str
-    n_rows_seen_: int
-
-    def __init__(
-        self,
-        max_nodes: int = 100,
-        *,
-        feedback: bool = False,
-        washout: int | Literal["auto"] = "auto",
-        max_candidates: int = 1000,
-        nodes_per_step: int = 10,
-        algorithm: Literal["SC-II", "SC-III"] = "SC-III",
-        window: int = 15,
-        tol: float = 1e-10,
-        n_iter_no_change: int = 50,
-        checkpoint: str | os.PathLike[str] | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
-    ):
-        self.max_nodes = max_nodes
-        self.feedback = feedback
-        self.washout = washout
-        self.max_candidates = max_candidates
-        self.nodes_per_step = nodes_per_step
-        self.algorithm = algorithm
-        self.window = window
-        self.tol = tol
-        self.n_iter_no_change = n_iter_no_change
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+    history_: np.ndarray = attribute()
+    stop_reason_: str = attribute()
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -179,24 +91,22 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
         data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
         # Three networks are compared, and one may be grown on all rows.
         callbacks = Callbacks(self, rows.X, rows.target, {}, 4 * self.max_nodes)
-        self.grow(data, None, callbacks)
-        callbacks.end(lambda: {name: value for name, value in vars(self).items() if name in _LEARNT})
+        _, learnt = self.grow(data, None, callbacks)
+        self.__dict__.update(learnt)
+        callbacks.end(lambda: learnt)
         return self
 
     def grow(
         self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks | None
-    ) -> FittedReservoir:
-        """Fit to prepared rows, with the best of these configurations; None lets pilot networks choose them."""
+    ) -> tuple[FittedReservoir, dict[str, Any]]:
+        """The best of these configurations on prepared rows, None lets pilot networks choose them; the attributes."""
         with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
             log = ReplayLog(file, self.draw_seed)
             learnt = partial(learnt_attributes, data)
             fit = ReservoirFit(type(self).__name__, data, self.budget(), log, self.verbose, callbacks, learnt)
             fitted = fit.run(fit.choose_configs() if configs is None else configs)
             log.save()
-        for name, value in learnt(fitted).items():
-            setattr(self, name, value)
-        self.history_, self.stop_reason_ = fit.history, str(fit.reason)
-        return fitted
+        return fitted, {**learnt(fitted), "history_": fit.history, "stop_reason_": str(fit.reason)}
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
@@ -239,10 +149,6 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
             self.algorithm,
             self.window,
         )
-
-
-# What callbacks are given of a fitted estimator.
-_LEARNT = ("reservoir_", "states_", "n_nodes_", "history_", "stop_reason_", "n_rows_seen_", "_residuals", "_spread")
 
 
 def learnt_attributes(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_array, validate_data
+from sklearn.utils import check_array
 
+from skscn.fit.validation import read_numbers
 from skscn.recurrent.nodes import Segments
 from skscn.rows.blocks import refuse_masked
 
@@ -64,9 +65,6 @@ def given(
         name = type(estimator).__name__
         raise ValueError(f"This {name} estimator requires y to be passed, but the target y is None.")
     listed = _is_list(X) or (X is None and _is_list(y))
-    for name, tables in (("X", X), ("y", y)):
-        for table in tables if listed and isinstance(tables, list | tuple) else [tables]:
-            refuse_masked(**{name: table})
     if listed and groups is not None:
         raise ValueError("groups and lists of tables exclude each other; a list has one table for each sequence.")
     lengths, X, y = _stacked(X, y) if listed else (None, X, y)
@@ -101,11 +99,17 @@ def _stacked(X: Any, y: Any) -> tuple[list[int], Any, Any]:
     widths = {np.shape(table)[1:] for table in tables}
     if len(widths) > 1:
         raise ValueError("The sequences have different numbers of columns.")
+    for table in X or ():
+        refuse_masked(X=table)
+    for targets in y or ():
+        refuse_masked(y=targets)
     stacked = None if X is None else np.concatenate([np.asarray(table) for table in X])
     return lengths, stacked, None if y is None else np.concatenate([np.asarray(targets) for targets in y])
 
 
 def _outputs(y: Any) -> tuple[np.ndarray, bool]:
+    """Targets (n, m), NaN where unknown, and whether they were one-dimensional."""
+    refuse_masked(y=y)
     targets: np.ndarray = check_array(
         y,
         dtype=np.float64,
@@ -128,8 +132,9 @@ def _inputs(estimator: BaseEstimator, X: Any, outputs: np.ndarray | None, reset:
             raise ValueError("X is missing; only a model with feedback=True can do without, from earlier targets.")
         if reset:
             estimator.n_features_in_ = 0
+            estimator.__dict__.pop("feature_names_in_", None)
         return np.empty((len(outputs), 0))
-    rows: np.ndarray = validate_data(estimator, X, dtype=np.float64, reset=reset, ensure_all_finite=False)
+    rows = read_numbers(estimator, X, reset=reset, dtype=np.float64, accept_sparse=False, ensure_all_finite=False)
     bad = ~np.isfinite(rows).all(axis=1)
     if bad.any():
         raise ValueError(

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
+from dataclasses import KW_ONLY
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import (
-    BaseEstimator,
-    ClassNamePrefixFeaturesOutMixin,
-    MultiOutputMixin,
-    RegressorMixin,
-    TransformerMixin,
-)
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, MultiOutputMixin, RegressorMixin, TransformerMixin
 from sklearn.utils import Tags, check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.declarations import Estimator, attribute, constant, parameter
+from skscn.estimators.parameters import AT_LEAST_1, Seed
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.learners import Learning, first_errors, steered_widths
@@ -30,17 +30,111 @@ class ReservoirRegressor(
     TransformerMixin,
     MultiOutputMixin,
     RegressorMixin,
-    BaseEstimator,
+    Estimator,
 ):
-    """Base of the estimators that have a reservoir."""
+    """Base of the estimators that have a reservoir.
 
-    reservoir_: Reservoir
-    states_: dict[Hashable, ReservoirState]
-    n_nodes_: int
-    random_state: int | np.random.RandomState | None
+    Attributes
+    ----------
+    reservoir_ : Reservoir
+        The trained reservoir; that of an ensemble has the nodes of all members.
+    states_ : dict
+        Its state at the end of training for each sequence, by the label of the group; 0 if there was one sequence.
+    n_nodes_ : int
+        L, the number of nodes; of an ensemble, that of all members.
+    n_rows_seen_ : int
+        Rows of ``fit`` and of all calls of ``partial_fit``.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        If X was a table with such names.
+    """
+
+    n_estimators: int = constant()
+    max_nodes: int = parameter(
+        default=100,
+        constraint=[AT_LEAST_1],
+        text="""int
+        L_max, the largest number of nodes.""",
+    )
+    _: KW_ONLY
+    feedback: bool = parameter(
+        default=False,
+        constraint=["boolean"],
+        text="""bool
+        Whether the output of the row before is an input. Nodes are then chosen by free runs, and :meth:`forecast` lets
+        predictions come back.""",
+    )
+    washout: int | Literal["auto"] = parameter(
+        default="auto",
+        constraint=[StrOptions({"auto"}), Interval(Integral, 0, None, closed="left")],
+        text="""int or "auto"
+        The first rows of each sequence, which drive the state and are not scored. "auto" is 100, or a quarter of the
+        shortest sequence if that is less.""",
+    )
+    max_candidates: int = parameter(
+        default=1000,
+        constraint=[Interval(Integral, 2, None, closed="left")],
+        text="""int
+        T_max, the candidates of a step.""",
+    )
+    nodes_per_step: int = parameter(
+        default=10,
+        constraint=[AT_LEAST_1],
+        text="""int
+        Nodes to add in one step, from the same candidates.""",
+    )
+    algorithm: Literal["SC-II", "SC-III"] = parameter(
+        default="SC-III",
+        constraint=[StrOptions({"SC-II", "SC-III"})],
+        text="""{"SC-II", "SC-III"}
+        Which output weights are evaluated again after each node: those within a sliding window of nodes, or all.""",
+    )
+    window: int = parameter(
+        default=15,
+        constraint=[AT_LEAST_1],
+        text="""int
+        K, the number of nodes whose output weights SC-II evaluates again.""",
+    )
+    tol: float = parameter(
+        default=1e-10,
+        constraint=[Interval(Real, 0, None, closed="left")],
+        text="""float
+        ε: growth ends when the training RMSE of the standardised target is at most this.""",
+    )
+    n_iter_no_change: int = parameter(
+        default=50,
+        constraint=[AT_LEAST_1],
+        text="""int
+        Nodes without improvement on later rows after which growth ends.""",
+    )
+    checkpoint: str | os.PathLike[str] | None = parameter(
+        default=None,
+        constraint=[None, str, os.PathLike],
+        text="""path or None
+        A file in which the fit is saved about once a second. ``fit`` with the same path, rows and parameters continues
+        from there, for instance after a crash, and ends with the same reservoir.""",
+    )
+    n_jobs: int | None = constant()
+    random_state: Seed = parameter(
+        default=None,
+        constraint=["random_state"],
+        text="""int, RandomState or None
+        Determines the draws.""",
+    )
+    verbose: int = parameter(
+        default=0,
+        constraint=["verbose"],
+        text="""int
+        1 shows the progress of growth, 2 every step.""",
+    )
+
+    reservoir_: Reservoir = attribute()
+    states_: dict[Hashable, ReservoirState] = attribute()
+    n_nodes_: int = attribute()
+    n_rows_seen_: int = attribute()
     # Sorted absolute errors: on later rows (r, m), and of free runs by their horizon (h, m, r), empty without feedback.
-    _residuals: np.ndarray
-    _spread: np.ndarray
+    _residuals: np.ndarray = attribute()
+    _spread: np.ndarray = attribute()
 
     @property
     def state_(self) -> ReservoirState:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -11,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from skscn.factor import Factor
+from skscn.fit.data import fingerprint, fingerprint_text
 from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import RecurrentNodes, Segments, delay_line
 from skscn.recurrent.reservoir import Reservoir, held, limits
@@ -168,10 +168,8 @@ class Prepared:
     def fingerprint(self) -> str:
         """The same for the same rows."""
         rows = self.rows
-        digest = hashlib.blake2b(repr((rows.labels, rows.segments, rows.X.shape)).encode(), digest_size=16)
-        for values in (rows.X, rows.y):
-            digest.update(np.ascontiguousarray(values).data)
-        return digest.hexdigest()
+        text = fingerprint_text(fingerprint(0, rows.X, rows.y), rows.X.shape, rows.X.dtype, None)
+        return f"{text} {rows.labels} {rows.segments}"
 
 
 def _check_each(rows: Given, y: np.ndarray, washout: int) -> None:

@@ -17,16 +17,18 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skscn.declarations import Estimator, attribute, parameter
 from skscn.estimators.base import GrowingNetwork
-from skscn.estimators.ensemble.draws import (
+from skscn.estimators.ensemble.members import (
     DistinctRows,
     MemberPlan,
+    Processes,
     bootstrap_counts,
     check_weights,
     distinct_rows,
     grow_member,
+    member_seeds,
+    member_tasks,
     select_columns,
 )
-from skscn.estimators.ensemble.members import Processes, member_seeds, member_tasks
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
 from skscn.estimators.parameters import (
     AT_LEAST_1,

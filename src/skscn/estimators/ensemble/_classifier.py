@@ -15,7 +15,7 @@ from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.classifier import SCNClassifier
 from skscn.estimators.ensemble._base import BaseEnsemble
-from skscn.estimators.ensemble.draws import DistinctRows
+from skscn.estimators.ensemble.members import DistinctRows
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, by_blocks
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike

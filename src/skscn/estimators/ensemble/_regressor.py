@@ -16,9 +16,15 @@ from skscn.adaptive_intervals import check_coverage
 from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
-from skscn.estimators.ensemble.draws import DistinctRows, select_columns
-from skscn.estimators.ensemble.intervals import Conformal, learn_conformal
-from skscn.estimators.ensemble.out_of_bag import OutOfBag, by_blocks, mean_and_spread, positive
+from skscn.estimators.ensemble.members import DistinctRows, select_columns
+from skscn.estimators.ensemble.out_of_bag import (
+    Conformal,
+    OutOfBag,
+    by_blocks,
+    learn_conformal,
+    mean_and_spread,
+    positive,
+)
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.fit.validation import read_rows

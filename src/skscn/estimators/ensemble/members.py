@@ -1,18 +1,34 @@
-"""The members of any ensemble: their seeds, their files, and the processes in which they grow."""
+"""The members of an ensemble: their seeds, their files, and the processes in which they grow.
+
+Those of an ensemble of networks draw rows and columns. They are grown on the distinct rows, each with the sum of its
+weights. So a weight of 2 is the row twice, the order of the rows does not matter, and a member is never grown on a copy
+of a row that is out of bag for it. Where rows repeat more than ten times on average, new rows are copies of old ones
+too, and all rows are kept.
+
+With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
+time, and only later rows are out of bag.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import BrokenExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _check_sample_weight
 
+from skscn.estimators.base import GrowingNetwork
+from skscn.fit.data import LARGEST_MEAN_COUNT, finalised
+from skscn.fit.plan import Recipe
 from skscn.growth import StopReason
 from skscn.progress import Listener, current_listener, listening
 from skscn.threads import single_threaded
@@ -91,3 +107,182 @@ class Processes:
             # Without those that were cut short, unless all were.
             return [member for member in grown if member.network.stop_reason_ != StopReason.CALLBACK] or grown[:1]
         return grown
+
+
+# The rows and columns of each network
+
+
+@dataclass(frozen=True)
+class DistinctRows:
+    """Rows, usually each distinct row once with the total weight of its copies.
+
+    Attributes
+    ----------
+    X, y, sample_weight : arrays
+    inverse : ndarray
+        The index of each training row that was given.
+    groups : ndarray or None
+        The number of each row's group, of which members hold out all rows or none.
+    n_held_out : int
+        How many rows at the end are only held out, by every member.
+    """
+
+    X: Any
+    y: np.ndarray
+    sample_weight: np.ndarray
+    inverse: np.ndarray
+    groups: np.ndarray | None = None
+    n_held_out: int = 0
+
+    @property
+    def n_training(self) -> int:
+        """How many rows members can be trained on."""
+        return len(self.y) - self.n_held_out
+
+    def with_held_out(self, X: Any, y: np.ndarray, sample_weight: np.ndarray) -> DistinctRows:
+        """With these rows at the end, which are only held out."""
+        both = [self.X, X]
+        return replace(
+            self,
+            X=sparse.vstack(both, format="csr") if any(map(sparse.issparse, both)) else np.concatenate(both),
+            y=np.concatenate([self.y, y]),
+            sample_weight=np.concatenate([self.sample_weight, sample_weight]),
+            n_held_out=len(y),
+        )
+
+
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> tuple[np.ndarray, float]:
+    """Weights of all rows, 1 if none were given, and their unit."""
+    weights: np.ndarray = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    largest = weights.max()
+    if (weights < 0).any() or largest == 0:
+        raise ValueError("sample_weight must contain numbers of at least 0, and not only zeros.")
+    # Counts stay unchanged; weights too large for counts could overflow when summed.
+    unit = float(largest) if largest > 2**53 else 1.0
+    return weights / unit, unit
+
+
+def distinct_rows(
+    X: Any, y: np.ndarray, numbers: np.ndarray, sample_weight: np.ndarray, groups: np.ndarray | None = None
+) -> DistinctRows:
+    """Each distinct row of a group once; numbers are y as numbers. The order of the rows does not matter.
+
+    Rows that repeat too often for weights to count them stay as they are: a few distinct rows, each repeated many
+    times, could not be split into training rows and held-out rows.
+    """
+    columns = numbers.reshape(len(y), -1) if groups is None else np.column_stack([numbers, groups])
+    constants = np.random.default_rng(0).integers(2**64, size=columns.shape[1] + X.shape[1], dtype=np.uint64)
+    fingerprints = _hash(columns, constants[: columns.shape[1]]) + _hash(X, constants[columns.shape[1] :])
+    _, first, inverse = np.unique(fingerprints, return_index=True, return_inverse=True)
+    times = np.bincount(inverse, weights=sample_weight > 0)
+    if times.sum() > LARGEST_MEAN_COUNT * np.count_nonzero(times):
+        order = np.lexsort((sample_weight, inverse))
+        groups = None if groups is None else groups[order]
+        return DistinctRows(X[order], y[order], sample_weight[order], np.argsort(order), groups)
+    groups = None if groups is None else groups[first]
+    return DistinctRows(X[first], y[first], np.bincount(inverse, weights=sample_weight), inverse, groups)
+
+
+def _hash(rows: Any, constants: np.ndarray) -> np.ndarray:
+    """A 64-bit hash of each row, the same for equal rows, dense or sparse; 10⁶ others collide with probability 3e-8.
+
+    Integer arithmetic wraps, so the sums are exact in any order; a 0 adds nothing.
+    """
+    if sparse.issparse(rows):
+        rows = rows.copy()
+        rows.sum_duplicates()
+        mixed = sparse.csr_array((_mix(rows.data), rows.indices, rows.indptr), shape=rows.shape)
+        return np.asarray(mixed @ constants)
+    return np.asarray(_mix(rows) @ constants)
+
+
+def _mix(values: np.ndarray) -> np.ndarray:
+    """The bits of numbers, well mixed; 0 stays 0."""
+    # Adding 0 turns −0 into 0.
+    return finalised((np.asarray(values, dtype=np.float64) + 0.0).view(np.uint64))
+
+
+@dataclass(frozen=True)
+class MemberPlan:
+    """What makes a member differ.
+
+    Its number, its seed, its columns, how often each row was drawn, if any were, and the factor of validation_fraction.
+    """
+
+    number: int
+    seed: int
+    features: np.ndarray
+    counts: np.ndarray | None
+    stretch: float
+
+
+class GrownMember(NamedTuple):
+    """A member with its number, its predictions for all rows, and which of them it has not seen."""
+
+    number: int
+    network: GrowingNetwork
+    predictions: np.ndarray
+    unseen: np.ndarray
+
+
+def bootstrap_counts(strata: np.ndarray, has_weight: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """How often each row is drawn in a bootstrap sample within each stratum, of the rows that have weight."""
+    counts = np.zeros(len(strata))
+    for stratum in np.unique(strata[has_weight]):
+        rows = np.flatnonzero(has_weight & (strata == stratum))
+        counts += np.bincount(rng.choice(rows, len(rows)), minlength=len(strata))
+    return counts
+
+
+def grow_member(
+    estimator: GrowingNetwork,
+    data: DistinctRows,
+    plan: MemberPlan,
+    response: str,
+    method: str,
+) -> GrownMember:
+    """Grow a member, by its ``fit`` or ``partial_fit``, and let its method ``response`` predict all rows."""
+    training = slice(data.n_training)
+    weights = data.sample_weight[training] * (1.0 if plan.counts is None else plan.counts[training])
+    member = _member(estimator, plan, int(np.count_nonzero(weights)))
+    X, member._averaged = select_columns(data.X, plan.features), True
+    different = bool(np.ptp(weights))
+    given = {"sample_weight": weights if different else None}
+    if data.n_held_out:
+        rows = slice(data.n_training, None)
+        given |= {"X_val": X[rows], "y_val": data.y[rows], "sample_weight_val": data.sample_weight[rows]}
+    elif data.groups is not None:
+        given["groups"] = data.groups
+    getattr(member, method)(X[training], data.y[training], **given)
+    predictions = getattr(member, response)(X)
+    # A later fit of its own is another matter.
+    del member._averaged
+    if not different:
+        # What a row without a weight of its own counted for.
+        member._weight_unit = float(weights[0])
+    # Out of bag are the rows that the member was not grown on; in a series, only those that are later.
+    unseen = np.asarray(weights == 0)
+    unseen[member.held_out_] = True
+    if member.validation == "last":
+        unseen[: np.flatnonzero(~unseen)[-1]] = False
+    unseen = np.append(unseen, np.ones(data.n_held_out, dtype=bool))
+    return GrownMember(plan.number, member, predictions, unseen)
+
+
+def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
+    """The member with the parameters of its plan; n_rows is the number of rows that it is grown on."""
+    member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
+    member.set_params(checkpoint=member_checkpoint(member.checkpoint, plan.seed))
+    # At most halfway from the requested share to all rows.
+    member._validate_params()
+    share = Recipe.of(member).validation_fraction
+    member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
+    holds_out = member.early_stopping in (True, "validation")
+    if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:
+        member.set_params(early_stopping=False)
+    return member
+
+
+def select_columns(X: Any, features: np.ndarray) -> Any:
+    """These columns of validated rows; X itself if they are all of them."""
+    return X if len(features) == X.shape[1] else X[:, features]
