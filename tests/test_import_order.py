@@ -11,7 +11,7 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"declarations", "extras", "files", "fit_context", "locks", "threads", "words"},
+    {"checks", "declarations", "extras", "files", "locks", "threads", "words"},
     {"archive", "datasets", "graphs"},
     {"readers"},
     {"activations", "scaling"},

@@ -11,16 +11,15 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.checks import Method, fit_context, is_dask
 from skscn.declarations import attribute
 from skscn.estimators.parameters import MatrixLike, NetworkParameters, TrainingRows
 from skscn.fit.data import NOTHING_ASKED, Asked
 from skscn.fit.plan import Recipe
 from skscn.fit.trainer import GrowingLayer
 from skscn.fit.validation import read_rows
-from skscn.fit_context import Method, fit_context
 from skscn.network import Network
 from skscn.progress import CallbackSupportMixin
-from skscn.rows import is_dask
 from skscn.rows.partitions import mapped
 from skscn.search import Configuration, resolve_configuration
 from skscn.sensitivity import why_none

@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
@@ -33,7 +34,6 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import GrowingLayer, fit_network
 from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
-from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
 from skscn.nodes import blocks
 from skscn.tables.frames import exact_labels

@@ -10,6 +10,7 @@ from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute, constant, parameter
 from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.parameters import AT_LEAST_1, Criterion, MatrixLike, ScalingName, TrainingRows
@@ -18,7 +19,6 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import fit_network
 from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
-from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
 from skscn.search import Configuration, Free, Quickprop
 

@@ -19,10 +19,11 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from skscn.checks import is_dask
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
 from skscn.nodes import Layer, Matrix
-from skscn.rows import Rows, ScratchInputs, is_dask, open_rows, stretch_length
+from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
 from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded

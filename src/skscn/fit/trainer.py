@@ -40,7 +40,6 @@ from skscn.refit import (
     blend,
     prefix_shares,
     quadratic_factor,
-    shrunk,
     solve_candidates,
     solve_path,
 )
@@ -550,7 +549,7 @@ class GrowingLayer:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
-            solution, alpha = shrunk(rule.solved(whole), shares), rule.chosen(whole)
+            solution, alpha = _shrunk(rule.solved(whole), shares), rule.chosen(whole)
         else:
             solution = rule.solution(layer.rows, most)
             # Once further rows join, all output weights are penalised.
@@ -558,6 +557,14 @@ class GrowingLayer:
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
         return spec.with_bounds(replace(network, alpha=alpha, shares=shares), self.data)
+
+
+def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
+    """The output weights that move along each direction by its share; last columns with a share of 0 are left out."""
+    size = len(shares) - int((np.cumsum(shares[::-1]) == 0.0).sum())
+    coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
+    directions = solution.directions[:size, :size]
+    return Solution(directions @ coefficients, directions, coefficients)
 
 
 def _losses(loss: Loss, targets: np.ndarray, outputs: Scaling, scaled: np.ndarray) -> np.ndarray:
@@ -681,7 +688,7 @@ class Refit:
         if data is not self.data:
             with self._columns(data, columns.linear, columns.blocks) as columns:
                 solution = self._minimised(columns, loss, data).solution()
-        solution = shrunk(solution, shares[: len(columns.triangle)])
+        solution = _shrunk(solution, shares[: len(columns.triangle)])
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:

@@ -17,10 +17,10 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
+from skscn.checks import is_dask, refuse_masked
 from skscn.fit.data import ArrayData, Asked, HoldOut, TrainingData, targets_to_learn
 from skscn.fit.plan import most_nodes
-from skscn.rows import Chunks, ScratchInputs, is_dask, opened
-from skscn.rows.blocks import refuse_masked
+from skscn.rows import Chunks, ScratchInputs, opened
 from skscn.rows.operations import PANEL
 from skscn.rows.partitions import read_collections
 from skscn.sensitivity import sampled

@@ -210,3 +210,23 @@ class Squared(Loss):
         """½‖y − f‖²."""
         losses: np.ndarray = 0.5 * ((y - f) ** 2).sum(axis=1)
         return losses
+
+
+# Averages over models by their losses on held-out rows.
+
+# The power of the likelihood in the weight of a candidate, and the weight below which it is left out.
+_POWER, _SMALLEST_WEIGHT = 0.5, 1e-3
+
+
+def plausible(scores: np.ndarray, weight: float, dispersion: float = 1.0) -> np.ndarray:
+    """The weights of candidates with these mean losses on held-out rows of this total weight; their sum is 1.
+
+    The candidate with the lowest held-out loss is often the best by chance. So candidates are averaged, each with a
+    weight that falls off exponentially with its held-out loss: the likelihood of these rows, to the power ½.
+    """
+    scores = np.where(np.isfinite(scores), scores, np.inf)
+    # Without any finite score all candidates are the same.
+    excess = scores - scores.min() if np.isfinite(scores).any() else np.zeros_like(scores)
+    weights = np.exp(-_POWER * weight * excess / dispersion)
+    weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
+    return weights / weights.sum()

@@ -15,13 +15,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skscn.activations import ACTIVATIONS, Activation, Function
 from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.checks import fit_context, refuse_masked
 from skscn.estimators import SCNRegressor
 from skscn.fit.plan import Recipe
-from skscn.fit_context import fit_context
 from skscn.nodes import Dense
 from skscn.online._learner import StreamLearner, StreamSettings
 from skscn.plausibility import LARGEST
-from skscn.rows.blocks import refuse_masked
 from skscn.tables.frames import exact_labels
 
 # The fewest rows with which models can be grown after a change.

@@ -15,10 +15,10 @@ from scipy.linalg import qr
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.parallel import delayed
 
+from skscn.checks import fit_context
 from skscn.estimators.ensemble.members import Processes
 from skscn.factor import Factor
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.fit_context import fit_context
 from skscn.progress import Callbacks, CallbackSupportMixin, Listener, current_listener, listening
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
 from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from skscn.checks import fit_context
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.fit_context import fit_context
 from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
 from skscn.recurrent.growing import weights_of

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, validate_data
 
+from skscn.checks import refuse_masked
 from skscn.recurrent.nodes import Segments
-from skscn.rows.blocks import refuse_masked
 
 
 @dataclass(frozen=True, eq=False)

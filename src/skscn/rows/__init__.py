@@ -2,9 +2,10 @@
 
 from typing import Any, Protocol
 
+from skscn.checks import is_dask
 from skscn.nodes import Layer
 from skscn.rows._rows import Backend, LocalBackend, OpenColumns, Rows, memory_rows
-from skscn.rows.blocks import Block, is_dask
+from skscn.rows.blocks import Block
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.files import ScratchInputs, chunk_rows
 from skscn.rows.operations import MemoryStorage, Operation, Sample, Selection, Storage, stretch_length
@@ -67,7 +68,6 @@ __all__ = [
     "Storage",
     "chunk_rows",
     "dask_rows",
-    "is_dask",
     "memory_rows",
     "open_rows",
     "opened",
