@@ -18,7 +18,7 @@ LAYERS = [
     {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
     {"kernels", "losses", "recursive"},
     {"rows", "network"},
-    {"sensitivity", "tables", "series"},
+    {"tables", "series"},
     {"output_weights", "search"},
     {"refit"},
     {"stopping"},

@@ -28,7 +28,7 @@ from skscn.fit.plan import Plan, Recipe
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
 from skscn.losses import Loss, Penalised
-from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes
+from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
 from skscn.nodes import Inputs, Layer, Nodes
 from skscn.output_weights import LeastSquares, Solution
 from skscn.progress import Callbacks, round_of, run_observed
@@ -43,10 +43,8 @@ from skscn.refit import (
     solve_candidates,
     solve_path,
 )
-from skscn.scaling import InputScaling, Scaling
-from skscn.sensitivity import feature_importances, sampled
+from skscn.scaling import InputScaling, Scaling, medians_of
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
-from skscn.tables.filling import medians_of
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork

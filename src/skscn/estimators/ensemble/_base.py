@@ -39,9 +39,9 @@ from skscn.estimators.parameters import (
 )
 from skscn.fit.data import HELD_OUT, NOTHING_ASKED, Asked
 from skscn.fit.validation import check_asked, group_numbers, read_further, read_training
+from skscn.network import sampled
 from skscn.rows import Chunks
-from skscn.sensitivity import sampled
-from skscn.tables.filling import medians_of
+from skscn.scaling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 
 GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"
