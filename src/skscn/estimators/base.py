@@ -228,15 +228,17 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
+    def _learnt(self, layer: GrowingLayer) -> dict[str, Any]:
         """The fitted attributes of an estimator that stopped now."""
-        network, history = layer.network(), layer.history
+        fit, network, history = layer.fit, layer.network(), layer.history
         return {
             "network_": network,
             "history_": history,
             "n_nodes_": network.n_nodes,
             "n_iter_": len(history),
-            "_seed": seed,
+            "encoder_": fit.data.encoder,
+            "held_out_": fit.rows.held_out.numbers if fit.hold_out.rows is None else np.zeros(0, dtype=int),
+            "_seed": fit.start.seed,
         }
 
 

@@ -270,17 +270,17 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
-    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
-        learnt = {**super()._learnt(layer, seed), "classes_": layer.data.classes}
-        return {**learnt, "calibration_": self._calibration(layer, seed) if layer.spec.loss.plain else None}
+    def _learnt(self, layer: GrowingLayer) -> dict[str, Any]:
+        learnt = {**super()._learnt(layer), "classes_": layer.data.classes}
+        return {**learnt, "calibration_": self._calibration(layer) if layer.spec.loss.plain else None}
 
-    def _calibration(self, layer: GrowingLayer, seed: int) -> Calibration:
+    def _calibration(self, layer: GrowingLayer) -> Calibration:
         best = layer.at_best()
         n_rows = best.rows.n_rows
         if n_rows <= ENOUGH_ROWS:
             rows = np.arange(n_rows)
         else:
-            rows = np.random.default_rng(seed).choice(n_rows, ENOUGH_ROWS, replace=False)
+            rows = np.random.default_rng(layer.fit.start.seed).choice(n_rows, ENOUGH_ROWS, replace=False)
         data, scaling = best.data.take(rows), best.spec.outputs
         left_out = scaling.transform(data.targets) - best.output_weights.leave_one_out(best.rows, rows)
         outputs = scaling.inverse_transform(left_out)

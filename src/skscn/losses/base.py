@@ -51,6 +51,12 @@ class Loss(ABC):
     together: ClassVar[bool] = False
     # Whether the network with fewer nodes, under this loss, follows from the finished one.
     staged: ClassVar[bool] = True
+    # Whether what is predicted is another function of the outputs than these themselves: whether it has :meth:`mean`.
+    has_link: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.has_link = cls.mean is not Loss.mean
 
     @classmethod
     def of(cls, quantile: float) -> Self:
@@ -69,11 +75,10 @@ class Loss(ABC):
         return None
 
     def in_round(self, number: int) -> Loss:
-        """The loss of a round, the first being number 1; a simpler one may begin."""
-        return self
+        """The loss of a round, the first being number 1; a simpler one may begin.
 
-    def beginning(self) -> Loss:
-        """The loss that the working targets and weights of the first round follow from, at a constant output."""
+        Number 0 is the loss that the working targets and weights of the first round follow from, at a constant output.
+        """
         return self
 
     def stages(self) -> tuple[Loss, ...]:
@@ -117,11 +122,6 @@ class Loss(ABC):
     def mean(self, f: np.ndarray) -> np.ndarray:
         """What is predicted for outputs f: the inverse of the link; f itself if there is none."""
         return f
-
-    @property
-    def has_link(self) -> bool:
-        """Whether what is predicted is another function of the outputs than these themselves."""
-        return type(self).mean is not Loss.mean
 
     def operators(self, graph: Graph, f: str, n_outputs: int) -> str:
         """:meth:`mean` in an ONNX graph."""
