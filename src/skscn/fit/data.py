@@ -550,14 +550,6 @@ class HoldOut:
     groups: np.ndarray | None = None
     rows: ArrayData | None = None
 
-    def split(self, data: TrainingData, share: float, seed: int, which: str) -> Split:
-        """Rows to train on, and about this share of them held out, unless there are rows for that."""
-        if self.rows is not None:
-            return Split(data, self.rows)
-        training, held_out = split_rows(data.shape[0], share, data.labels(), seed, which, self.groups)
-        groups = None if self.groups is None else self.groups[training]
-        return Split(data.keep(training), data.take(held_out), groups)
-
     def with_class_factors(self, factors: np.ndarray) -> HoldOut:
         """With the weights of given rows multiplied by a factor for their class."""
         return self if self.rows is None else replace(self, rows=self.rows.with_class_factors(factors))

@@ -22,7 +22,7 @@ from sklearn.utils import check_random_state
 
 from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile, Saved, open_checkpoint, read_checkpoint, write_checkpoint
-from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData
+from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData, split_rows
 from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import Plan, Recipe
 from skscn.fit.updating import MARGIN, factor_of
@@ -249,10 +249,14 @@ class Fit:
         self.start, self.model, self.checkpoint, self.callbacks, self.check = start, model, checkpoint, callbacks, check
         # How many rounds an earlier fit has finished.
         self.done = int(start.history["round"][-1]) - 1 if len(start.history) else 0
-        if plan.criterion == "validation":
-            self.rows = hold_out.split(data, plan.share_held_out, start.seed, recipe.validation)
-        else:
+        if plan.criterion != "validation":
             self.rows = Split(data, data.take(np.zeros(0, dtype=int)))
+        elif hold_out.rows is not None:
+            self.rows = Split(data, hold_out.rows)
+        else:
+            groups, share = hold_out.groups, plan.share_held_out
+            kept, others = split_rows(data.shape[0], share, data.labels(), start.seed, recipe.validation, groups)
+            self.rows = Split(data.keep(kept), data.take(others), None if groups is None else groups[kept])
         loss, train = recipe.loss, self.rows.training
         # The scaling of the outputs that the loss asks for, if it does.
         self.own_scaling = None if loss.plain else loss.scaling(train.statistics_of(None))
