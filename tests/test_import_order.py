@@ -11,14 +11,14 @@ from skscn.extras import EXTRAS
 SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
-    {"declarations", "extras", "files", "fit_context", "locks", "threads", "words"},
+    {"checks", "declarations", "extras", "files", "locks", "threads", "words"},
     {"archive", "datasets", "graphs"},
     {"readers"},
     {"scaling"},
     {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
     {"activations", "kernels", "losses", "recursive"},
     {"rows", "network"},
-    {"sensitivity", "tables", "series"},
+    {"tables", "series"},
     {"output_weights", "search"},
     {"refit"},
     {"stopping"},

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from skscn.activations import ACTIVATIONS, Activation
+from skscn.network import mean_squared_gradients, spreads
 from skscn.nodes import IDENTITY, Dense, Layer, Nodes
-from skscn.sensitivity import mean_squared_gradients, shares, spreads
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(700, 3))
@@ -78,12 +78,6 @@ def test_spreads_are_standard_deviations():
     counts = RNG.integers(1, 4, len(X))
     np.testing.assert_allclose(spreads(X, counts), np.repeat(X, counts, axis=0).std(axis=0))
     np.testing.assert_array_equal(spreads(np.full((1000, 2), [0.1, 1e9 / 3])), 0.0)
-
-
-def test_shares_have_the_sum_1():
-    np.testing.assert_allclose(shares(np.array([1.0, 0.0, 3.0])), [0.25, 0.0, 0.75])
-    np.testing.assert_allclose(shares(np.array([1e308, 1e308])), 0.5)
-    np.testing.assert_array_equal(shares(np.zeros(4)), 0.25)
 
 
 def test_layers_that_have_no_gradients():

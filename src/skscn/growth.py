@@ -23,12 +23,12 @@ from typing import NamedTuple, get_type_hints
 
 import numpy as np
 
+from skscn.network import mean_squared_gradients, spreads
 from skscn.nodes import Nodes
 from skscn.output_weights import Admission, OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import Scaling
 from skscn.search import Configuration, Proposal, StepSchedule
-from skscn.sensitivity import mean_squared_gradients, spreads
 from skscn.stopping import BestSoFar, StoppingMonitor
 from skscn.supervision import Sums, admissible, alive, forward_selection, slack, supported
 

@@ -1,8 +1,8 @@
-"""The trained network: frozen arrays that predict, without the estimator and without the training data."""
+"""The trained network: frozen arrays that predict, without estimator and training data; gradients of its outputs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,12 +15,14 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Inputs, Nodes, blocks
+from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks, scaled
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
 # Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
+# The largest number of training rows that the gradients of feature importances are averaged over.
+MOST_ROWS = 2000
 
 
 class Outputs(Protocol):
@@ -418,3 +420,134 @@ def _are_same(one: Nodes, other: Nodes) -> bool:
     else:
         same = a == b
     return same and np.array_equal(one.weights, other.weights) and np.array_equal(one.biases, other.biases)
+
+
+# How strongly the outputs depend on each input: for outputs f_q(x) = Σ_l β_lq h_l(x) + a_qᵀx, the mean over the rows of
+# Σ_q (∂f_q/∂x_j)², for each input j.
+
+
+def feature_importances(network: Network, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
+    """The share of each input in the mean squared gradient; None if gradients are not known, or not finite.
+
+    Which training rows these are depends only on the number of all rows, and BLAS is limited to one thread, so the
+    result does not depend on where the rows are. A gradient times the standard deviation of its input does not depend
+    on the unit of the input.
+    """
+    if not network.has_gradients:
+        return None
+    linear = network.linear
+    first = [block for block in network.layers if not isinstance(block.nodes.layer, Deep)]
+    with single_threaded():
+        squares = mean_squared_gradients(
+            Nodes.joined([block.nodes for block in first]),
+            np.vstack([block.output_weights for block in first]),
+            linear.nodes,
+            linear.output_weights,
+            X,
+            scaling=network.inputs,
+            units=spreads(X, sample_weight, network.inputs),
+            sample_weight=sample_weight,
+            above=[(block.nodes, block.output_weights) for block in network.layers if block not in first],
+        )
+    if not np.isfinite(squares).all():
+        return None
+    largest = squares.max()
+    if largest == 0.0:
+        return np.full(len(squares), 1.0 / len(squares))
+    # First divided by the largest, so that neither a tiny nor a huge sum matters.
+    relative = squares / largest
+    return np.asarray(relative / relative.sum())
+
+
+def sampled(n_rows: int) -> np.ndarray:
+    """The numbers of the rows that represent all of them, in increasing order."""
+    if n_rows <= MOST_ROWS:
+        return np.arange(n_rows)
+    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
+
+
+def why_none(network: Network) -> str:
+    """Why a network has no importances, and what to do about it."""
+    layer = network.nodes.layer
+    if network.has_gradients:
+        reason = "it was saved by an earlier version, its fit has not ended, or gradients are not finite; fit it again"
+    elif layer.activation is not None and layer.activation.derivative is None:
+        reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
+    else:
+        reason = f"the gradients of the layer {type(layer).__name__} are not known; use another layer"
+    return f"This model has no feature_importances_: {reason}, or use sklearn.inspection.permutation_importance."
+
+
+def mean_squared_gradients(
+    nodes: Nodes,
+    output_weights: np.ndarray,
+    linear: Nodes | None,
+    linear_weights: np.ndarray | None,
+    X: Matrix,
+    *,
+    scaling: InputScaling | None = None,
+    units: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
+    above: Sequence[tuple[Nodes, np.ndarray]] = (),
+) -> np.ndarray:
+    """Σ_q (∂f_q/∂x_j)² for each input, on average over rows; one pass of g′ and one matrix product for each output.
+
+    Parameters
+    ----------
+    nodes : Nodes
+        Of a layer with gradients; there may be none.
+    output_weights : ndarray of shape (L, m)
+        β.
+    linear : Nodes or None
+        Columns that are linear in the inputs.
+    linear_weights : ndarray of shape (p, m), or None
+        Their output weights.
+    X : ndarray or sparse matrix of shape (n, d)
+        At least one row; gradients are computed in the precision of the rows.
+    scaling : InputScaling, default=None
+        By which rows are scaled, and made dense, block by block; None if they are scaled already.
+    units : ndarray of shape (d,), default=None
+        By which gradients are multiplied, for instance the :func:`spreads` of the inputs.
+    sample_weight : ndarray of shape (n,), default=None
+    above : sequence of tuples of Nodes and ndarray of shape (k, m)
+        Further layers, on top of others, and their output weights.
+
+    Returns
+    -------
+    squares : ndarray of shape (d,)
+    """
+    n_rows, n_inputs = X.shape
+    straight = np.zeros((n_inputs, output_weights.shape[1]))
+    if linear is not None and linear_weights is not None:
+        straight += linear.weights @ linear_weights
+    p = np.ones(n_rows) if sample_weight is None else sample_weight
+    squares = np.zeros(n_inputs)
+    for rows in blocks(n_rows, max(n_inputs, len(nodes))):
+        x = X[rows] if scaling is None else scaled(X[rows], scaling)
+        gradients = nodes.layer.gradients(x, nodes, output_weights)
+        for output, (gradient, constant) in enumerate(zip(gradients, straight.T, strict=True)):
+            gradient += constant
+            for block, weights in above:
+                factors = np.broadcast_to(weights[:, output], (len(gradient), len(block)))
+                gradient += block.layer.pulled_back(x, block, factors)
+            if units is not None:
+                gradient *= units
+            gradient *= gradient
+            squares += p[rows] @ gradient
+    return np.asarray(squares / p.sum())
+
+
+def spreads(X: Matrix, sample_weight: np.ndarray | None = None, scaling: InputScaling | None = None) -> np.ndarray:
+    """The standard deviation of each column, scaled if there is a scaling; exactly 0 if it is constant."""
+    n_rows, n_inputs = X.shape
+    p = np.ones(n_rows) if sample_weight is None else sample_weight
+    sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
+    # Relative to one of the rows, the sums lose few digits, and those of a constant column none.
+    first = X[0:1] if scaling is None else scaled(X[0:1], scaling)
+    for rows in blocks(n_rows, n_inputs):
+        moved = (X[rows] if scaling is None else scaled(X[rows], scaling)) - first
+        sums += p[rows] @ moved
+        moved *= moved
+        squares += p[rows] @ moved
+    variances = squares / p.sum() - (sums / p.sum()) ** 2
+    return np.asarray(np.sqrt(np.maximum(variances, 0.0)))

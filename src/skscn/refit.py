@@ -23,7 +23,7 @@ from scipy.linalg import cholesky, qr, solve_triangular
 from scipy.optimize import minimize
 
 from skscn.factor import Factor
-from skscn.losses import Loss, Penalised
+from skscn.losses import Loss, Penalised, plausible
 from skscn.nodes import Inputs, Matrix, Nodes
 from skscn.output_weights import Admission, LeastSquares, Solution, solved
 from skscn.rows import Operation, Rows, Storage
@@ -117,13 +117,6 @@ class Columns:
 
 
 # Held-out rows, and averages over what they find plausible.
-#
-# The candidate with the lowest held-out loss is often the best by chance. So candidates are averaged, each with a
-# weight that falls off exponentially with its held-out loss: the likelihood of these rows, to the power ½.
-
-
-# The power of the likelihood in the weight of a candidate, and the weight below which it is left out.
-_POWER, _SMALLEST_WEIGHT = 0.5, 1e-3
 
 
 class HeldOut:
@@ -166,17 +159,6 @@ class HeldOut:
         return float(np.average(self.losses(loss, scaled), weights=self.sample_weight))
 
 
-def plausible(scores: np.ndarray, weight: float, dispersion: float = 1.0) -> np.ndarray:
-    """The weights of candidates with these mean losses on held-out rows of this total weight; their sum is 1."""
-    scores = np.where(np.isfinite(scores), scores, np.inf)
-    # Without any finite score all candidates are the same.
-    excess = scores - scores.min() if np.isfinite(scores).any() else np.zeros_like(scores)
-    weights = np.exp(-_POWER * weight * excess / dispersion)
-    weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
-    shares: np.ndarray = weights / weights.sum()
-    return shares
-
-
 def prefix_shares(held_out: HeldOut, loss: Loss, columns: Columns, solution: Solution) -> np.ndarray:
     """The share of each column's direction in the average over the numbers of nodes of the last block.
 
@@ -192,14 +174,6 @@ def prefix_shares(held_out: HeldOut, loss: Loss, columns: Columns, solution: Sol
         scores.append(held_out.mean_loss(loss, outputs))
     weights = plausible(np.array(scores), held_out.weight)
     return np.append(np.ones(first), np.cumsum(weights[::-1])[::-1][1:])
-
-
-def shrunk(solution: Solution, shares: np.ndarray) -> Solution:
-    """The output weights that move along each direction by its share; last columns with a share of 0 are left out."""
-    size = len(shares) - int((np.cumsum(shares[::-1]) == 0.0).sum())
-    coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
-    directions = solution.directions[:size, :size]
-    return Solution(directions @ coefficients, directions, coefficients)
 
 
 # Minimising a loss by weighted least squares, again and again (iteratively reweighted least squares)
@@ -602,10 +576,8 @@ __all__ = [
     "HeldOut",
     "Reweighting",
     "blend",
-    "plausible",
     "prefix_shares",
     "quadratic_factor",
-    "shrunk",
     "solve_candidates",
     "solve_path",
 ]

@@ -324,3 +324,10 @@ def scale_targets(name: str | None, y: np.ndarray | Statistics) -> Scaling:
     low, high = targets.range()
     span = _span(low, high, "y")
     return Scaling(name, low, np.where(span == 0.0, 1.0, span), -_FAR, _FAR)
+
+
+def medians_of(X: np.ndarray) -> np.ndarray:
+    """The median of what is known in each column; 0 where nothing is."""
+    known = (column[~np.isnan(column)] for column in np.asarray(X, dtype=np.float64).T)
+    # Halves, because the sum of two huge numbers overflows.
+    return np.array([np.median(some / 2.0) * 2.0 if len(some) else 0.0 for some in known])

@@ -10,9 +10,9 @@ from typing import ClassVar
 import numpy as np
 
 from skscn.factor import Factor
+from skscn.losses import plausible
 from skscn.nodes import Inputs, Nodes
 from skscn.output_weights import OutputWeights
-from skscn.refit import plausible
 from skscn.rows import Rows
 from skscn.scaling import Scaling
 

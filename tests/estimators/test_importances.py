@@ -25,10 +25,10 @@ from skscn import (
     SCNRegressor,
     load_model,
     save_model,
-    sensitivity,
 )
 from skscn.fit import checkpoint
 from skscn.losses import LOSSES
+from skscn.network import MOST_ROWS, sampled
 from skscn.nodes import LAYERS, Layer
 from skscn.rows import ROWS
 from skscn.scaling import SCALINGS, Scaling
@@ -157,7 +157,7 @@ def test_sparse_rows_are_like_dense_ones():
     np.testing.assert_allclose(found.feature_importances_, dense.feature_importances_, rtol=1e-8)
 
 
-MANY = RNG.normal(size=(sensitivity.MOST_ROWS + 3000, 3))
+MANY = RNG.normal(size=(MOST_ROWS + 3000, 3))
 SUMS = np.sin(MANY[:, 0]) + 0.5 * MANY[:, 1] ** 2
 
 
@@ -199,9 +199,9 @@ def test_they_do_not_depend_on_where_the_rows_are(backend, weights, tmp_path):
 def test_of_many_rows_a_sample_is_enough():
     model = SCNRegressor(max_nodes=20, random_state=0).fit(MANY, SUMS)
     np.testing.assert_allclose(model.feature_importances_, expected(model.network_, MANY), atol=0.05)
-    numbers = sensitivity.sampled(10**9)
+    numbers = sampled(10**9)
     assert (np.diff(numbers) > 0).all()
-    assert len(numbers) == sensitivity.MOST_ROWS
+    assert len(numbers) == MOST_ROWS
 
 
 def test_a_fit_that_continues_ends_with_the_same(tmp_path, monkeypatch):

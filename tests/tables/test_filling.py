@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from skscn.tables.filling import learn_filling, medians_of
+from skscn.scaling import medians_of
+from skscn.tables.filling import learn_filling
 
 RNG = np.random.default_rng(0)
 FACTORS = RNG.normal(size=(600, 2))

@@ -10,7 +10,7 @@ from sklearn.utils import Bunch
 from skscn.cli._outputs import check_output
 from skscn.cli._progress import progress_bar
 from skscn.datasets import make_db1
-from skscn.estimators.regressor import NetworkRegressor
+from skscn.estimators.base import NetworkRegressor
 from skscn.experiments.figures import PANELS, draw_approximations, grow_panel
 from skscn.experiments.paper import TABLE1
 from skscn.extras import optional

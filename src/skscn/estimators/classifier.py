@@ -14,6 +14,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags, column_or_1d
 from sklearn.utils._param_validation import StrOptions
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
@@ -33,7 +34,6 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import GrowingLayer, fit_network
 from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
-from skscn.fit_context import fit_context
 from skscn.losses import LOSSES
 from skscn.nodes import blocks
 from skscn.tables.frames import exact_labels
@@ -270,17 +270,17 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
-    def _learnt(self, layer: GrowingLayer, seed: int) -> dict[str, Any]:
-        learnt = {**super()._learnt(layer, seed), "classes_": layer.data.classes}
-        return {**learnt, "calibration_": self._calibration(layer, seed) if layer.spec.loss.plain else None}
+    def _learnt(self, layer: GrowingLayer) -> dict[str, Any]:
+        learnt = {**super()._learnt(layer), "classes_": layer.data.classes}
+        return {**learnt, "calibration_": self._calibration(layer) if layer.spec.loss.plain else None}
 
-    def _calibration(self, layer: GrowingLayer, seed: int) -> Calibration:
+    def _calibration(self, layer: GrowingLayer) -> Calibration:
         best = layer.at_best()
         n_rows = best.rows.n_rows
         if n_rows <= ENOUGH_ROWS:
             rows = np.arange(n_rows)
         else:
-            rows = np.random.default_rng(seed).choice(n_rows, ENOUGH_ROWS, replace=False)
+            rows = np.random.default_rng(layer.fit.start.seed).choice(n_rows, ENOUGH_ROWS, replace=False)
         data, scaling = best.data.take(rows), best.spec.outputs
         left_out = scaling.transform(data.targets) - best.output_weights.leave_one_out(best.rows, rows)
         outputs = scaling.inverse_transform(left_out)

@@ -1,114 +1,17 @@
 """Regression with one network: stochastic configuration, and the paper's two baselines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from numbers import Real
-from typing import Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import MultiOutputMixin, RegressorMixin
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from skscn.declarations import attribute, constant, parameter
-from skscn.estimators.base import GrowingNetwork, lazily
-from skscn.estimators.parameters import AT_LEAST_1, Criterion, MatrixLike, ScalingName, TrainingRows
-from skscn.fit.data import NOTHING_ASKED, Asked
-from skscn.fit.plan import Recipe
-from skscn.fit.trainer import fit_network
-from skscn.fit.updating import check_can_learn_on, learn_on
-from skscn.fit.validation import held_out_data, read_rows, training_data
-from skscn.fit_context import fit_context
+from skscn.estimators.base import NetworkRegressor
+from skscn.estimators.parameters import AT_LEAST_1, Criterion, ScalingName
 from skscn.losses import LOSSES
 from skscn.search import Configuration, Free, Quickprop
-
-
-class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
-    """Base of the regressors."""
-
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: TrainingRows, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow a network on the first rows; let further rows join it.
-
-        The first call is a :meth:`fit`. Further calls add no nodes: the output weights become those of least squares
-        over all rows seen, with the ridge of the first call. An average over numbers of nodes stays one, with the
-        shares that it had. Neither the order of the rows nor the size of the parts matters.
-        It can follow :meth:`fit` as well. Algorithms that leave older output weights as they are evaluate all of them
-        once rows join.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features), path or Chunks
-            Files and chunks are read block by block. The first call accepts Dask collections as well.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-            As in :meth:`fit`.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the rows, in the same unit in all calls; None is 1 for each row.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "network_"):
-            recipe = Recipe.of(self)
-            check_can_learn_on(recipe)
-            return self._grow(recipe, X, y, sample_weight, updatable=True)
-        learn_on(self, X, y, sample_weight, _numbers, multi_output=True, y_numeric=True)
-        return self
-
-    def _grow(
-        self,
-        recipe: Recipe,
-        X: Any,
-        y: Any,
-        sample_weight: Any,
-        asked: Asked = NOTHING_ASKED,
-        *,
-        updatable: bool = False,
-    ) -> Self:
-        checks: dict[str, Any] = {"multi_output": True, "y_numeric": True}
-        with training_data(self, "regression", X, y, sample_weight, **checks) as data:
-            hold_out = held_out_data(self, "regression", asked, data, **checks)
-            fit_network(self, recipe, data, hold_out, updatable=updatable)
-        return self
-
-    @lazily
-    def predict(self, X: MatrixLike) -> np.ndarray:
-        """Predict the target of each row.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or Dask collection of shape (n_samples, n_features)
-
-        Returns
-        -------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        rows = read_rows(self, X)
-        return self.network_.predict(rows, self.n_jobs)
-
-    def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
-        """Yield the predictions after each node, in one pass over the rows.
-
-        With a loss that weighs rows, each row counts at every stage for what it does in the finished network, whose
-        average over numbers of nodes is built up, nodes of earlier rounds first. Losses other than these and squared
-        error have no staged predictions.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n_samples, n_features)
-
-        Yields
-        ------
-        y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
-        """
-        rows = read_rows(self, X)
-        yield from self.network_.staged_predict(rows)
-
-
-def _numbers(y: np.ndarray) -> tuple[np.ndarray, None]:
-    """Targets of shape (n, m)."""
-    return np.asarray(y, dtype=np.float64).reshape(len(y), -1), None
 
 
 class SCNRegressor(NetworkRegressor):

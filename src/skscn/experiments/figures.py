@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from skscn.estimators import IRVFLRegressor, SCNRegressor
-from skscn.estimators.regressor import NetworkRegressor
+from skscn.estimators.base import NetworkRegressor
 from skscn.experiments.paper import METHODS
 from skscn.experiments.tables import NODES, Results, curve_unit
 from skscn.experiments.trials import FIRST_SEARCH, Trial, Unit, scopes

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from skscn.datasets import load_compactiv, load_concrete, load_stock, make_db1
 from skscn.estimators import DeepSCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.estimators.regressor import NetworkRegressor
+from skscn.estimators.base import NetworkRegressor
 from skscn.experiments.paper import TOLERANCE
 from skscn.growth import StopReason
 

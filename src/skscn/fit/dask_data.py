@@ -16,7 +16,6 @@ from skscn.fit.data import (
     check_indicators,
     check_labels,
     fingerprint,
-    fingerprint_text,
     indicators,
     labels_of,
     largest_weight,
@@ -189,7 +188,7 @@ class DaskData(TrainingData):
         self.parts, self.shape, self.n_outputs = parts, shape, n_outputs
         self.classes, self.single_output, self.single_precision = classes, single_output, single_precision
         self.X = self.y = parts
-        self._dtype, self._weighted = parts.map(_kind)[0]
+        self.dtype, self._weighted = parts.map(_kind)[0]
 
     @classmethod
     def regression(cls, collections: Collections) -> DaskData:
@@ -299,7 +298,7 @@ class DaskData(TrainingData):
 
     def scale_inputs(self, name: str | None) -> InputScaling:
         """The named scaling, fitted to the inputs."""
-        return SCALINGS[name](PartStatistics(self.parts, _inputs_of, self._dtype))
+        return SCALINGS[name](PartStatistics(self.parts, _inputs_of, self.dtype))
 
     def scale_targets(self, name: str | None) -> Scaling:
         """The named scaling, fitted to the targets."""
@@ -351,10 +350,9 @@ class DaskData(TrainingData):
         sums = self._aligned.map(_sums_of_loss, loss, model, self._length)
         return float(np.concatenate(sums).sum()) / self.weight
 
-    def fingerprint(self) -> str:
-        """A fingerprint that is the same for the same rows, wherever they are."""
-        sums = self.parts.map_with_starts(_fingerprint)
-        return fingerprint_text(np.sum(sums, axis=0), self.shape, self._dtype, self.classes)
+    def fingerprint_sums(self) -> np.ndarray:
+        """The two numbers of :func:`fingerprint` for all rows."""
+        return np.sum(self.parts.map_with_starts(_fingerprint), axis=0)
 
 
 # ---- what happens on a worker

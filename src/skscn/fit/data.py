@@ -19,10 +19,11 @@ from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight
 
+from skscn.checks import is_dask
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
 from skscn.nodes import Layer, Matrix
-from skscn.rows import Rows, ScratchInputs, is_dask, open_rows, stretch_length
+from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
 from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
@@ -163,6 +164,8 @@ class TrainingData(ABC):
         m, columns of targets.
     weight : float
         The sum of the weights; the number of rows without them.
+    dtype : dtype
+        Of the inputs.
     """
 
     X: Any
@@ -179,6 +182,7 @@ class TrainingData(ABC):
     shape: tuple[int, int]
     n_outputs: int
     weight: float
+    dtype: np.dtype
 
     @abstractmethod
     def row_numbers(self) -> np.ndarray:
@@ -244,9 +248,20 @@ class TrainingData(ABC):
     def mean_loss(self, loss: Loss, model: Outputs) -> float:
         """The weighted mean of the loss over the rows."""
 
+    def fingerprint(self, hold_out: HoldOut | None = None) -> str:
+        """A fingerprint that is the same for the same rows, wherever they are, and for what is held out of them."""
+        first, second = map(int, self.fingerprint_sums())
+        names = "" if self.classes is None else f" {self.classes.tolist()}"
+        text = f"{self.shape[0]} x {self.shape[1]} {self.dtype} {first:016x}{second:016x}{names}"
+        if hold_out is not None and hold_out.rows is not None:
+            return f"{text}, held out {hold_out.rows.fingerprint()}"
+        if hold_out is not None and hold_out.groups is not None:
+            return f"{text}, groups {sha256(hold_out.groups.astype(np.int64).tobytes()).hexdigest()}"
+        return text
+
     @abstractmethod
-    def fingerprint(self) -> str:
-        """A fingerprint that is the same for the same rows, wherever they are."""
+    def fingerprint_sums(self) -> np.ndarray:
+        """The two numbers of :func:`fingerprint` for all rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,7 +309,8 @@ class ArrayData(TrainingData):
         """Count rows, inputs, outputs and weights."""
         n_rows, n_features = self.X.shape
         weight = float(n_rows if self.sample_weight is None else self.sample_weight.sum())
-        vars(self).update(shape=(n_rows, n_features), n_outputs=int(self.targets.shape[1]), weight=weight)
+        shape, n_outputs = (n_rows, n_features), int(self.targets.shape[1])
+        vars(self).update(shape=shape, n_outputs=n_outputs, weight=weight, dtype=self.X.dtype)
 
     def row_numbers(self) -> np.ndarray:
         """The numbers of the rows in the user's data."""
@@ -387,15 +403,15 @@ class ArrayData(TrainingData):
         values = self.row_values(loss.value, model)
         return float(stretch_sums(values, self.sample_weight, stretch_length(self.shape[0])).sum()) / self.weight
 
-    def fingerprint(self) -> str:
-        """A fingerprint that is the same for the same rows, wherever they are."""
+    def fingerprint_sums(self) -> np.ndarray:
+        """The two numbers of :func:`fingerprint` for all rows."""
         sums, count = np.zeros(2, dtype=np.uint64), max(1, _BLOCK // self.shape[1])
         for start in range(0, self.shape[0], count):
             rows = slice(start, start + count)
             X = self.X[rows]
             weights = None if self.sample_weight is None else self.sample_weight[rows, np.newaxis]
             sums += fingerprint(start, X if isinstance(X, np.ndarray) else X.toarray(), self.targets[rows], weights)
-        return fingerprint_text(sums, self.shape, self.X.dtype, self.classes)
+        return sums
 
 
 def stretchwise(function: Callable[[Any], np.ndarray], X: Any, length: int) -> np.ndarray:
@@ -534,32 +550,9 @@ class HoldOut:
     groups: np.ndarray | None = None
     rows: ArrayData | None = None
 
-    @property
-    def names(self) -> str:
-        """The arguments that were given; empty if none were."""
-        if self.rows is not None:
-            return "X_val and y_val"
-        return "" if self.groups is None else "groups"
-
-    def split(self, data: TrainingData, share: float, seed: int, which: str) -> Split:
-        """Rows to train on, and about this share of them held out, unless there are rows for that."""
-        if self.rows is not None:
-            return Split(data, self.rows)
-        training, held_out = split_rows(data.shape[0], share, data.labels(), seed, which, self.groups)
-        groups = None if self.groups is None else self.groups[training]
-        return Split(data.keep(training), data.take(held_out), groups)
-
     def with_class_factors(self, factors: np.ndarray) -> HoldOut:
         """With the weights of given rows multiplied by a factor for their class."""
         return self if self.rows is None else replace(self, rows=self.rows.with_class_factors(factors))
-
-    def fingerprint(self, data: TrainingData) -> str:
-        """The fingerprint of a fit's rows, together with what is held out of them."""
-        if self.rows is not None:
-            return f"{data.fingerprint()}, held out {self.rows.fingerprint()}"
-        if self.groups is not None:
-            return f"{data.fingerprint()}, groups {sha256(self.groups.astype(np.int64).tobytes()).hexdigest()}"
-        return data.fingerprint()
 
 
 def split_rows(
@@ -739,11 +732,4 @@ def finalised(numbers: np.ndarray) -> np.ndarray:
     """The finaliser of splitmix64: every bit of the result depends on every bit of the number; 0 stays 0."""
     numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    mixed: np.ndarray = numbers ^ (numbers >> np.uint64(31))
-    return mixed
-
-
-def fingerprint_text(sums: np.ndarray, shape: tuple[int, int], dtype: np.dtype, classes: np.ndarray | None) -> str:
-    """A fingerprint as text, with what it does not cover."""
-    names = "" if classes is None else f" {classes.tolist()}"
-    return f"{shape[0]} x {shape[1]} {dtype} {int(sums[0]):016x}{int(sums[1]):016x}{names}"
+    return numbers ^ (numbers >> np.uint64(31))

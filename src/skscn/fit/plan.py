@@ -159,10 +159,6 @@ class Recipe:
             raise ValueError('Targets with several labels need loss="log_loss".')
         return replace(self, loss=replace(self.loss, exclusive=False))
 
-    def output_weights(self, n_outputs: int) -> OutputWeights:
-        """The rule for a number of outputs, before the first node."""
-        return self.rule(n_outputs, self.window, self.alpha)
-
     def plan(self, data: TrainingData, hold_out: HoldOut) -> Plan:
         """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
         if data.n_outputs > 1 and not self.loss.several_outputs:
@@ -175,7 +171,7 @@ class Recipe:
             raise ValueError(refusal)
         # Weights with mean 1 sum to the number of rows up to rounding.
         n_rows, weight = data.shape[0], float(np.rint(data.weight))
-        criterion = self._criterion(weight, isinstance(data, ArrayData), hold_out.names)
+        criterion = self._criterion(weight, isinstance(data, ArrayData), hold_out)
         max_nodes = _NODES if criterion is None and self.max_nodes is None else most_nodes(self.max_nodes, n_rows)
         # Without early stopping, layers have equal shares of the nodes.
         of_layer = max_nodes if criterion is not None else -(-max_nodes // self.max_layers)
@@ -197,14 +193,15 @@ class Recipe:
             nodes_per_layer=of_layer if self.nodes_per_layer is None else self.nodes_per_layer,
         )
 
-    def _criterion(self, weight: float, local: bool, given: str) -> str | None:
+    def _criterion(self, weight: float, local: bool, hold_out: HoldOut) -> str | None:
         """What early stopping monitors on rows of this weight, which are here (``local``) or on a cluster.
 
-        ``given`` names what ``fit`` was given for held-out rows, if anything; it is refused if it would not be used.
+        What ``fit`` was given for held-out rows is refused if it would not be used.
         With few rows none can be spared, and many rows are hardly overfitted; "auto" then uses generalised
         cross-validation. Rows in order of time are correlated and count for fewer, so the last of many are held out,
         unless they are on a cluster.
         """
+        given = "X_val and y_val" if hold_out.rows is not None else "" if hold_out.groups is None else "groups"
         if given and not (self.early_stopping is True or self.early_stopping == "validation"):
             used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
             raise ValueError(
@@ -285,10 +282,6 @@ class Plan:
     max_nodes: int
     max_layers: int
     nodes_per_layer: int
-
-    def nodes_of_layer(self, below: int, most: int | None = None) -> int:
-        """The largest number of nodes of a layer on top of this number of nodes; at most ``most``."""
-        return min(self.nodes_per_layer if most is None else most, self.max_nodes - below)
 
 
 def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:

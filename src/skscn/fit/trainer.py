@@ -22,13 +22,13 @@ from sklearn.utils import check_random_state
 
 from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile, Saved, open_checkpoint, read_checkpoint, write_checkpoint
-from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData
+from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData, split_rows
 from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import Plan, Recipe
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
 from skscn.losses import Loss, Penalised
-from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes
+from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
 from skscn.nodes import Inputs, Layer, Nodes
 from skscn.output_weights import LeastSquares, Solution
 from skscn.progress import Callbacks, round_of, run_observed
@@ -40,14 +40,11 @@ from skscn.refit import (
     blend,
     prefix_shares,
     quadratic_factor,
-    shrunk,
     solve_candidates,
     solve_path,
 )
-from skscn.scaling import InputScaling, Scaling
-from skscn.sensitivity import feature_importances, sampled
+from skscn.scaling import InputScaling, Scaling, medians_of
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
-from skscn.tables.filling import medians_of
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
@@ -71,8 +68,9 @@ def fit_network(
     # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
     # dense, only where it is needed.
     if not averaged and (isinstance(data.X, np.ndarray) or estimator.warm_start):
-        fingerprint = hold_out.fingerprint(data)
-    if estimator.is_continued():
+        fingerprint = data.fingerprint(hold_out)
+    continued = estimator.is_continued()
+    if continued:
         recipe.check_continues(estimator.network_, data.n_outputs)
         if estimator.network_.directions is None or estimator._fingerprint not in (None, fingerprint):
             raise ValueError(
@@ -82,13 +80,20 @@ def fit_network(
     with ExitStack() as resources:
         checkpoint = None
         if estimator.checkpoint is not None:
-            checkpoint = resources.enter_context(open_checkpoint(estimator, lambda: hold_out.fingerprint(data)))
-        start, model = _start(estimator, recipe, checkpoint)
+            checkpoint = resources.enter_context(open_checkpoint(estimator, lambda: data.fingerprint(hold_out)))
+        # Growth begins with the network that is continued, with a checkpoint, or with nothing.
+        saved = None if continued or checkpoint is None else read_checkpoint(checkpoint, recipe.layer)
+        if continued:
+            saved = Saved(estimator._seed, estimator.network_.stack[0].nodes, estimator.history_)
+        elif saved is None:
+            saved = Saved(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
+        # Further rounds continue with the weights that follow from the network itself.
+        model = estimator.network_ if continued and recipe.loss.rounds > 1 else None
         # Layers that are tried and not kept have steps as well.
         most_steps = recipe.loss.rounds * plan.max_nodes if plan.max_layers == 1 else None
         given = data.X if data.given is None else data.given
         callbacks = Callbacks(estimator, given, data.y, {"sample_weight": data.sample_weight}, most_steps)
-        fit = Fit(estimator, recipe, plan, data, hold_out, start, model, checkpoint, callbacks)
+        fit = Fit(estimator, recipe, plan, data, hold_out, saved, model, checkpoint, callbacks)
         this, layer = fit.run_rounds()
         fitted = layer.fitted if plan.max_layers == 1 else deepen(fit, this, layer).fitted
         network = fitted["network_"]
@@ -123,21 +128,6 @@ def fit_network(
             ConvergenceWarning,
             stacklevel=5,
         )
-
-
-def _start(
-    estimator: GrowingNetwork, recipe: Recipe, checkpoint: CheckpointFile | None
-) -> tuple[Saved, Network | None]:
-    """Where growth begins: the network that is continued, a checkpoint, or nothing; and the model so far, if any."""
-    if estimator.is_continued():
-        network = estimator.network_
-        start = Saved(estimator._seed, network.stack[0].nodes, estimator.history_)
-        # Further rounds continue with the weights that follow from the network itself.
-        return start, network if recipe.loss.rounds > 1 else None
-    saved = None if checkpoint is None else read_checkpoint(checkpoint, recipe.layer)
-    if saved is None:
-        saved = Saved(int(check_random_state(estimator.random_state).randint(np.iinfo(np.int32).max)))
-    return saved, None
 
 
 @dataclass(frozen=True)
@@ -259,10 +249,14 @@ class Fit:
         self.start, self.model, self.checkpoint, self.callbacks, self.check = start, model, checkpoint, callbacks, check
         # How many rounds an earlier fit has finished.
         self.done = int(start.history["round"][-1]) - 1 if len(start.history) else 0
-        if plan.criterion == "validation":
-            self.rows = hold_out.split(data, plan.share_held_out, start.seed, recipe.validation)
-        else:
+        if plan.criterion != "validation":
             self.rows = Split(data, data.take(np.zeros(0, dtype=int)))
+        elif hold_out.rows is not None:
+            self.rows = Split(data, hold_out.rows)
+        else:
+            groups, share = hold_out.groups, plan.share_held_out
+            kept, others = split_rows(data.shape[0], share, data.labels(), start.seed, recipe.validation, groups)
+            self.rows = Split(data.keep(kept), data.take(others), None if groups is None else groups[kept])
         loss, train = recipe.loss, self.rows.training
         # The scaling of the outputs that the loss asks for, if it does.
         self.own_scaling = None if loss.plain else loss.scaling(train.statistics_of(None))
@@ -310,7 +304,7 @@ class Fit:
             if isinstance(model, Network):
                 blocks, present = tuple(block.nodes for block in model.layers), model.loss
             else:
-                blocks, present = (), loss.beginning()
+                blocks, present = (), loss.in_round(0)
                 present = present if model is None else present.adapted(training.statistics_of(model))
             this = Round(
                 number,
@@ -366,7 +360,7 @@ class Fit:
                 rows,
                 self.recipe.configuration,
                 rule,
-                max_nodes=plan.nodes_of_layer(layer.n_below, most),
+                max_nodes=min(plan.nodes_per_layer if most is None else most, plan.max_nodes - layer.n_below),
                 tol=estimator.tol,
                 pace=plan.pace,
                 # Nodes of different rounds and layers are not drawn alike.
@@ -374,7 +368,7 @@ class Fit:
                 monitor=monitor,
                 state=state,
             )
-            shown, part = (layer.learnt, "") if self.check is None else self.check
+            shown, part = (partial(estimator._learnt, layer), "") if self.check is None else self.check
             rounds, number = (state.round, spec.loss.rounds), len(spec.below) + 1
             names = [type(estimator).__name__, part, round_of(*rounds), f"layer {number}" if number > 1 else ""]
             reason = run_observed(
@@ -388,7 +382,7 @@ class Fit:
                 learnt=shown,
                 save=partial(self._save, layer) if continued and self.checkpoint is not None else None,
             )
-            layer.fitted = {**layer.learnt(), "stop_reason_": str(reason)}
+            layer.fitted = {**estimator._learnt(layer), "stop_reason_": str(reason)}
         return layer
 
     def _save(self, layer: GrowingLayer, final: bool) -> None:
@@ -460,7 +454,7 @@ class GrowingLayer:
     def __init__(self, fit: Fit, this: Round, spec: NetworkSpec, previous: PreviousRounds, monitor: StoppingMonitor):
         self.fit, self.round, self.spec, self.previous, self.monitor = fit, this, spec, previous, monitor
         self.data = this.train
-        self.output_weights = fit.recipe.output_weights(self.data.n_outputs)
+        self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
         self.rows = self.data.open_rows(
             spec.outputs,
             layer=spec.layer,
@@ -506,12 +500,6 @@ class GrowingLayer:
         own["nodes"] += self.n_below
         return np.concatenate([self.previous.history, self.previous.lower, own])
 
-    def learnt(self) -> dict[str, Any]:
-        """The fitted attributes of an estimator that stopped now."""
-        fit = self.fit
-        held_out = fit.rows.held_out.numbers if fit.hold_out.rows is None else np.zeros(0, dtype=int)
-        return {**fit.estimator._learnt(self, fit.start.seed), "encoder_": fit.data.encoder, "held_out_": held_out}
-
     def at_best(self) -> GrowingLayer:
         """The layer as it was after the nodes to keep."""
         best, history = self.best, self.state.history
@@ -550,7 +538,7 @@ class GrowingLayer:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
-            solution, alpha = shrunk(rule.solved(whole), shares), rule.chosen(whole)
+            solution, alpha = _shrunk(rule.solved(whole), shares), rule.chosen(whole)
         else:
             solution = rule.solution(layer.rows, most)
             # Once further rows join, all output weights are penalised.
@@ -558,6 +546,14 @@ class GrowingLayer:
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
         return spec.with_bounds(replace(network, alpha=alpha, shares=shares), self.data)
+
+
+def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
+    """The output weights that move along each direction by its share; last columns with a share of 0 are left out."""
+    size = len(shares) - int((np.cumsum(shares[::-1]) == 0.0).sum())
+    coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
+    directions = solution.directions[:size, :size]
+    return Solution(directions @ coefficients, directions, coefficients)
 
 
 def _losses(loss: Loss, targets: np.ndarray, outputs: Scaling, scaled: np.ndarray) -> np.ndarray:
@@ -681,7 +677,7 @@ class Refit:
         if data is not self.data:
             with self._columns(data, columns.linear, columns.blocks) as columns:
                 solution = self._minimised(columns, loss, data).solution()
-        solution = shrunk(solution, shares[: len(columns.triangle)])
+        solution = _shrunk(solution, shares[: len(columns.triangle)])
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:

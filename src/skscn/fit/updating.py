@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 from sklearn.utils.validation import _check_sample_weight
 
+from skscn.checks import is_dask
 from skscn.factor import Factor
 from skscn.fit.data import LocalInputs, TrainingData
 from skscn.fit.plan import Recipe
@@ -17,7 +18,7 @@ from skscn.fit.validation import read_further
 from skscn.losses import Loss, Penalised, name_of
 from skscn.network import Network
 from skscn.plausibility import TargetGate
-from skscn.rows import Chunks, is_dask
+from skscn.rows import Chunks
 from skscn.words import listed
 
 if TYPE_CHECKING:

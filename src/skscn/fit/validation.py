@@ -17,15 +17,16 @@ from sklearn.base import is_classifier
 from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
+from skscn.checks import is_dask, refuse_masked
 from skscn.fit.data import ArrayData, Asked, HoldOut, TrainingData, targets_to_learn
 from skscn.fit.plan import most_nodes
-from skscn.rows import Chunks, ScratchInputs, is_dask, opened
-from skscn.rows.blocks import refuse_masked
+from skscn.network import sampled
+from skscn.rows import Chunks, ScratchInputs, opened
 from skscn.rows.operations import PANEL
 from skscn.rows.partitions import read_collections
-from skscn.sensitivity import sampled
+from skscn.scaling import medians_of
 from skscn.tables.columns import Number
-from skscn.tables.filling import fill_medians, medians_of
+from skscn.tables.filling import fill_medians
 from skscn.tables.frames import as_table, check_frame, column_names, exact_labels, has_only_numbers, is_frame
 from skscn.tables.row_encoder import RowEncoder, encode_array, encode_table
 from skscn.words import listed, quoted

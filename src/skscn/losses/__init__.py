@@ -4,7 +4,7 @@ Rows, growth and output weights are weighted least squares and nothing else, so 
 they are. A loss stands above them.
 """
 
-from skscn.losses.base import Loss, Penalised, RowFunction, Squared, StatisticsOf
+from skscn.losses.base import Loss, Penalised, RowFunction, Squared, StatisticsOf, plausible
 from skscn.losses.likelihood import LogLoss, Poisson, are_counts
 from skscn.losses.robust import OUTLIER, Absolute, Bisquare, Huber, KernelDensity, Quantile, Welsch
 
@@ -44,4 +44,5 @@ __all__ = [
     "Welsch",
     "are_counts",
     "name_of",
+    "plausible",
 ]

@@ -51,6 +51,12 @@ class Loss(ABC):
     together: ClassVar[bool] = False
     # Whether the network with fewer nodes, under this loss, follows from the finished one.
     staged: ClassVar[bool] = True
+    # Whether what is predicted is another function of the outputs than these themselves: whether it has :meth:`mean`.
+    has_link: ClassVar[bool] = False
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        cls.has_link = cls.mean is not Loss.mean
 
     @classmethod
     def of(cls, quantile: float) -> Self:
@@ -69,11 +75,10 @@ class Loss(ABC):
         return None
 
     def in_round(self, number: int) -> Loss:
-        """The loss of a round, the first being number 1; a simpler one may begin."""
-        return self
+        """The loss of a round, the first being number 1; a simpler one may begin.
 
-    def beginning(self) -> Loss:
-        """The loss that the working targets and weights of the first round follow from, at a constant output."""
+        Number 0 is the loss that the working targets and weights of the first round follow from, at a constant output.
+        """
         return self
 
     def stages(self) -> tuple[Loss, ...]:
@@ -117,11 +122,6 @@ class Loss(ABC):
     def mean(self, f: np.ndarray) -> np.ndarray:
         """What is predicted for outputs f: the inverse of the link; f itself if there is none."""
         return f
-
-    @property
-    def has_link(self) -> bool:
-        """Whether what is predicted is another function of the outputs than these themselves."""
-        return type(self).mean is not Loss.mean
 
     def operators(self, graph: Graph, f: str, n_outputs: int) -> str:
         """:meth:`mean` in an ONNX graph."""
@@ -210,3 +210,23 @@ class Squared(Loss):
         """½‖y − f‖²."""
         losses: np.ndarray = 0.5 * ((y - f) ** 2).sum(axis=1)
         return losses
+
+
+# Averages over models by their losses on held-out rows.
+
+# The power of the likelihood in the weight of a candidate, and the weight below which it is left out.
+_POWER, _SMALLEST_WEIGHT = 0.5, 1e-3
+
+
+def plausible(scores: np.ndarray, weight: float, dispersion: float = 1.0) -> np.ndarray:
+    """The weights of candidates with these mean losses on held-out rows of this total weight; their sum is 1.
+
+    The candidate with the lowest held-out loss is often the best by chance. So candidates are averaged, each with a
+    weight that falls off exponentially with its held-out loss: the likelihood of these rows, to the power ½.
+    """
+    scores = np.where(np.isfinite(scores), scores, np.inf)
+    # Without any finite score all candidates are the same.
+    excess = scores - scores.min() if np.isfinite(scores).any() else np.zeros_like(scores)
+    weights = np.exp(-_POWER * weight * excess / dispersion)
+    weights[weights < _SMALLEST_WEIGHT * weights.max()] = 0.0
+    return weights / weights.sum()

@@ -78,9 +78,9 @@ class Robust(Loss):
         """Relative to the median."""
         return centred_scaling(statistics_of)
 
-    def beginning(self) -> Loss:
-        """What differs from the median may be structure, and is moved closer only if it is far away."""
-        return Winsorised()
+    def in_round(self, number: int) -> Loss:
+        """Before the first one, targets far from the median are moved closer; what differs less may be structure."""
+        return Winsorised() if number == 0 else self
 
     def is_finished(self, statistics_of: StatisticsOf) -> bool:
         """Whether there are hardly any outliers, so that the first round was right about the weights of the rows."""
@@ -278,7 +278,7 @@ class KernelDensity(Robust):
 
     def in_round(self, number: int) -> Loss:
         """Densities tell outliers apart only once the residuals of the other rows are small."""
-        return Welsch() if number == 1 else self
+        return Welsch() if number == 1 else super().in_round(number)
 
     def stages(self) -> tuple[Loss, ...]:
         """Huber's loss and Welsch's first."""
@@ -368,12 +368,10 @@ class Quantile(Penalised):
         return centred_scaling(statistics_of, self.quantile)
 
     def in_round(self, number: int) -> Loss:
-        """One width is enough for a network that only the next one follows from."""
+        """The mean of the target comes first; one width is enough for a network that only the next one follows from."""
+        if number == 0:
+            return Squared()
         return replace(self, factor=_FIRST_WIDTH) if number < self.rounds else self
-
-    def beginning(self) -> Loss:
-        """The mean of the target comes first."""
-        return Squared()
 
     def adapted(self, statistics_of: StatisticsOf) -> Self:
         """With the spread of the residuals."""

@@ -15,12 +15,12 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skscn.activations import Activation, Function
 from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.checks import fit_context
 from skscn.declarations import Estimator, attribute, constant, parameter
 from skscn.estimators import SCNRegressor
 from skscn.estimators.parameters import AT_LEAST_1, NetworkParameters, Seed
 from skscn.fit.plan import Recipe
 from skscn.fit.validation import read_numbers
-from skscn.fit_context import fit_context
 from skscn.nodes import Dense
 from skscn.online._learner import StreamLearner, StreamSettings
 from skscn.plausibility import LARGEST

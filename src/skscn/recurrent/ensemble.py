@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.ensemble.members import Processes, member_checkpoint, member_seeds, member_tasks
 from skscn.estimators.parameters import AT_LEAST_1
 from skscn.factor import Factor
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.fit_context import fit_context
 from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
 from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit

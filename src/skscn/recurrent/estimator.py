@@ -10,9 +10,9 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.fit_context import fit_context
 from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
 from skscn.recurrent.growing import weights_of

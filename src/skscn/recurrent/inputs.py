@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 
+from skscn.checks import refuse_masked
 from skscn.fit.validation import read_numbers
 from skscn.recurrent.nodes import Segments
-from skscn.rows.blocks import refuse_masked
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from skscn.factor import Factor
-from skscn.fit.data import fingerprint, fingerprint_text
+from skscn.fit.data import fingerprint
 from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import RecurrentNodes, Segments, delay_line
 from skscn.recurrent.reservoir import Reservoir, held, limits
@@ -168,8 +168,9 @@ class Prepared:
     def fingerprint(self) -> str:
         """The same for the same rows."""
         rows = self.rows
-        text = fingerprint_text(fingerprint(0, rows.X, rows.y), rows.X.shape, rows.X.dtype, None)
-        return f"{text} {rows.labels} {rows.segments}"
+        lengths = [segment.stop - segment.start for segment in rows.segments]
+        groups = np.repeat(np.arange(len(lengths)), lengths)[:, np.newaxis]
+        return f"{rows.X.shape} {fingerprint(0, rows.X, rows.y, groups).tolist()} {rows.labels[:10]}"
 
 
 def _check_each(rows: Given, y: np.ndarray, washout: int) -> None:

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skscn.adaptive_intervals import AdaptiveWidth
+from skscn.checks import refuse_masked
 from skscn.plausibility import RECENT, TargetGate
 from skscn.recurrent.learners import Learning, LearntWeights, Standard, check_learning
 from skscn.recurrent.nodes import step
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
-from skscn.rows.blocks import refuse_masked
 
 # How many rows late a target may be.
 LATEST = 1000

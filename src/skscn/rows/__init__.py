@@ -1,6 +1,6 @@
 """Where the training rows are; :class:`Rows` is what growth does with them, whichever backend they are in."""
 
-from skscn.rows.blocks import Block, is_dask
+from skscn.rows.blocks import Block
 from skscn.rows.dask import DaskBackend, dask_rows
 from skscn.rows.files import ScratchInputs, chunk_rows
 from skscn.rows.operations import (
@@ -41,7 +41,6 @@ __all__ = [
     "Storage",
     "chunk_rows",
     "dask_rows",
-    "is_dask",
     "memory_rows",
     "open_rows",
     "opened",

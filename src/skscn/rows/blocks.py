@@ -71,23 +71,3 @@ def not_numbers(label: str, held: str) -> ValueError:
         f"{label} holds {held}; encode it with skscn.tables.TableEncoder, drop it, or use the program (skscn fit), "
         "which reads columns of all kinds."
     )
-
-
-def is_dask(value: object) -> bool:
-    """Whether this is a Dask collection; dask is not imported to find out."""
-    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
-
-
-def refuse_masked(**arrays: object) -> None:
-    """Raise ValueError for a masked array, named by its keyword, if any of its values is masked.
-
-    Converting one to an array drops the mask, and masked values would be used as data.
-    """
-    for name, array in arrays.items():
-        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
-            # Inputs can be filled in, targets and weights cannot.
-            fill = ", or put numbers in their place, for example with sklearn.impute.SimpleImputer on X.filled(np.nan)"
-            raise ValueError(
-                f"{name} is a masked array with {np.ma.getmaskarray(array).sum()} masked values, which cannot be "
-                f"used as they are: drop their rows{fill if name == 'X' else ''}."
-            )

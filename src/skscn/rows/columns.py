@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy import sparse
 
+from skscn.checks import refuse_masked
 from skscn.readers import TableFile, near_file, open_table
 from skscn.readers.arrow import arrow
 from skscn.readers.table_file import ROW_LABELS
-from skscn.rows.blocks import Block, Source, check_block, incomplete, label, not_numbers, refuse_masked
+from skscn.rows.blocks import Block, Source, check_block, incomplete, label, not_numbers
 from skscn.words import listed, not_found, refuse_twins
 
 if TYPE_CHECKING:

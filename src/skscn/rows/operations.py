@@ -26,8 +26,8 @@ from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar, final
 import numpy as np
 from joblib import effective_n_jobs
 
+from skscn.checks import is_dask
 from skscn.nodes import Inputs, Layer, Matrix, Nodes, blocks, with_one
-from skscn.rows.blocks import is_dask
 from skscn.scaling import InputScaling
 from skscn.supervision import SampledSums, Slopes, Sums
 from skscn.threads import single_threaded

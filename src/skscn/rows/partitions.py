@@ -15,8 +15,9 @@ from uuid import uuid4
 
 import numpy as np
 
+from skscn.checks import is_dask
 from skscn.extras import optional
-from skscn.rows.blocks import Block, is_dask
+from skscn.rows.blocks import Block
 from skscn.rows.columns import as_block
 from skscn.rows.operations import stretch_length
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
-from skscn.fit_context import fit_context
+from skscn.checks import fit_context
 from skscn.series._search import FEWEST_ROWS, Candidates, find_terms
 from skscn.series._terms import (
     LONGEST,

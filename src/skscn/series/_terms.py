@@ -11,7 +11,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.utils.validation import validate_data
 
-from skscn.rows.blocks import refuse_masked
+from skscn.checks import refuse_masked
 from skscn.words import count, listed, quoted
 
 if TYPE_CHECKING:

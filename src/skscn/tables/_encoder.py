@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
-from skscn.fit_context import fit_context
+from skscn.checks import fit_context
 from skscn.tables.columns import Column, Measured, Number, RowTime
 from skscn.tables.frames import TableColumns, as_table
 from skscn.tables.kinds import column_from_json

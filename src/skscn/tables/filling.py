@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.special import ndtri
 
-from skscn.scaling import QuantileScaling
+from skscn.scaling import QuantileScaling, medians_of
 from skscn.tables.marks import useful_marks
 
 _ROUNDS = 6
@@ -92,13 +92,6 @@ def median_filling(medians: np.ndarray) -> Filling:
     d, none = len(medians), np.empty(0, dtype=int)
     scores = QuantileScaling("quantile", np.zeros((_KNOTS, d)), np.zeros((_KNOTS, d)))
     return Filling(medians, none, scores, np.empty((0, d, 0)), np.empty((0, 0)), none)
-
-
-def medians_of(X: np.ndarray) -> np.ndarray:
-    """The median of what is known in each column; 0 where nothing is."""
-    known = (column[~np.isnan(column)] for column in np.asarray(X, dtype=np.float64).T)
-    # Halves, because the sum of two huge numbers overflows.
-    return np.array([np.median(some / 2.0) * 2.0 if len(some) else 0.0 for some in known])
 
 
 def learn_filling(X: np.ndarray, targets: np.ndarray, weights: np.ndarray) -> Filling:

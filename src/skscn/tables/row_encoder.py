@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skscn.scaling import medians_of
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Measured, RowTime
-from skscn.tables.filling import Filling, fill_medians, learn_filling, medians_of
+from skscn.tables.filling import Filling, fill_medians, learn_filling
 from skscn.tables.frames import TableColumns, as_table, column_names, is_frame
 from skscn.tables.learning import FILLED, FILLED_LATER, POOLED, RARE_LEVELS, relearn
 from skscn.tables.marks import decreases_error

@@ -15,6 +15,7 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from skscn.checks import fit_context, is_dask
 from skscn.declarations import Estimator, attribute, parameter
 from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.ensemble.members import (
@@ -40,10 +41,9 @@ from skscn.estimators.parameters import (
 )
 from skscn.fit.data import HELD_OUT, NOTHING_ASKED, Asked
 from skscn.fit.validation import check_asked, group_numbers, read_further, read_training
-from skscn.fit_context import fit_context
-from skscn.rows import Chunks, is_dask
-from skscn.sensitivity import sampled
-from skscn.tables.filling import medians_of
+from skscn.network import sampled
+from skscn.rows import Chunks
+from skscn.scaling import medians_of
 from skscn.tables.row_encoder import RowEncoder
 
 GET_OUT_OF_BAG_ROWS = "use bootstrap=True or an estimator with early_stopping=True, and more rows or members"

@@ -11,6 +11,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
 
+from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.classifier import SCNClassifier
@@ -21,7 +22,6 @@ from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike
 from skscn.fit.data import NOTHING_ASKED, Asked, check_indicators, check_labels, numbers_of
 from skscn.fit.validation import read_rows
-from skscn.fit_context import fit_context
 from skscn.tables.frames import exact_labels
 
 

@@ -13,6 +13,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.validation import check_is_fitted
 
 from skscn.adaptive_intervals import check_coverage
+from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.base import lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
@@ -28,7 +29,6 @@ from skscn.estimators.ensemble.out_of_bag import (
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.fit.validation import read_rows
-from skscn.fit_context import fit_context
 from skscn.losses import OUTLIER
 
 

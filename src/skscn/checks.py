@@ -1,9 +1,13 @@
-"""The decorator of ``fit`` and ``partial_fit``: parameters are validated, and a fit that fails changes nothing."""
+"""What comes before every fit and prediction: parameters are validated, and what cannot be read is refused.
+
+A fit that fails leaves the estimator as it was.
+"""
 
 from collections.abc import Callable
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+import numpy as np
 from sklearn.base import BaseEstimator, _fit_context
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -33,3 +37,23 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
         return cast(Method, fit_or_restore)
 
     return decorate
+
+
+def is_dask(value: object) -> bool:
+    """Whether this is a Dask collection; dask is not imported to find out."""
+    return hasattr(value, "__dask_graph__") and hasattr(value, "to_delayed")
+
+
+def refuse_masked(**arrays: object) -> None:
+    """Raise ValueError for a masked array, named by its keyword, if any of its values is masked.
+
+    Converting one to an array drops the mask, and masked values would be used as data.
+    """
+    for name, array in arrays.items():
+        if isinstance(array, np.ma.MaskedArray) and np.ma.is_masked(array):
+            # Inputs can be filled in, targets and weights cannot.
+            fill = ", or put numbers in their place, for example with sklearn.impute.SimpleImputer on X.filled(np.nan)"
+            raise ValueError(
+                f"{name} is a masked array with {np.ma.getmaskarray(array).sum()} masked values, which cannot be "
+                f"used as they are: drop their rows{fill if name == 'X' else ''}."
+            )
