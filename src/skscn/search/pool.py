@@ -179,7 +179,7 @@ class Search:
         No step is longer than the scope. A node stays unchanged if its result is active on too few rows.
         """
         # On rows without any error left there is nothing to improve.
-        if not self.residual.any() or not len(nodes):
+        if not self.residual.any() or not len(nodes.biases):
             return nodes
         where = (self.layer, self.X, self.sqrt_weight, self.basis, self.residual)
         problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
