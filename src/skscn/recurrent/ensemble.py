@@ -7,24 +7,23 @@ from collections.abc import Sequence
 from copy import copy
 from dataclasses import KW_ONLY, replace
 from numbers import Integral
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import qr
 
-from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
 from skscn.estimators.ensemble.members import Processes, member_checkpoint, member_seeds, member_tasks
 from skscn.estimators.parameters import AT_LEAST_1
 from skscn.factor import Factor
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.progress import Callbacks, CallbackSupportMixin
+from skscn.progress import Callbacks
 from skscn.recurrent.estimator import RecurrentSCNRegressor, with_rows
 from skscn.recurrent.fitting import FittedReservoir, ReplayLog, ReservoirFit
-from skscn.recurrent.inputs import given
+from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.predicting import ReservoirRegressor, driven
+from skscn.recurrent.reservoir import Reservoir
 from skscn.recurrent.sequences import Prepared
 from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
@@ -91,7 +90,7 @@ class GrownReservoir(NamedTuple):
     fitted: FittedReservoir
 
 
-class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
+class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
     """The mean of several recurrent stochastic configuration networks.
 
     Pilot networks choose configurations once, for all members. Each member has its own draws, compares a network of
@@ -149,33 +148,14 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
 
     members_: list[RecurrentSCNRegressor] = attribute()
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Grow the members on rows in order of time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or list of such arrays
-            A list has one table for each sequence. None with ``feedback=True`` for no inputs but earlier targets.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays
-            Targets. A row with a target that is NaN drives the state and is not scored.
-        groups : array-like of shape (n_samples,), default=None
-            The label of the sequence that each row belongs to; None for one sequence.
-
-        Returns
-        -------
-        self
-        """
-        rows = given(self, X, y, groups, reset=True, supervised=True)
-        data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
+    @property
+    def _most_steps(self) -> int:
         # Each member is a step.
-        callbacks = Callbacks(self, rows.X, rows.target, {}, self.n_estimators)
+        return self.n_estimators
+
+    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
         with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
-            members = self._grown(data, ReplayLog(file, self.draw_seed), callbacks)
-        learnt = _learnt(data, members)
-        self.__dict__.update(learnt)
-        callbacks.end(lambda: learnt)
-        return self
+            return _learnt(data, self._grown(data, ReplayLog(file, self.draw_seed), callbacks))
 
     def _grown(self, data: Prepared, log: ReplayLog, callbacks: Callbacks) -> list[GrownReservoir]:
         """The members, each with configurations that pilot networks have chosen once for all."""
@@ -200,33 +180,12 @@ class RecurrentSCNEnsembleRegressor(CallbackSupportMixin, ReservoirRegressor):
 
         return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Learn from rows that follow those seen so far, as :meth:`RecurrentSCNRegressor.partial_fit` of all members.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "reservoir_"):
-            self.fit(X, y, groups)
-            return self
-        rows = given(self, X, y, groups, reset=False, supervised=True)
-        assert rows.y is not None
-        reservoir = self.reservoir_.widen(rows.y)
-        columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
-        members = [copy(member).partial_fit(X, y, groups) for member in self.members_]
+    def _learn_further(self, rows: Given, reservoir: Reservoir, columns: np.ndarray) -> dict[str, Any]:
+        members = [copy(member) for member in self.members_]
+        for member in members:
+            member._follow(rows)
         weights = _mean(members, [member.reservoir_.output_weights for member in members])
-        self.members_ = members
-        self.reservoir_ = replace(with_rows(reservoir, rows, columns), output_weights=weights)
-        self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
-        self.n_rows_seen_ += len(rows.X)
-        return self
+        return {"members_": members, "reservoir_": replace(with_rows(reservoir, rows, columns), output_weights=weights)}
 
 
 def _learnt(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]:

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from skscn.checks import fit_context
 from skscn.declarations import attribute
 from skscn.fit.checkpoint import open_checkpoint
-from skscn.progress import Callbacks, CallbackSupportMixin
+from skscn.progress import Callbacks
 from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
 from skscn.recurrent.growing import weights_of
-from skscn.recurrent.inputs import Given, given
+from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import ReservoirConfig
 from skscn.recurrent.predicting import ReservoirRegressor, driven
 from skscn.recurrent.reservoir import Reservoir
@@ -25,7 +23,7 @@ from skscn.recurrent.spreads import free_spread, widest_sizes
 from skscn.threads import single_threaded
 
 
-class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
+class RecurrentSCNRegressor(ReservoirRegressor):
     """A recurrent stochastic configuration network: regression and forecasts of rows in order of time.
 
     A reservoir of nodes s(n) = tanh(wᵀz(n) + b + Σ_k v_k s_k(n−1) + a s(n−1)) grows under the supervisory inequality.
@@ -70,31 +68,13 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
     history_: np.ndarray = attribute()
     stop_reason_: str = attribute()
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Grow a reservoir on rows in order of time.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or list of such arrays
-            A list has one table for each sequence. None with ``feedback=True`` for no inputs but earlier targets.
-        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays
-            Targets. A row with a target that is NaN drives the state and is not scored.
-        groups : array-like of shape (n_samples,), default=None
-            The label of the sequence that each row belongs to; None for one sequence.
-
-        Returns
-        -------
-        self
-        """
-        rows = given(self, X, y, groups, reset=True, supervised=True)
-        data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
+    @property
+    def _most_steps(self) -> int:
         # Three networks are compared, and one may be grown on all rows.
-        callbacks = Callbacks(self, rows.X, rows.target, {}, 4 * self.max_nodes)
-        _, learnt = self.grow(data, None, callbacks)
-        self.__dict__.update(learnt)
-        callbacks.end(lambda: learnt)
-        return self
+        return 4 * self.max_nodes
+
+    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
+        return self.grow(data, None, callbacks)[1]
 
     def grow(
         self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks | None
@@ -108,35 +88,9 @@ class RecurrentSCNRegressor(CallbackSupportMixin, ReservoirRegressor):
             log.save()
         return fitted, {**learnt(fitted), "history_": fit.history, "stop_reason_": str(fit.reason)}
 
-    @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
-        """Learn from rows that follow those seen so far.
-
-        The first call is :meth:`fit`. Further rows drive the state on, from the end of the same group, and join those
-        that output weights are evaluated on: these are then the weights of least squares, with the penalty that ``fit``
-        has chosen, over all rows seen, or those of SC-II on all these rows. Nodes and the widths of intervals stay as
-        they are. With ``feedback=True``, free runs are not tested again.
-
-        Parameters
-        ----------
-        X, y, groups
-            As in :meth:`fit`.
-
-        Returns
-        -------
-        self
-        """
-        if not hasattr(self, "reservoir_"):
-            self.fit(X, y, groups)
-            return self
-        rows = given(self, X, y, groups, reset=False, supervised=True)
-        assert rows.y is not None
-        reservoir = self.reservoir_.widen(rows.y)
-        columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
-        self.reservoir_ = with_rows(reservoir, rows, columns, self.window if self.algorithm == "SC-II" else None)
-        self.states_ = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
-        self.n_rows_seen_ += len(rows.X)
-        return self
+    def _learn_further(self, rows: Given, reservoir: Reservoir, columns: np.ndarray) -> dict[str, Any]:
+        window = self.window if self.algorithm == "SC-II" else None
+        return {"reservoir_": with_rows(reservoir, rows, columns, window)}
 
     def budget(self) -> GrowthBudget:
         """How networks are grown."""

@@ -1,12 +1,13 @@
-"""What a fitted reservoir is used for: predictions, forecasts, intervals and streams, of one network or of several."""
+"""The base of estimators with a reservoir, of one network or of several: predictions, forecasts, intervals, streams."""
 
 from __future__ import annotations
 
 import os
+from abc import ABC, abstractmethod
 from collections.abc import Hashable
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,22 +16,27 @@ from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from skscn.checks import fit_context
 from skscn.declarations import Estimator, attribute, constant, parameter
 from skscn.estimators.parameters import AT_LEAST_1, Seed
+from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.learners import Learning, first_errors, steered_widths
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
+from skscn.recurrent.sequences import Prepared
 from skscn.recurrent.spreads import quantile, widening
 from skscn.recurrent.stream import RecurrentStream
 
 
 class ReservoirRegressor(
+    CallbackSupportMixin,
     ClassNamePrefixFeaturesOutMixin,
     TransformerMixin,
     MultiOutputMixin,
     RegressorMixin,
     Estimator,
+    ABC,
 ):
     """Base of the estimators that have a reservoir.
 
@@ -135,6 +141,77 @@ class ReservoirRegressor(
     # Sorted absolute errors: on later rows (r, m), and of free runs by their horizon (h, m, r), empty without feedback.
     _residuals: np.ndarray = attribute()
     _spread: np.ndarray = attribute()
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Grow on rows in order of time.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or list of such arrays
+            A list has one table for each sequence. None with ``feedback=True`` for no inputs but earlier targets.
+        y : array-like of shape (n_samples,) or (n_samples, n_outputs), or list of such arrays
+            Targets. A row with a target that is NaN drives the state and is not scored.
+        groups : array-like of shape (n_samples,), default=None
+            The label of the sequence that each row belongs to; None for one sequence.
+
+        Returns
+        -------
+        self
+        """
+        rows = given(self, X, y, groups, reset=True, supervised=True)
+        data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
+        callbacks = Callbacks(self, rows.X, rows.target, {}, self._most_steps)
+        learnt = self._learn(data, callbacks)
+        self.__dict__.update(learnt)
+        callbacks.end(lambda: learnt)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+        """Learn from rows that follow those seen so far.
+
+        The first call is :meth:`fit`. Further rows drive the state on, from the end of the same group, and join those
+        that output weights are evaluated on: these are then the weights of least squares, with the penalty that ``fit``
+        has chosen, over all rows seen, or those of SC-II on all these rows. Nodes and the widths of intervals stay as
+        they are. With ``feedback=True``, free runs are not tested again.
+
+        Parameters
+        ----------
+        X, y, groups
+            As in :meth:`fit`.
+
+        Returns
+        -------
+        self
+        """
+        if not hasattr(self, "reservoir_"):
+            self.fit(X, y, groups)
+            return self
+        self._follow(given(self, X, y, groups, reset=False, supervised=True))
+        return self
+
+    def _follow(self, rows: Given) -> None:
+        """Drive the state on by rows with targets, and learn from them."""
+        assert rows.y is not None
+        reservoir = self.reservoir_.widen(rows.y)
+        columns, after = driven(reservoir, rows, [self._start(label, "end", 1) for label in rows.labels])
+        learnt = self._learn_further(rows, reservoir, columns)
+        states = {**self.states_, **dict(zip(rows.labels, after, strict=True))}
+        self.__dict__.update(learnt, states_=states, n_rows_seen_=self.n_rows_seen_ + len(rows.X))
+
+    @property
+    @abstractmethod
+    def _most_steps(self) -> int:
+        """Of a fit, as callbacks count them."""
+
+    @abstractmethod
+    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
+        """Grow on these rows; the fitted attributes."""
+
+    @abstractmethod
+    def _learn_further(self, rows: Given, reservoir: Reservoir, columns: np.ndarray) -> dict[str, Any]:
+        """What changes if rows join that drive the reservoir; ``columns`` are [1, z, s] of these rows."""
 
     @property
     def state_(self) -> ReservoirState:
