@@ -373,6 +373,14 @@ class Layer(ABC):
         """The same, in shape (k, n)."""
         return self.values(x, folded).T
 
+    def evaluate(self, nodes: Nodes, inputs: Inputs) -> np.ndarray:
+        """h of shape (k, n) on all rows, block by block."""
+        folded, out = self.folded(nodes), np.empty((len(nodes), inputs.X.shape[0]))
+        for rows in blocks(out.shape[1], max(folded.shape)):
+            out[:, rows] = self.columns(inputs.block(rows), folded)
+        out *= self.outer
+        return out
+
     def features(self, X: np.ndarray) -> np.ndarray:
         """What nodes see of rows that do not end with a 1; searches draw directions among these."""
         return X
@@ -463,11 +471,7 @@ class Nodes:
 
     def columns(self, inputs: Inputs, sqrt_weight: np.ndarray | None = None) -> np.ndarray:
         """H on all rows, multiplied by the square roots of their weights, if any; shape (k, n)."""
-        layer, folded = self.layer, self.layer.folded(self)
-        out = np.empty((len(self), inputs.X.shape[0]))
-        for rows in blocks(out.shape[1], max(folded.shape)):
-            out[:, rows] = layer.columns(inputs.block(rows), folded)
-        out *= layer.outer
+        out = self.layer.evaluate(self, inputs)
         if sqrt_weight is not None:
             out *= sqrt_weight
         return out

@@ -15,7 +15,7 @@ import numpy as np
 
 from skscn.factor import Factor
 from skscn.growth import GrowthState, begin
-from skscn.nodes import Layer, Nodes
+from skscn.nodes import Inputs, Layer, Nodes
 from skscn.output_weights import ALGORITHMS, LeastSquares, OutputWeights
 from skscn.recurrent.nodes import (
     RECURRENT,
@@ -49,6 +49,10 @@ class Looked(Layer):
     def values(self, x: np.ndarray, folded: np.ndarray) -> np.ndarray:
         """Rows of the columns."""
         return folded[x[:, 0].astype(int)]
+
+    def evaluate(self, nodes: Nodes, inputs: Inputs) -> np.ndarray:
+        """All rows are looked up at once."""
+        return self.values(inputs.X, self.folded(nodes)).T.copy()
 
 
 class DelayLine(Looked):
