@@ -2,14 +2,15 @@
 
     while the residual is too large and there are fewer than L_max nodes:
         propose   the search finds candidates                                       Phase 1
-        judge     ξ ≥ 0 for every output, on all rows; the guards
+        judge     ξ ≥ 0 for every output, or for their sum, on all rows; the guards
         join      the rule re-evaluates output weights; the residual is T − Hβ      Phase 2
         observe   the monitor evaluates held-out rows, or a criterion
         polish    at certain sizes, all nodes together
         yield     a Step, which progress bars, checkpoints and callbacks only read
 
-Acceptance is decided here and nowhere else: on all rows, in float64, against the current residual. So every
-network satisfies the inequality of Theorems 6 to 8 at each of its nodes, however its candidates were found.
+Acceptance is decided here and nowhere else: on all rows, in float64, against the current residual. So every node
+satisfies the inequality of Theorems 6 to 8 when it is accepted, however it was found. Polishing may change nodes
+later; it is kept only if the error on all rows does not rise.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Step:
     added : Nodes
         The nodes it added.
     nodes : int
-        Nodes in the network after it.
+        Nodes in the network after it; in the steps that are yielded, with those of the layers below.
     scope, contraction, slack : float
         λ, r and ξ_L = Σ_q ξ_{L,q} with which the node was accepted; for several nodes the largest λ and r, with which
         each of them satisfies the inequality, and the smallest ξ_L.
@@ -156,8 +157,8 @@ class GrowthState:
     polished : BeforePolishing or None
         None if all nodes are as they were found.
     independent : ndarray of int or None
-        The linear columns that do not depend on the others, which are left out; None before :func:`begin`. All nodes
-        are polished only in a network that it began, which can begin again.
+        The linear columns that do not depend on the others, which are left out; None before :func:`begin`. Only
+        networks that it has set up can be polished.
     """
 
     linear: Nodes | None = None
@@ -451,12 +452,12 @@ def _polish(
 ) -> Step:
     """Polish all nodes, if it is time; keep the result if neither the error of all rows nor the monitor's rises.
 
-    Returns the step with the errors after it. A step that may have been cut short by max_nodes is no occasion.
+    Returns the step with the errors after it. Nothing happens after a step that max_nodes may have cut short.
     """
     ends = [0, *(record.nodes for record in state.records), step.nodes]
     whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
-    occasion = state.independent is not None and step.nodes in whole
-    if not occasion or not search.is_due(max(whole[:-1], default=0), step.nodes):
+    possible = state.independent is not None and step.nodes in whole
+    if not possible or not search.is_due(max(whole[:-1], default=0), step.nodes):
         return step
     started, before, nodes = perf_counter(), rows.rmse, output_weights.grown
     factor = output_weights.final_factor(rows, step.nodes)
@@ -483,7 +484,7 @@ def _polish(
 
 
 def best_nodes(output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor) -> Nodes:
-    """The nodes to keep: all; those of the network that the monitor prefers, if it chooses."""
+    """All nodes, or those of the best network, if the monitor chooses."""
     if state.polished is not None and state.polished.best is not None:
         return state.polished.best
     return output_weights.grown.take(slice(monitor.kept_nodes))
@@ -502,7 +503,8 @@ def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace:
 def restore(rows: Rows, output_weights: OutputWeights, nodes: Nodes, history: np.ndarray, pace: StepSchedule) -> None:
     """Add nodes as they were added before: those of the last polishing, and the steps since."""
     polished = int(history["nodes"][history["polished"]].max(initial=0))
-    readmit(rows, output_weights, nodes.take(slice(polished)), pace)
+    if not readmit(rows, output_weights, nodes.take(slice(polished)), pace):
+        raise ValueError(_OTHER_DATA)
     ends = [end for end in history["nodes"].tolist() if polished < end < len(nodes)]
     for start, stop in pairwise([polished, *ends, len(nodes)] if polished < len(nodes) else [polished]):
         replay(rows, output_weights, nodes.take(slice(start, stop)))

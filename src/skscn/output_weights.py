@@ -51,7 +51,7 @@ class Solution:
 
 
 class Ridge(NamedTuple):
-    """What is in the rows √α β = 0 of the columns that are kept, with the basis Q = (Q₁; Q₂) and Q₂ = √α R⁻¹ there.
+    """The ridge penalty as further rows √α β = 0 of the kept columns, with the basis Q = (Q₁; Q₂), Q₂ = √α R⁻¹.
 
     Attributes
     ----------
@@ -73,8 +73,8 @@ class Ridge(NamedTuple):
 class Admission:
     """Columns that have been opened, and the effect of adding them one after the other.
 
-    With ``orthogonal`` directions the factor is the Cholesky factor, VᵀV = RᵀR, and each column is judged by what those
-    before it leave of it. Otherwise every column is its own direction.
+    With ``orthogonal`` directions the factor is the Cholesky factor, VᵀV = RᵀR, and each column must add something to
+    those before it. Otherwise every column is its own direction.
 
     Attributes
     ----------
@@ -306,7 +306,7 @@ class OutputWeights:
         return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
 
     def final_factor(self, rows: Rows, nodes: int) -> Factor | None:
-        """What further rows can join to evaluate the first ``nodes`` nodes again; None if some weights are fixed."""
+        """The factor of the first nodes, which further rows can join; None if some output weights are fixed."""
         return None
 
     def leave_one_out(self, rows: Rows, numbers: np.ndarray) -> np.ndarray:

@@ -187,7 +187,7 @@ def test_several_outputs(driven):
     assert fitted.stream().predict_one(X[0]).shape == (2,)
 
 
-def test_a_forecast_is_a_stream_that_hears_itself(free, driven):
+def test_a_forecast_is_a_stream_of_its_own_predictions(free, driven):
     for fitted, inputs in ((free, None), (driven, X)):
         stream = fitted.stream(learning=None)
         steps = [stream.predict_one(None if inputs is None else inputs[n]) for n in range(20)]
@@ -310,7 +310,7 @@ def test_a_file_with_nodes_that_hear_later_ones_is_refused(model, tmp_path):
     vars(broken).update(vars(model))
     broken.reservoir_ = replace(model.reservoir_, nodes=wrong)
     broken.states_ = {0: replace(model.state_, origin=broken.reservoir_.origin)}
-    with pytest.raises(ModelFileError, match="hears a node that is not before it"):
+    with pytest.raises(ModelFileError, match="uses a node that is not before it"):
         save_model(broken, tmp_path / "model.scn")
 
 

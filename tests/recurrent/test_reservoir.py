@@ -30,7 +30,7 @@ CONFIG = ReservoirConfig(2, (0.1, 5.0), products=True)
 
 
 def drawn(width, count, seed=0, config=CONFIG):
-    """A reservoir of random nodes, each of which may hear those before it."""
+    """A reservoir of random nodes, each of which may use those before it."""
     rng = np.random.default_rng(seed)
     return RecurrentNodes.joined([draw(rng, 2, width, 2 * present, config) for present in range(count // 2)])
 

@@ -50,9 +50,9 @@ def _check_reservoir(reservoir: Reservoir) -> None:
     nodes, kept = reservoir.nodes, reservoir.kept
     columns = 1 + nodes.width + len(nodes)
     if len(nodes.factors) != 2 or ((nodes.factors[0] < 0) != (nodes.factors[1] < 0)).any() or not nodes.is_triangular():
-        raise UnusableError("a node of a reservoir hears a node that is not before it")
+        raise UnusableError("a node of a reservoir uses a node that is not before it")
     if nodes.sources.size and nodes.sources.max() >= len(nodes):
-        raise UnusableError("a node of a reservoir hears a node that does not exist")
+        raise UnusableError("a node of a reservoir uses a node that does not exist")
     if nodes.width != (reservoir.length + 1) * reservoir.n_driving or len(reservoir.output_weights) != columns:
         raise UnusableError("the nodes of a reservoir do not fit its delay line or its outputs")
     if not len(kept) or kept[0] != 0 or len(np.unique(kept)) < len(kept) or kept.max() >= columns:

@@ -27,10 +27,10 @@ class RecurrentSCNRegressor(ReservoirRegressor):
     """A recurrent stochastic configuration network: regression and forecasts of rows in order of time.
 
     A reservoir of nodes s(n) = tanh(wᵀz(n) + b + Σ_k v_k s_k(n−1) + a s(n−1)) grows under the supervisory inequality.
-    z(n) is a delay line of the inputs. A node hears only nodes that were there before it, so that adding one leaves the
+    z(n) is a delay line of the inputs. A node uses only nodes that were there before it, so that adding one leaves the
     states of the others unchanged, and ``|a| ≤ 0.95``, which gives the reservoir the echo state property: it forgets
     its initial state, whatever the inputs. Short pilot networks choose the length of the delay line, the scopes of the
-    weights, whether nodes hear other nodes, and whether products of columns are nodes as well; the error on the last
+    weights, whether nodes use other nodes, and whether products of columns are nodes as well; the error on the last
     part of time chooses the number of nodes and the ridge penalty. See :doc:`/mathematics`.
 
     Attributes

@@ -1,15 +1,15 @@
 """A reservoir in training: it grows by the same loop as any network, :func:`skscn.growth.grow`.
 
-Only two things differ from a dense network. Columns depend on earlier rows, so those of a node are simulated on all
-rows at once, and rows are looked up in them (:class:`Course`). Candidates are drawn for the delay line and for the
-nodes that are there already, and simulated together (:class:`ReservoirSearch`).
+What differs from a dense network: columns depend on earlier rows, so those of a node are simulated on all rows at
+once, and rows are looked up in them (:class:`Course`). Candidates are drawn for the delay line and for the nodes that
+are there already, and simulated together (:class:`ReservoirSearch`). Outputs are supervised together. Later rows decide
+when to stop, how many nodes are kept, and which penalty their output weights have (:mod:`skscn.recurrent.later`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -29,7 +29,7 @@ from skscn.recurrent.nodes import (
 )
 from skscn.recurrent.sequences import Sequences
 from skscn.rows import Rows, open_rows
-from skscn.scaling import scale_inputs
+from skscn.scaling import Scaling, scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.search.base import Proposals
 from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, forward_selection, participates
@@ -190,9 +190,10 @@ class GrowingReservoir:
         most: int,
         algorithm: str = "SC-III",
         window: int = 15,
-        **history: Any,
+        outputs: Scaling | None = None,
+        round: int = 1,
     ) -> GrowingReservoir:
-        """One with linear columns only; ``history`` are further fields of its GrowthState."""
+        """One with linear columns only; ``outputs`` and ``round`` are for its history."""
         z = sequences.delay_line(config.length)
         course, width = Course(z, sequences.segments, most), z.shape[1]
         numbers = sequences.scored(0.0, share)
@@ -201,12 +202,12 @@ class GrowingReservoir:
             numbers[:, np.newaxis].astype(float),
             targets,
             layer=course,
-            scaling=scale_inputs(None, numbers[:, None]),
+            scaling=scale_inputs(None, numbers[:, np.newaxis]),
             together=True,
         )
         linear = Nodes(DelayLine(z), np.eye(width, 1 + width, k=1), np.eye(1, 1 + width)[0])
         rule = ALGORITHMS[algorithm](targets.shape[1], window)
-        state = GrowthState(linear, **history)
+        state = GrowthState(linear, outputs=outputs, round=round)
         begin(rows, rule, state, StepSchedule(1))
         return cls(sequences, config, share, course, rows, rule, state)
 

@@ -168,7 +168,8 @@ def one_row_later(values: np.ndarray, segments: Segments, first: np.ndarray | fl
     return lagged
 
 
-# Simulation
+# Simulation: ``step`` is one row of a whole reservoir; ``block_states`` simulates nodes that join on all rows, with the
+# same bits; ``candidate_states`` compares many candidates, faster and with other last digits.
 
 
 def step(nodes: RecurrentNodes, drive: np.ndarray, line: np.ndarray, states: np.ndarray) -> np.ndarray:
