@@ -117,14 +117,14 @@ def test_an_interrupted_fit_changes_nothing(monkeypatch):
 def test_members_are_updated_all_or_none(monkeypatch):
     model = RecurrentSCNEnsembleRegressor(2, **RECURRENT).fit(FEW.to_numpy(), NUMBERS)
     before, last = [member.n_rows_seen_ for member in model.members_], model.members_[-1].random_state
-    learn = RecurrentSCNRegressor.partial_fit
+    learn = RecurrentSCNRegressor._learn_further
 
     def fail_in_the_last(member, *rows):
         if member.random_state == last:
             raise MemoryError
         return learn(member, *rows)
 
-    monkeypatch.setattr(RecurrentSCNRegressor, "partial_fit", fail_in_the_last)
+    monkeypatch.setattr(RecurrentSCNRegressor, "_learn_further", fail_in_the_last)
     with pytest.raises(MemoryError):
         model.partial_fit(FEW.to_numpy(), NUMBERS)
     assert [member.n_rows_seen_ for member in model.members_] == before

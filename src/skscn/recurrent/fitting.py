@@ -102,7 +102,7 @@ class ReplayLog:
     def note(self, number: int, grown: GrownNodes) -> None:
         """Keep the present state of a network, now and then in the file."""
         if not self.suspended:
-            self.networks[number:] = [grown]
+            self.networks[number : number + 1] = [grown]
             self.save(now=False)
 
     def save(self, *, now: bool = True) -> None:
