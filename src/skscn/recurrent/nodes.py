@@ -63,7 +63,7 @@ class RecurrentNodes(Nodes):
     factors : ndarray of shape (2, k)
         The two columns that a product node multiplies; −1 in other nodes.
     layer : Layer
-        What simulates them; while they grow, a :class:`~skscn.recurrent.growing.Course`.
+        What simulates them; while they grow, the ``Course`` of ``recurrent/growing.py``.
     """
 
     scopes: np.ndarray = field()
