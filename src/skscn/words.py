@@ -1,7 +1,9 @@
-"""Wording of messages: counts, short lists of names, and suggestions for misspelt names."""
+"""Wording of messages: counts, numbers, short lists of names, and suggestions for misspelt names."""
 
 import difflib
+import math
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 _MOST_NAMES_LISTED = 20
 # Number of characters of a name or a value that a message shows.
@@ -60,3 +62,24 @@ def refuse_twins(columns: Sequence[str]) -> None:
         if name in seen:
             raise ValueError(f"There are several columns {quoted(name)}; rename all but one.")
         seen.add(name)
+
+
+def short(number: float) -> str:
+    """A number with four significant digits: "51,450", "0.8011"."""
+    return f"{float(f'{number:.4g}'):,.10g}"
+
+
+def size(n_bytes: int) -> str:
+    """A readable number of bytes."""
+    units = ("bytes", "kB", "MB", "GB")
+    power = min((max(n_bytes, 1).bit_length() - 1) // 10, 3)
+    return f"{float(f'{n_bytes / 1024**power:.3g}'):g} {units[power]}" if power else f"{n_bytes} bytes"
+
+
+def finite(facts: Any) -> Any:
+    """Facts for JSON, which has no NaN and no infinity: null in their place."""
+    if isinstance(facts, dict):
+        return {name: finite(value) for name, value in facts.items()}
+    if isinstance(facts, list):
+        return [finite(value) for value in facts]
+    return None if isinstance(facts, float) and not math.isfinite(facts) else facts

@@ -7,8 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.utils import Bunch
 
-from skscn.cli._outputs import check_output
-from skscn.cli._progress import progress_bar
+from skscn.cli.console import check_output, progress_bar
 from skscn.datasets import make_db1
 from skscn.estimators.base import NetworkRegressor
 from skscn.experiments.figures import PANELS, draw_approximations, grow_panel
