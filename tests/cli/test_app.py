@@ -9,7 +9,7 @@ import pytest
 from typer.main import get_command
 
 from skscn import __version__
-from skscn.cli._app import app
+from skscn.cli.app import app
 
 COMMANDS = sorted(get_command(app).commands)
 

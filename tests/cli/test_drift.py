@@ -5,13 +5,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from skscn.cli._drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
 from skscn.cli._fit import _fit
 from skscn.cli._fit_options import FitOptions, input_names, read_settings
-from skscn.cli._scores import regression_scores
-from skscn.cli._validated import Ahead, HeldOutPart, Validated
-from skscn.cli._voice import Voice
+
+from skscn.judging.drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
+from skscn.judging.held_out import Ahead, HeldOutPart, HeldOutTests
+from skscn.judging.scores import regression_scores
 from skscn.tables import open_table
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=30", "--jobs", "1"]
@@ -129,7 +128,7 @@ def validated(ahead, inside=None, within=0.9):
         scores = regression_scores(*own), regression_scores(own[0], np.zeros(400))
         further = Ahead(*rest, None if inside is None else inside[start:])
         parts.append(HeldOutPart(*own, np.arange(400), *scores, within, ahead=further))
-    return Validated(parts, 5, "predicting the mean", ordered=True, early_variance=float(ahead.y.var()))
+    return HeldOutTests(parts, 5, "predicting the mean", ordered=True, early_variance=float(ahead.y.var()))
 
 
 def test_a_decay_is_said_without_a_figure_for_later_rows():

@@ -9,8 +9,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 
 from skscn import SCNRegressor, save_model
-from skscn.cli._scores import RareClass
-from skscn.cli._verdict import compared, unconfirmed
+from skscn.judging.scores import RareClass, compared, unconfirmed
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from skscn.cli._faults import find_faults, frozen_runs, marker_rows, unit_changes
+from skscn.judging.faults import find_faults, frozen_runs, marker_rows, unit_changes
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1", "--json", "--quiet"]
 

@@ -10,9 +10,8 @@ import sys
 import numpy as np
 import pytest
 
-from skscn.cli._choosing import choose
-from skscn.cli._settings import parse_settings
 from skscn.persistence import describe_model, load_model
+from skscn.table_model.settings import choose
 from skscn.tables import TableEncoder, open_table
 
 QUICK = ["--set", "n_members=2", "--set", "max_nodes=8", "--cv", "2", "--jobs", "1"]
@@ -182,7 +181,7 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
         growth.interrupt()
         growth.interrupt()
 
-    monkeypatch.setattr("skscn.cli._fit_in_memory.cross_validate", interrupted)
+    monkeypatch.setattr("skscn.table_model.fitting.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
     assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["skscn"]["interrupted"]
@@ -204,7 +203,7 @@ def test_values_of_settings():
 TELLING = """
 import sys
 from skscn.cli import main
-from skscn.cli._growth import Growth
+from skscn.cli.growth import Growth
 hear = {name: getattr(Growth, name) for name in ("step", "member")}
 def step(growth, step, max_nodes):
     if not growth._in_ensemble:

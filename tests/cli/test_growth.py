@@ -12,8 +12,8 @@ from joblib import parallel_config
 from rich.console import Console
 
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor, describe_model
-from skscn.cli._growth import growing
-from skscn.cli._interrupts import later
+from skscn.cli.growth import growing
+from skscn.cli.interrupts import later
 
 
 @pytest.fixture

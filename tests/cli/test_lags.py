@@ -98,7 +98,7 @@ def test_predictions_continue_from_the_end_of_training(fitted, skscn):
 def test_batches_change_nothing(fitted, skscn, monkeypatch):
     folder, _, _ = fitted
     skscn("predict", folder / "model.scn", folder / "later.csv", "-o", folder / "whole.csv")
-    monkeypatch.setattr("skscn.cli._models._ENCODED_AT_A_TIME", 100)
+    monkeypatch.setattr("skscn.table_model.arriving.ENCODED_AT_A_TIME", 100)
     skscn("predict", folder / "model.scn", folder / "later.csv", "-o", folder / "batches.csv")
     np.testing.assert_allclose(read(folder / "whole.csv"), read(folder / "batches.csv"), rtol=1e-12)
 

@@ -9,11 +9,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance, median_absolute_error
+from skscn.cli._fit_command import LossName
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
-from skscn.cli._fit_command import LossName
-from skscn.cli._scores import Baseline, main_error, regression_scores
-from skscn.cli._verdict import compared, unconfirmed
+from skscn.judging.scores import Baseline, compared, main_error, regression_scores, unconfirmed
 from skscn.losses import LOSSES, are_counts
 
 pytestmark = pytest.mark.slow

@@ -20,7 +20,7 @@ from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
 from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
-from skscn.cli._app import app
+from skscn.cli.app import app
 from skscn.datasets import make_flats
 from skscn.persistence import describe_model, load_model, save_model
 from skscn.tables import as_table, open_table

@@ -10,10 +10,9 @@ import pandas as pd
 import pytest
 
 from skscn import RecurrentSCNRegressor, load_model, save_model
-from skscn.cli._recurrent import training_course, unlike_tests
-from skscn.cli._training_rows import TableRows, WholeSeries
-from skscn.cli._voice import short
 from skscn.persistence import describe_model
+from skscn.table_model.rows import TableRows, WholeSeries, training_course, unlike_tests
+from skscn.words import short
 
 START = dt.datetime(2024, 3, 1)
 QUICK = ["--set", "max_nodes=5", "--set", "max_candidates=20", "--cv", "2"]
@@ -114,7 +113,7 @@ def test_predictions_go_on_from_the_end_of_training(fitted, skscn):
 def test_batches_change_nothing(which, request, skscn, monkeypatch):
     folder, _, _ = request.getfixturevalue(which)
     whole = predictions(skscn, folder, "later", "--interval", "0.9")
-    monkeypatch.setattr("skscn.cli._models._ENCODED_AT_A_TIME", 300)
+    monkeypatch.setattr("skscn.table_model.arriving.ENCODED_AT_A_TIME", 300)
     np.testing.assert_allclose(predictions(skscn, folder, "later", "--interval", "0.9"), whole, rtol=1e-9)
 
 
@@ -209,7 +208,7 @@ def test_models_that_the_program_cannot_follow(skscn, fitted, tmp_path):
 def test_ctrl_c_keeps_what_has_grown(skscn, fitted, tmp_path, monkeypatch):
     """The first interrupt comes with the first step; the model file that is there stays."""
     folder, _, _ = fitted
-    from skscn.cli._growth import Growth
+    from skscn.cli.growth import Growth
 
     step = Growth.step
 
@@ -288,7 +287,7 @@ def test_tables_that_recurrent_networks_cannot_have(fitted, skscn, tmp_path, mon
     said = refused(skscn, timeless, "-t", "purity", "--estimator", "recurrent")
     assert "--estimator recurrent needs the order of the rows; name the column with their times" in said
     with monkeypatch.context() as patch:
-        patch.setattr("skscn.cli._fit._SHARE_OF_TABLE", 1e-9)
+        patch.setattr("skscn.table_model.fitting._SHARE_OF_TABLE", 1e-9)
         said = refused(skscn, folder / "known.csv", *recurrent())
     assert "for a recurrent network, which is grown in memory; raise --memory-limit" in said
     few = write(tmp_path / "few.csv", rows[:50])

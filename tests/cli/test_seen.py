@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from skscn.cli._seen import RowSketch, seen_sentence
+from skscn.judging.sketch import RowSketch
 
 
 @pytest.fixture(scope="module")

@@ -9,17 +9,16 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-
-from skscn import load_model
-from skscn.cli._clock import check_series
 from skscn.cli._fit import run_fit
 from skscn.cli._fit_options import FitOptions, input_names
-from skscn.cli._series import find_series, with_groups
-from skscn.cli._testing import split_series
-from skscn.cli._validated import HeldOutPart, Validated, describe_outliers
-from skscn.cli._voice import Voice
+
+from skscn import load_model
+from skscn.judging.held_out import HeldOutPart, HeldOutTests
 from skscn.persistence import describe_model
 from skscn.readers import open_table
+from skscn.table_model.clock import check_series
+from skscn.table_model.series import find_series, with_groups
+from skscn.table_model.testing import split_series
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1"]
 ENSEMBLE = ["--estimator", "ensemble", "--set", "n_members=2"]
@@ -274,7 +273,7 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
         scores = {"rmse": rmse, "mae": float(np.abs(part).mean()), "r2": 1 - rmse**2 / targets.var()}
         baseline = {"rmse": float(targets.std()), "mae": 0.8, "r2": 0.0}
         parts.append(HeldOutPart(targets, targets - part, np.arange(len(part)), scores, baseline, within))
-    return Validated(parts, 5, "predicting the mean", ordered, early_variance)
+    return HeldOutTests(parts, 5, "predicting the mean", ordered, early_variance)
 
 
 def fading():

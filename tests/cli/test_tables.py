@@ -14,11 +14,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from skscn import SCNClassifier, SCNRegressor
-from skscn.cli._app import app
-from skscn.cli._models import open_model
-from skscn.cli._networks import limit_reached
+from skscn.cli.app import app
 from skscn.datasets import make_flats
 from skscn.persistence import load_model
+from skscn.table_model import open_model
+from skscn.table_model.description import limit_reached
 from skscn.tables import open_table
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=3", "--jobs", "1"]

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
-from skscn.cli._app import app
+from skscn.cli.app import app
 
 FAST = ["--set", "max_nodes=8", "--cv", "0", "--jobs", "1", "--quiet"]
 

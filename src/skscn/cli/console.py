@@ -60,9 +60,11 @@ def as_options(text: str) -> str:
 
 
 def _translated(sentences: Any) -> Any:
-    if isinstance(sentences, dict):
+    if isinstance(sentences, list):
+        return list(map(_translated, sentences))
+    if isinstance(sentences, dict) and "text" in sentences:
         return {**sentences, "text": as_options(sentences["text"])}
-    return list(map(_translated, sentences)) if isinstance(sentences, list) else as_options(sentences or "") or None
+    return as_options(sentences) if isinstance(sentences, str) else sentences
 
 
 class Console:
@@ -97,7 +99,9 @@ class Console:
             return
         lines = list(lines)
         width = max(len(heading) for heading, _ in lines)
-        write_text("".join(f"{heading:{width}}  {as_options(text)}".rstrip() + "\n" for heading, text in lines))
+        # Parameters are shown as Python has them.
+        said = [(heading, text if heading == "Parameters" else as_options(text)) for heading, text in lines]
+        write_text("".join(f"{heading:{width}}  {text}".rstrip() + "\n" for heading, text in said))
 
 
 def write_text(text: str) -> None:

@@ -41,7 +41,9 @@ def check_series(model: TableModel, series: Series) -> None:
             )
         return
     if series.time is None or series.moments is None:
-        raise ValueError(f'{model.past} needs the order of the rows; name the column with their times: time="COLUMN".')
+        raise ValueError(
+            f'{model.past.capitalize()} needs the order of the rows; name the column with their times: time="COLUMN".'
+        )
     moments = series.moments
     if np.isnan(moments).any():
         raise ValueError(
@@ -67,7 +69,9 @@ def check_length(model: TableModel, rows: TableRows) -> None:
     needed = max(_FEWEST_ROWS, _TIMES_THE_LAG * longest)
     if len(rows.y) < needed:
         why = f" with lags of up to {count(longest, 'row')}" if needed > _FEWEST_ROWS else ""
-        raise ValueError(f"{model.past}{why} needs at least {needed} rows with a target; there are {len(rows.y)}.")
+        raise ValueError(
+            f"{model.past.capitalize()}{why} needs at least {needed} rows with a target; there are {len(rows.y)}."
+        )
 
 
 def _steps(series: Series) -> tuple[np.ndarray, float]:

@@ -150,7 +150,7 @@ class TableModel(Estimator):
     @property
     def past(self) -> str | None:
         """The kind of model, if its predictions depend on earlier rows; None if each row is predicted on its own."""
-        return "A recurrent network" if self.recurrent else None if self.lags is None else "A model with lags"
+        return "a recurrent network" if self.recurrent else None if self.lags is None else "a model with lags"
 
     # What follows from the fit.
 
