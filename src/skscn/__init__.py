@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from skscn.judging import Assessment, assess
     from skscn.network import Network
     from skscn.online import OnlineSCNClassifier, OnlineSCNRegressor
-    from skscn.persistence import ModelFileError, describe_model, save_model
+    from skscn.persistence import ModelFileError, describe_model
     from skscn.recurrent import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
     from skscn.rows import Chunks
-    from skscn.table_model import TableModel, load_model
+    from skscn.table_model import TableModel, load_model, save_model
 
 __version__ = "0.2.0"
 
@@ -76,7 +76,7 @@ _HOMES = {
     "assess": "skscn.judging",
     "describe_model": "skscn.persistence",
     "load_model": "skscn.table_model",
-    "save_model": "skscn.persistence",
+    "save_model": "skscn.table_model",
 }
 
 

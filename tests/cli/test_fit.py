@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+from skscn.cli.fitting import read_settings
 from skscn.persistence import describe_model, load_model
 from skscn.table_model.settings import choose
 from skscn.tables import TableEncoder, open_table
@@ -196,7 +197,7 @@ def test_the_choice_of_a_model_is_explained():
 def test_values_of_settings():
     texts = ["a=1", "b=0.5", "c=true", "d=None", "e=(1, 2)", "f=SC-III", "g= gcv ", "h='x=y'"]
     values = {"a": 1, "b": 0.5, "c": True, "d": None, "e": (1, 2), "f": "SC-III", "g": "gcv", "h": "x=y"}
-    assert parse_settings(texts, "abcdefgh") == values
+    assert read_settings(texts) == values
 
 
 # The program, which says when a network of its own or a member of an ensemble has grown.

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skscn import RecurrentSCNRegressor, SCNRegressor, load_model, save_model
+from skscn import RecurrentSCNRegressor, SCNRegressor, TableModel, load_model, save_model
 from skscn.table_model.clock import TrainingClock
 
 QUICK = ["--estimator", "recurrent", "--feedback", "--set", "max_nodes=8", "--set", "max_candidates=40", "--cv", "0"]
@@ -108,13 +108,11 @@ def test_the_place_in_the_day_is_known_ahead(skscn, tmp_path):
 
 def test_months_are_calendar_months():
     first = np.arange("2020-01", "2022-01", dtype="datetime64[M]")
-    from skscn.cli._fit_options import FitOptions
-
     from skscn.table_model.clock import clock_of
     from skscn.table_model.series import Series
 
     moments = first.astype("datetime64[us]").astype(np.int64) / 86400e6
-    options = FitOptions(data=None, target="y", model=None, estimator="recurrent")
+    options = TableModel("y", estimator="recurrent")
     clock = TrainingClock.read(clock_of(options, Series("month", moments=moments)))
     assert [str(time)[:10] for time in clock.ahead(3)] == ["2022-01-01", "2022-02-01", "2022-03-01"]
     assert clock.pace == "in steps of 1 month, as in training"

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance, median_absolute_error
-from skscn.cli._fit_command import LossName
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
 from skscn.judging.scores import Baseline, compared, main_error, regression_scores, unconfirmed
@@ -67,10 +66,6 @@ def fits(skscn, data, tmp_path_factory):
 
 def listed(skscn, model, data, *more):
     return json.loads(skscn("outliers", model, data, "--json", *more).stdout)
-
-
-def test_the_program_knows_all_losses():
-    assert [name.value for name in LossName] == list(LOSSES)
 
 
 @pytest.mark.parametrize("options", [NETWORK, ENSEMBLE], ids=["network", "ensemble"])

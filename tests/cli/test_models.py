@@ -163,7 +163,7 @@ def test_notes_from_python_are_not_those_of_the_program(skscn, notes, shown, tmp
 def test_files_of_version_0_2_keep_their_notes(skscn, houses_model, houses, tmp_path):
     """They had the notes of the program among those of the file."""
     about, old = describe_model(houses_model)["notes"], tmp_path / "old.scn"
-    save_model(load_model(houses_model), old, notes=about["skscn"])
+    save_model(load_model(houses_model).pipeline(), old, notes=about["skscn"])
     assert skscn("evaluate", old, houses).stdout == skscn("evaluate", houses_model, houses).stdout
     assert "houses.csv, 392 rows" in skscn("inspect", old).stdout
     found = [json.loads(skscn("inspect", path, "--json").stdout)["notes"] for path in (old, houses_model)]

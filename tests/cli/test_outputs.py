@@ -6,9 +6,9 @@ import re
 import shutil
 
 import pytest
-from skscn.cli._fitted import path_to_write
 
 from skscn.cli.console import check_output
+from skscn.cli.fitting import path_to_write
 
 
 @pytest.fixture

@@ -63,9 +63,7 @@ def read_settings(texts: list[str]) -> dict[str, Any]:
         if not sign:
             raise typer.BadParameter(f"needs name=value, for example max_nodes=200; got {text!r}.", param_hint="--set")
         try:
-            settings[name] = (
-                _SETTING_WORDS[value.lower()] if value.lower() in _SETTING_WORDS else ast.literal_eval(value)
-            )
+            settings[name] = ast.literal_eval(_SETTING_WORDS.get(value.lower(), value))
         except (ValueError, SyntaxError):
             settings[name] = value
     return settings
@@ -215,9 +213,7 @@ def _run(model: TableModel, file: TableFile, data: Path, path: Path, console: Co
     started, written = clock.perf_counter(), list[Path]()
 
     def save(trained: TableModel) -> None:
-        cut_short = trained.record_["interrupted"]
-        # A model that was cut short does not replace another, it goes next to it.
-        out = path.with_name(f"{path.stem}.partial{path.suffix}") if cut_short and path.exists() else path
+        out = path_to_write(path, trained.record_["interrupted"])
         trained.record_["data"] = data_name(data)
         trained.save(out)
         written.append(out)
@@ -239,6 +235,11 @@ def _run(model: TableModel, file: TableFile, data: Path, path: Path, console: Co
         kept = f"; {path} is unchanged" if out != path else ""
         console.note(f"Interrupted: {out} contains {holds}{kept}.")
         raise typer.Exit(130)
+
+
+def path_to_write(path: Path, cut_short: bool) -> Path:
+    """The file to write: a model that was cut short does not replace another, it goes next to it."""
+    return path.with_name(f"{path.stem}.partial{path.suffix}") if cut_short and path.exists() else path
 
 
 def _summary(model: TableModel, path: Path, seconds: float, data: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -4,13 +4,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from skscn.table_model.files import load_model, open_model
+    from skscn.table_model.files import load_model, open_model, save_model
     from skscn.table_model.live import LiveModel
     from skscn.table_model.model import TableModel
     from skscn.table_model.observing import FitObserver
     from skscn.table_model.updating import Update
 
-__all__ = ["FitObserver", "LiveModel", "TableModel", "Update", "load_model", "open_model"]
+__all__ = ["FitObserver", "LiveModel", "TableModel", "Update", "load_model", "open_model", "save_model"]
 
 # Imported when they are first used, so that the program can show its help at once.
 _HOMES = {
@@ -20,6 +20,7 @@ _HOMES = {
     "Update": "updating",
     "load_model": "files",
     "open_model": "files",
+    "save_model": "files",
 }
 
 

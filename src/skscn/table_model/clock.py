@@ -65,7 +65,7 @@ def check_length(model: TableModel, rows: TableRows) -> None:
     """Raise ValueError if there are too few rows for a model of earlier rows."""
     if model.past is None:
         return
-    longest = max([model.delay or 0, *(model.lags if isinstance(model.lags, tuple) else ())])
+    longest = max([model.delay or 0, *([] if isinstance(model.lags, str) else model.lags or [])])
     needed = max(_FEWEST_ROWS, _TIMES_THE_LAG * longest)
     if len(rows.y) < needed:
         why = f" with lags of up to {count(longest, 'row')}" if needed > _FEWEST_ROWS else ""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from skscn import persistence
 from skscn.estimators.networks import without_table
-from skscn.persistence import describe_model, save_model
+from skscn.persistence import describe_model
 from skscn.plausibility import TargetGate
 from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
@@ -79,7 +80,7 @@ def guess_columns(model: TableModel, file: TableFile, without: tuple[str, ...]) 
     return NumericColumns(names)
 
 
-def save(model: TableModel, path: Path) -> None:
+def save(model: TableModel, path: Path, *, updatable: bool = True) -> None:
     """Write a model; the file is replaced at once, or stays what it was."""
     record = {
         **model.record_,
@@ -103,8 +104,31 @@ def save(model: TableModel, path: Path) -> None:
             saved.estimator_ = named
         else:
             saved.lags_ = named
-    save_model(saved.pipeline(), path, notes={**model.user_notes_, _KEY: record})
+    notes = {**model.user_notes_, _KEY: record}
+    persistence.save_model(saved.pipeline(), path, updatable=updatable, notes=notes)
     model.path_ = path
+
+
+def save_model(
+    model: Any, path: str | os.PathLike[str], *, updatable: bool = True, notes: Mapping[str, Any] | None = None
+) -> None:
+    """Write a fitted model to a file: a table model, or what :func:`skscn.persistence.save_model` takes.
+
+    Parameters
+    ----------
+    model : TableModel or fitted estimator
+    path : path
+        The file; one that is there is replaced at once, or stays as it is.
+    updatable : bool, default=True
+        Whether the model can learn from further rows after it is loaded; without, files are smaller.
+    notes : mapping, default=None
+        Notes of your own, which JSON can hold.
+    """
+    if isinstance(model, TableModel):
+        model.user_notes_ = model.user_notes_ if notes is None else dict(notes)
+        save(model, Path(path), updatable=updatable)
+    else:
+        persistence.save_model(model, path, updatable=updatable, notes=notes)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

@@ -406,18 +406,26 @@ class TableModel(Estimator):
         notes : mapping, default=None
             Notes of your own, which JSON can hold.
         """
-        from skscn.table_model.files import save
+        from skscn.table_model.files import save_model
 
         check_is_fitted(self)
-        if notes is not None:
-            self.user_notes_ = dict(notes)
-        save(self, Path(path))
+        save_model(self, path, notes=notes)
 
     def pipeline(self) -> Any:
         """The fitted steps as a pipeline of scikit-learn: encoder, lags and estimator, as far as there are any."""
         table = self.encoder_ if isinstance(self.encoder_, TableEncoder) else None
         steps = [(name, step) for name, step in (("table", table), ("lags", self.lags_)) if step is not None]
         return Pipeline([*steps, ("model", self.estimator_)]) if steps else self.estimator_
+
+    @property
+    def steps(self) -> list[tuple[str, Any]]:
+        """The names and the fitted steps of :meth:`pipeline`."""
+        pipeline = self.pipeline()
+        return pipeline.steps if isinstance(pipeline, Pipeline) else [("model", pipeline)]
+
+    def __getitem__(self, place: int) -> Any:
+        """One of the fitted steps; the last one is the estimator."""
+        return self.steps[place][1]
 
     def note_update(self, data: str, n_rows: int) -> None:
         """Write down that the model has learnt from further rows."""
