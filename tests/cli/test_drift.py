@@ -132,12 +132,12 @@ def validated(ahead, inside=None, within=0.9):
 def test_a_decay_is_said_without_a_figure_for_later_rows():
     tests = validated(course(gain=-0.4, noise=0.15))
     assert tests.value("r2") > 0.9
-    (warning,) = tests.warnings()
+    (warning,) = map(str, tests.cautions())
     assert "R² and intervals cannot be trusted for later rows" in warning
     assert "where predictions differ by 1, targets differ by 1.2" in warning
     assert "RMSE" not in warning
     # Rows that were recorded wrongly explain it.
-    assert tests.warnings(faulty=True) == []
+    assert tests.cautions(faulty=True) == []
 
 
 def test_the_range_of_r2_is_part_of_the_result():

@@ -189,7 +189,7 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
 
 
 def test_the_choice_of_a_model_is_explained():
-    assert choose("auto", 1000) == ("ensemble", "more accurate; --estimator network is faster")
+    assert choose("auto", 1000) == ("ensemble", 'more accurate; estimator="network" is faster')
     assert choose("auto", 10**8)[0] == "network"
     assert choose("recurrent", 1000) == ("recurrent", "as requested")
 

@@ -19,10 +19,9 @@ from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
-from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
+from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor, describe_model, load_model, save_model
 from skscn.cli.app import app
 from skscn.datasets import make_flats
-from skscn.persistence import describe_model, load_model, save_model
 from skscn.tables import as_table, open_table
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=8", "--cv", "0"]
@@ -279,7 +278,7 @@ def test_booleans_come_back_as_they_are_written(skscn, tmp_path, words):
     assert header == ["prediction", *(f"probability of {word}" for word in words)]
     assert {row[0] for row in rows} == set(words)
     assert json.loads(skscn("evaluate", model, path, "--json").stdout)["accuracy"] > 0.9
-    assert load_model(model).classes_.dtype == bool
+    assert load_model(model).estimator_.classes_.dtype == bool
 
 
 def test_words_in_place_of_numbers_are_missing_in_every_command(skscn, tmp_path):

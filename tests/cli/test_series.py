@@ -108,7 +108,7 @@ def times(*steps):
 
 
 def found(table, time=None):
-    return find_series(table, table.column_names, time, shuffle=False)
+    return find_series(table, table.column_names, time)
 
 
 def local_times(step, zone="Europe/Berlin"):
@@ -167,10 +167,10 @@ def test_months_are_dates():
 def test_dates_in_either_order_are_read_as_asked():
     days = [f"{day:02}/{month:02}/2024" for month in range(1, 6) for day in range(1, 13)]
     table = pa.table({"when": days})
-    assert find_series(table, ["when"], None, shuffle=False).time is None
-    series = find_series(table, ["when"], None, shuffle=False, dates="day-first")
+    assert find_series(table, ["when"], None).time is None
+    series = find_series(table, ["when"], None, dates="day-first")
     assert (series.time, series.order) == ("when", None)
-    assert find_series(table, ["when"], "when", shuffle=False, dates="day-first").order is None
+    assert find_series(table, ["when"], "when", dates="day-first").order is None
 
 
 def test_a_clock_that_is_put_back_and_gaps_do_not_hide_a_series():
@@ -299,7 +299,7 @@ def test_a_target_that_stays_the_same_has_no_r2(skscn, tmp_path):
 
 
 def test_good_tests_are_not_doubted():
-    assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).warnings() == []
+    assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).cautions() == []
 
 
 @pytest.mark.parametrize(
@@ -318,7 +318,7 @@ def test_good_tests_are_not_doubted():
     ],
 )
 def test_why_an_error_cannot_be_trusted_is_said(tests, sentence):
-    assert any(sentence in text for text in tests.warnings())
+    assert any(sentence in str(caution) for caution in tests.cautions())
 
 
 def test_r2_of_parts_in_order_is_that_of_all_their_rows():

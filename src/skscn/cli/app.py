@@ -150,7 +150,7 @@ def follow(
 ) -> None:
     """Read rows from standard input as they come, one line each after a line of column names, and answer each at once.
 
-    Example: plant-data | skscn follow plant.scn --learn -o plant.scn --interval 0.9
+    Example: skscn follow houses.scn --interval 0.9 < rows.csv
     """
     _run_follow(model, None, out, learn, save_every, interval, proba, keep, quiet)
 
@@ -282,7 +282,7 @@ def outliers(
 ) -> None:
     """List the rows of a table that look like outliers; the name of skscn evaluate --outliers in version 0.2.
 
-    Example: skscn evaluate houses.scn houses.csv --outliers outliers.csv
+    Example: skscn outliers houses.scn houses.csv -o outliers.csv
     """
     from skscn.cli.commands import run_outliers
 

@@ -36,11 +36,11 @@ OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs"}
 _OF_COMMANDS = ("steps", "force", "coverage")
 _PARAMETER = re.compile(
     rf"\b({'|'.join([*DECLARATIONS, *_OF_COMMANDS])})="
-    r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+)|\{"(\w+)": ([^}]+)\})"""
+    r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\})"""
 )
 # Facts that are sentences of the library.
 _SENTENCES = ("notes", "warnings", "counts", "cautions")
-_WORDS = {"memory_limit": "--memory-limit", "random_state": "--seed"}
+_WORDS = {"memory_limit": "--memory-limit"}
 
 
 def as_options(text: str) -> str:
@@ -53,6 +53,8 @@ def as_options(text: str) -> str:
         flag = f"--{OPTION_NAMES.get(name, name).replace('_', '-')}"
         if boolean is not None:
             return flag if boolean == "True" else f"--no-{name}"
+        if plain == "…":
+            return flag
         return f"{flag} {quoted if plain is None else plain}"
 
     text = _PARAMETER.sub(option, text)

@@ -159,17 +159,24 @@ def fit(
     parameters = _parameters(options)
     check_output(model, [data])
     file = open_data(data)
-    for name in ("target", "weight", "group", "time"):
-        if isinstance(parameters[name], str):
-            file.find(parameters[name])
+    for name in [
+        parameters["target"],
+        parameters["weight"],
+        parameters["group"],
+        parameters["time"],
+        *parameters["drop"],
+    ]:
+        if isinstance(name, str):
+            file.find(name)
     # Columns are checked before what takes a second to import.
     with later():
         from skscn.table_model import TableModel
-        from skscn.table_model.settings import check_combination
+        from skscn.table_model.settings import FitSettings, check_combination
 
     table_model = TableModel(**parameters)
     try:
         check_combination(table_model)
+        FitSettings.of(table_model)
     except ValueError as error:
         raise typer.BadParameter(as_options(str(error))) from None
     _run(table_model, file, data, model, Console(quiet, as_json))

@@ -208,7 +208,7 @@ def _gaps(recurrent: bool, usual: str, steps: int) -> str:
 def _unlike_tests(own: float, tested: float) -> str:
     return (
         f"The model does not even fit its training rows as well (RMSE {short(own)}) as the models of the tests "
-        f"predicted later rows (RMSE {short(tested)}); fit again with another random_state."
+        f"predicted later rows (RMSE {short(tested)}); fit again with another seed (random_state=…)."
     )
 
 

@@ -49,7 +49,7 @@ def find_outliers(model: TableModel, file: TableFile, target: Target) -> Outlier
         what = "predicts classes" if model.is_classifier else "was fitted with a loss that does not weigh rows"
         raise ValueError(
             f"{model.subject} {what}, so it cannot tell which rows are outliers; fit a model of a numeric target with "
-            'loss="welsch", "huber", "bisquare" or "kde" first.'
+            'loss="welsch", huber, bisquare or kde first.'
         )
     reader, found = SupervisedReader(model, file, target), list[OutlierRow]()
     for part in reader.parts():

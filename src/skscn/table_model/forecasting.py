@@ -93,8 +93,8 @@ def _columns(model: TableModel, rows: RowsAhead, coverage: float | None) -> dict
         limits = estimator.forecast_interval(n_rows, inputs, group=rows.label, coverage=coverage)
         if np.isnan(limits).any():
             raise ValueError(
-                "The model has no forecast intervals, because too few targets are known in its training rows; forecast "
-                "without them."
+                "The model has no forecast intervals, because too few targets are known in its training rows; leave "
+                "them out."
             )
         columns += limits
     return dict(zip(_OUTPUTS, map(model.bounded, columns), strict=False))

@@ -212,6 +212,11 @@ class TableModel(Estimator):
         return classes if self.target_ is None else self.target_.written(classes)
 
     @property
+    def feature_names_in_(self) -> np.ndarray:
+        """The names of the columns that the model needs."""
+        return np.array([] if self.encoder_ is None else list(self.encoder_.read_types), dtype=object)
+
+    @property
     def loss_(self) -> str:
         """The name of the loss; recurrent networks have only one."""
         loss = loss_of(self.estimator_)
@@ -324,7 +329,7 @@ class TableModel(Estimator):
         if not hasattr(self.estimator_, "predict_interval"):
             raise ValueError(
                 f'{self.subject} provides no intervals; regression models fitted with estimator="ensemble" or '
-                '"recurrent" do, and classifiers provide probabilities.'
+                "recurrent do, and classifiers provide probabilities."
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:
@@ -423,9 +428,9 @@ class TableModel(Estimator):
         pipeline = self.pipeline()
         return pipeline.steps if isinstance(pipeline, Pipeline) else [("model", pipeline)]
 
-    def __getitem__(self, place: int) -> Any:
-        """One of the fitted steps; the last one is the estimator."""
-        return self.steps[place][1]
+    def __getitem__(self, place: int | slice) -> Any:
+        """One of the fitted steps, of which the last one is the estimator; or a pipeline of some of them."""
+        return self.pipeline()[place]
 
     def note_update(self, data: str, n_rows: int) -> None:
         """Write down that the model has learnt from further rows."""

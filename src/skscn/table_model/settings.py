@@ -39,11 +39,11 @@ _CLASSES: dict[str, dict[str, type[Any]]] = {
 _OF_LAGS = {"max_lag", "max_terms"}
 # Parameters of estimators that are set by those of the table model, or have no use in it.
 _ELSEWHERE = {
-    "random_state": "set random_state of the model itself",
-    "n_jobs": "set n_jobs of the model itself",
-    "verbose": "set verbose of the model itself",
-    "estimator": "use estimator=",
-    "loss": "use loss=",
+    "random_state": "use random_state=…",
+    "n_jobs": "use n_jobs=…",
+    "verbose": "it shows the growth of single networks",
+    "estimator": "use estimator=…",
+    "loss": "use loss=…",
     "quantile": 'use loss="quantile:0.9"',
     "feedback": "use feedback=True",
     "warm_start": "fit always trains a new model",
@@ -92,6 +92,8 @@ class FitSettings:
         if isinstance(model.loss, str) and model.loss.startswith("quantile:"):
             values |= {"loss": "quantile", "quantile": _share(model.loss)}
         elif model.loss is not None:
+            if isinstance(model.loss, str) and model.loss not in LOSSES:
+                raise ValueError(not_found("loss", model.loss, list(LOSSES)))
             values["loss"] = model.loss
         return cls(*({name: value for name, value in values.items() if name in names} for names in own))
 
@@ -100,7 +102,7 @@ def _checked(given: dict[str, Any], known: set[str]) -> dict[str, Any]:
     """The parameters; ValueError for one that nothing has."""
     for name in given:
         if name in _ELSEWHERE:
-            raise ValueError(f"{name} cannot be one of the parameters; {_ELSEWHERE[name]}.")
+            raise ValueError(f"{name} cannot be set here; {_ELSEWHERE[name]}.")
         if name not in known:
             raise ValueError(not_found("parameter", name, sorted(known - set(_ELSEWHERE))))
     return dict(given)
@@ -179,8 +181,6 @@ def check_target(model: TableModel, settings: FitSettings, target: Target) -> No
     known = [known for known, loss in LOSSES.items() if (loss.classifies if classes else loss.regresses)]
     if not isinstance(name, str) or name in known:
         return
-    if name not in LOSSES:
-        raise ValueError(not_found("loss", name, known))
     theirs, ours, other = ("numbers", "classes", "regression") if classes else ("classes", "numbers", "classification")
     task = f', or add task="{other}"' if not classes or whole else ""
     raise ValueError(
