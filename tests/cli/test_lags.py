@@ -277,7 +277,7 @@ def test_lags_that_are_impossible(skscn, tmp_path):
     )
     for options, sentence in (
         (["--shuffle", "--lags", "1"], "cannot be combined with lags"),
-        (["--delay", "2"], "needs --lags"),
+        (["--delay", "2"], "delay needs lags"),
     ):
         done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "model.scn", *options, code=2)
         assert sentence in done.stderr

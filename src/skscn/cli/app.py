@@ -116,7 +116,7 @@ def predict(
         raise typer.BadParameter("needs --follow; to learn from a table use skscn update.", param_hint="--learn")
     if follow:
         # The name of skscn follow in version 0.2.
-        _run_follow(model, data, out, learn, save_every, interval, proba, keep, quiet)
+        _run_follow(model, data, out, learn, save_every, None, interval, proba, keep, quiet)
         return
     if data is None:
         raise typer.BadParameter("a table is needed.", param_hint="DATA")
@@ -143,6 +143,14 @@ def follow(
     save_every: Annotated[
         float, typer.Option(min=0.0, metavar="MINUTES", help="With --learn -o: how often the model is written.")
     ] = 5.0,
+    journal: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="A file to which each row is written before it is answered: the same command goes on from there after "
+            "a restart, with the same answers.",
+        ),
+    ] = None,
     interval: CoverageOption = None,
     proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
     keep: KeepOption = None,
@@ -150,9 +158,12 @@ def follow(
 ) -> None:
     """Read rows from standard input as they come, one line each after a line of column names, and answer each at once.
 
+    Models of any kind: with lags and recurrent ones go on from the rows of training. With --learn, a target may come
+    later: a line with a time that was answered before is the same row, now with its target.
+
     Example: skscn follow houses.scn --interval 0.9 < rows.csv
     """
-    _run_follow(model, None, out, learn, save_every, interval, proba, keep, quiet)
+    _run_follow(model, None, out, learn, save_every, journal, interval, proba, keep, quiet)
 
 
 def _run_follow(
@@ -161,6 +172,7 @@ def _run_follow(
     out: Path | None,
     learn: bool,
     save_every: float,
+    journal: Path | None,
     interval: float | None,
     proba: bool,
     keep: list[str] | None,
@@ -173,7 +185,7 @@ def _run_follow(
     from skscn.cli.commands import Wanted
     from skscn.cli.following import run_follow
 
-    run_follow(model, Wanted(out, interval, proba, tuple(keep or ())), learn, save_every, Console(quiet))
+    run_follow(model, Wanted(out, interval, proba, tuple(keep or ())), learn, save_every, journal, Console(quiet))
 
 
 def _check_json(as_json: bool, out: Path | None) -> None:

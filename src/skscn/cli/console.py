@@ -96,8 +96,8 @@ class Console:
     def result(self, facts: dict[str, Any], lines: Iterable[tuple[str, str]]) -> None:
         """Print the result: facts as JSON if asked for, else lines of a heading and a text."""
         if self.as_json:
-            said = {name: _translated(facts[name]) for name in _SENTENCES if name in facts}
-            write_text(json.dumps(finite({**facts, **said}), indent=2, ensure_ascii=False, default=_plain) + "\n")
+            facts |= {name: _translated(facts[name]) for name in _SENTENCES if name in facts}
+            write_text(json.dumps(finite(facts), indent=2, ensure_ascii=False, default=_plain) + "\n")
             return
         lines = list(lines)
         width = max(len(heading) for heading, _ in lines)

@@ -9,21 +9,20 @@ from time import monotonic
 from typing import Any, BinaryIO
 
 from skscn.cli.arguments import STANDARD_INPUT
-from skscn.cli.commands import Wanted, predictions
+from skscn.cli.commands import Wanted
 from skscn.cli.console import Console, Write, check_output, table_writer
 from skscn.cli.interrupts import end_at_signals, ignore_signals
-from skscn.judging.sketch import RowSketch
 from skscn.readers.arrow import arrow
 from skscn.readers.dialect import Dialect, find_dialect
 from skscn.readers.text_rows import scan
-from skscn.table_model import TableModel, open_model
-from skscn.table_model.arriving import Batch
-from skscn.table_model.updating import FAR_OUTSIDE, check_updatable, gate_of
-from skscn.tables import Target
-from skscn.words import count, listed, quoted, short
+from skscn.table_model import LiveModel, TableModel, open_model
+from skscn.table_model.updating import check_updatable
+from skscn.words import count, listed, quoted
 
 
-def run_follow(model_path: Path, wanted: Wanted, learn: bool, save_every: float, console: Console) -> None:
+def run_follow(
+    path: Path, wanted: Wanted, learn: bool, save_every: float, journal: Path | None, console: Console
+) -> None:
     """Answer each row of standard input, and learn from those that have a target, if asked to.
 
     What was learnt is saved every ``save_every`` minutes, and in the end, whatever ends the rows.
@@ -31,30 +30,29 @@ def run_follow(model_path: Path, wanted: Wanted, learn: bool, save_every: float,
     out = wanted.out
     if out is not None:
         check_output(out, [])
-    model = open_model(model_path)
+    model = open_model(path)
     wanted.check(model)
-    if model.uses_past:
-        raise ValueError(f"{model_path.name} uses earlier rows; predict its rows as a table, without --follow.")
     if learn:
         check_updatable(model)
     rows = LinesOfText(sys.stdin.buffer)
-    follower, saved = RowByRow(model, rows.names, wanted, learn, rows.decimal), monotonic()
+    follower, saved = RowByRow(model, rows, wanted, learn, journal), monotonic()
+    live = follower.live
     with ignore_signals():
         try:
             with table_writer(None) as write, end_at_signals():
                 for number, line in enumerate(rows, start=1):
                     _answer(follower, rows, number, line, write, console)
                     if out is not None and monotonic() - saved >= 60.0 * save_every:
-                        follower.save(out)
+                        live.save(out, STANDARD_INPUT)
                         saved = monotonic()
         finally:
             # Before anything is said, as the terminal may be gone.
             if out is not None:
-                follower.save(out)
-        aside = f"; set aside {follower.set_aside:,}" if follower.set_aside else ""
-        console.note(f"Answered {count(follower.answered, 'row')}; learnt from {follower.learnt:,}{aside}.")
-        console.notes(follower.outside.missing_sentences())
-        if follower.learnt and out is None:
+                live.save(out, STANDARD_INPUT)
+        aside = f"; set aside {live.n_set_aside:,}" if live.n_set_aside else ""
+        console.note(f"Answered {count(live.n_answered, 'row')}; learnt from {live.n_learnt:,}{aside}.")
+        console.notes(live.outside_rows.missing_sentences())
+        if live.n_learnt and out is None and journal is None:
             console.note("What was learnt is forgotten now; -o MODEL would have written it to a file.")
         if out is not None:
             console.note(f"Wrote the model to {out}.")
@@ -108,80 +106,54 @@ class LinesOfText:
 
 
 class RowByRow:
-    """Predicts rows one by one, and learns from each after its prediction."""
+    """Answers rows of text one by one with a live model, and learns from each that has a target."""
 
-    def __init__(self, model: TableModel, names: list[str], wanted: Wanted, learn: bool, decimal: str = "."):
-        self.model, self.wanted, self.answered, self.learnt, self.set_aside = model, wanted, 0, 0, 0
-        self.gate, self._decimal = gate_of(model), decimal
-        self.target: Target | None = None
-        self._latest: tuple[Any, Any] = (None, None)
-        self._sketch = RowSketch.continued(model.sketch_)
-        if learn:
-            if model.target_ is None or model.target_.name not in names:
-                needed = "the target" if model.target_ is None else quoted(model.target_.name)
-                raise ValueError(f"--learn needs a column {needed}; the columns are {listed(names)}.")
-            self.target = model.target_
+    def __init__(self, model: TableModel, rows: LinesOfText, wanted: Wanted, learn: bool, journal: Path | None):
+        names, self._decimal, self._wanted = rows.names, rows.decimal, wanted
+        self.target = model.target_ if learn else None
+        if learn and (model.target_ is None or model.target_.name not in names):
+            needed = "the target" if model.target_ is None else quoted(model.target_.name)
+            raise ValueError(f"--learn needs a column {needed}; the columns are {listed(names)}.")
         unknown = [name for name in wanted.keep if name not in names]
         if unknown:
             raise ValueError(f"There is no column {quoted(unknown[0])} to keep; the columns are {listed(names)}.")
-        if model.encoder_ is None:
-            raise ValueError(f"{model.label} does not say which columns it needs; predict a table instead.")
-        self._encoder, self.outside = model.encoder_, model.encoder_.looking_outside()
-        self._types = dict(self._encoder.read_types)
-        if self.target is not None:
-            self._types[self.target.name] = self.target.read_type
-        missing = [name for name in self._encoder.read_types if name not in names]
+        self.live = LiveModel(model, wanted.coverage or 0.9, learn=learn, journal=journal)
+        missing = [name for name in self.live.columns if name not in names]
         if missing:
             raise ValueError(
-                f"{STANDARD_INPUT} lacks {listed(map(quoted, missing))}, which {model.label} needs; its columns "
-                f"are {listed(names)}."
+                f"{STANDARD_INPUT} lacks {listed(map(quoted, missing))}, which {model.label} needs; its columns are "
+                f"{listed(names)}."
             )
+        types = {
+            **model.encoder_.read_types,
+            **({} if self.target is None else {self.target.name: self.target.read_type}),
+        }
+        # Numbers are read with a decimal point, unless the column has its own decimal sign.
+        self._numbers = {name for name, kind in types.items() if kind == arrow().float64()}
+        self._row: dict[str, Any] = {}
 
     def answer(self, cells: dict[str, str]) -> Any:
         """A table with the prediction of one row, and the columns to keep as they are written."""
-        pa = arrow()
-        table = pa.table({name: pa.array([self._value(name, cell)], pa.string()) for name, cell in cells.items()})
-        X = self._encoder.transform(table)
-        kept = pa.table({name: pa.array([cells[name]]) for name in self.wanted.keep})
-        answer = predictions(self.model, Batch(self.model, X, table), kept, self.wanted)
-        self.outside.add(X, table)
-        self._latest = X, table
-        self.answered += 1
-        return answer
-
-    def _value(self, name: str, cell: str) -> str:
-        """What a column is read from: numbers with a decimal point, unless the column has its own decimal sign."""
-        return cell.replace(self._decimal, ".") if self._types.get(name) == arrow().float64() else cell
+        self._row = {
+            name: cell.replace(self._decimal, ".") if name in self._numbers else cell for name, cell in cells.items()
+        }
+        live, wanted = self.live, self._wanted
+        values = [live.predict_one(self._row)]
+        values += live.interval() if wanted.coverage is not None else ()
+        values += live.probabilities().tolist() if wanted.proba else []
+        columns = zip([*wanted.keep, *wanted.names(live.model)], [*map(cells.get, wanted.keep), *values], strict=True)
+        return arrow().table({name: [value] for name, value in columns})
 
     def learn(self) -> None:
-        """Learn from the row that was answered last, if that is wanted and it has a target.
-
-        ValueError if the target is not plausible.
-        """
-        X, table = self._latest
-        y, _ = (None, None) if self.target is None else self.target.values(table.column(self.target.name))
-        if y is None or not len(y):
+        """Learn from the row that was answered last, if that is wanted; ValueError if its target is not learnt."""
+        if self.target is None:
             return
-        if self.gate is not None and not self.gate.admits(y, self.model.estimator_.predict(X)):
-            self.set_aside += 1
-            raise ValueError(f"{FAR_OUTSIDE}: {short(y[0])}. It is learnt if such values go on.")
-        self.model.estimator_.partial_fit(X, y)
-        self.learnt += 1
-        if self._sketch is not None:
-            self._sketch.add(X, y)
-
-    def save(self, out: Path) -> None:
-        """Write the model as it is now."""
-        model = self.model
-        model.gate_ = self.gate
-        model.sketch_ = model.sketch_ if self._sketch is None else self._sketch.to_json()
-        before = model.record_
-        model.note_update(STANDARD_INPUT, self.learnt)
-        model.save(out)
-        # What was learnt in all is written down once.
-        model.record_ = before
+        events = len(self.live.events)
+        self.live.learn_one(self._row, self._row[self.target.name])
+        if len(self.live.events) > events:
+            raise ValueError(self.live.events[-1])
 
     def nothing(self) -> Any:
         """The line for a row that is wrong, so that lines of output keep corresponding to rows."""
-        names = [*self.wanted.keep, *self.wanted.names(self.model)]
+        names = [*self._wanted.keep, *self._wanted.names(self.live.model)]
         return arrow().table({name: arrow().array([None], arrow().string()) for name in names})

@@ -112,8 +112,9 @@ class Growth(FitObserver):
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
         self._done = done
         state = f"{done}/{n_members} networks"
-        growth = growth_of(member)
-        if growth.kept:
+        # Recurrent members have no held-out error of a step.
+        growth = None if isinstance(member, ReservoirRegressor) else growth_of(member)
+        if growth is not None and growth.kept:
             last = growth.kept_steps[-1]
             state += f", {_state(member.n_nodes_, last['train_rmse'], last['validation_rmse'])}"
         self._bar.update(self._task, completed=float(done), state=state)

@@ -121,7 +121,7 @@ class Assessment:
         )
 
     def lines(self) -> list[tuple[str, str]]:
-        """Headings and texts, for people."""
+        """Lines of a heading and a sentence, for people."""
         if self.tests is not None:
             found = self.tests.lines()
         else:
@@ -241,17 +241,16 @@ class _Answers:
 def _judge(answers: _Answers, model: Any, blocks: np.ndarray) -> dict[str, Any]:
     """The scores, their limits, those of the baseline, and the verdict."""
     y, predicted, shares = answers.y, answers.predicted, answers.probabilities
-    rare, loss = None, loss_of(model)
+    rare, loss, true_shares = None, loss_of(model), None
     if shares is None or answers.classes is None:
         scores = regression_scores(y, predicted, loss)
     else:
-        rare = RareClass.of(y, model)
-        scores = classification_scores(y, predicted, true_class_shares(y, answers.classes, shares))
+        rare, true_shares = RareClass.of(y, model), true_class_shares(y, answers.classes, shares)
+        scores = classification_scores(y, predicted, true_shares)
         scores |= {} if rare is None else rare.scores(y, predicted, answers.classes, shares)
     known = Baseline.of(y, "regression" if shares is None else "classification", loss=loss)
     baseline = known.scores(y, rare)
     better, verdict = compared(scores, baseline, known.words, rare)
-    true_shares = None if shares is None else true_class_shares(y, answers.classes, shares)
     return {
         "scores": scores,
         "baseline": baseline,

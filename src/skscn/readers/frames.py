@@ -65,10 +65,9 @@ def _as_arrow(table: Any) -> pa.Table:
             f"A table must be a path, a data frame, an Arrow table or a mapping of columns, not {type(table).__name__}."
         )
     if len(set(map(str, frame.columns))) < len(frame.columns):
-        # The reader of columns names the one that is there twice.
+        # The list of names is refused later, with the name that repeats.
         return pa.table([[]] * len(frame.columns), names=list(map(str, frame.columns)))
-    frame = frame.rename({name: str(name) for name in frame.columns if not isinstance(name, str)})
-    converted = frame.to_arrow()
+    converted = frame.rename({name: str(name) for name in frame.columns}).to_arrow()
     return converted.select([name for name in converted.column_names if not ROW_LABELS.fullmatch(name)])
 
 

@@ -259,7 +259,7 @@ def check_one_sequence(estimator: ReservoirRegressor, group: str | None) -> None
         )
 
 
-class _States:
+class _SeriesStates:
     """The states before the rows of a recurrent network: that at the end of training if they follow it, or a cold one.
 
     Parameters
@@ -428,7 +428,7 @@ class RowReader:
         self.outside, self.clock = self.encoder.looking_outside(), model.clock_
         about = self.encoder, model.clock_, model.target_, file, self.remarks, model.group_
         self._earlier = None if model.lags_ is None else _EarlierValues(deepcopy(model.lags_), *about)
-        self._states = _States(model, *about) if is_recurrent(model.estimator_) else None
+        self._states = _SeriesStates(model, *about) if is_recurrent(model.estimator_) else None
         own = self._earlier or self._states
         self._types = {**extra, **({} if own is None else own.types), **self.encoder.read_types}
 

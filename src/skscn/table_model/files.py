@@ -80,7 +80,7 @@ def guess_columns(model: TableModel, file: TableFile, without: tuple[str, ...]) 
     return NumericColumns(names)
 
 
-def save(model: TableModel, path: Path, *, updatable: bool = True) -> None:
+def _save(model: TableModel, path: Path, updatable: bool) -> None:
     """Write a model; the file is replaced at once, or stays what it was."""
     record = {
         **model.record_,
@@ -105,52 +105,57 @@ def save(model: TableModel, path: Path, *, updatable: bool = True) -> None:
         else:
             saved.lags_ = named
     notes = {**model.user_notes_, _KEY: record}
-    persistence.save_model(saved.pipeline(), path, updatable=updatable, notes=notes)
+    persistence.save_model(saved.pipeline(), path, notes, updatable=updatable)
     model.path_ = path
 
 
 def save_model(
-    model: Any, path: str | os.PathLike[str], *, updatable: bool = True, notes: Mapping[str, Any] | None = None
+    model: Any, path: str | os.PathLike[str], notes: Mapping[str, Any] | None = None, *, updatable: bool = True
 ) -> None:
-    """Write a fitted model to a file: a table model, or what :func:`skscn.persistence.save_model` takes.
+    """Write a fitted model to a file, without pickle: a table model, an estimator, a pipeline or a stream.
 
     Parameters
     ----------
-    model : TableModel or fitted estimator
+    model : TableModel, or what :func:`skscn.persistence.save_model` takes
     path : path
         The file; one that is there is replaced at once, or stays as it is.
-    updatable : bool, default=True
-        Whether the model can learn from further rows after it is loaded; without, files are smaller.
     notes : mapping, default=None
         Notes of your own, which JSON can hold.
+    updatable : bool, default=True
+        Whether the model can learn from further rows after it is loaded; without that, files are smaller.
     """
     if isinstance(model, TableModel):
         model.user_notes_ = model.user_notes_ if notes is None else dict(notes)
-        save(model, Path(path), updatable=updatable)
+        _save(model, Path(path), updatable)
     else:
-        persistence.save_model(model, path, updatable=updatable, notes=notes)
+        persistence.save_model(model, path, notes, updatable=updatable)
 
 
-def load_model(path: str | os.PathLike[str]) -> Any:
+def load_model(path: str | os.PathLike[str], activations: Mapping[str, Any] | None = None) -> Any:
     """Load a model from a file that :func:`~skscn.save_model`, ``TableModel.save`` or the program has written.
+
+    Nothing in the file is executed, and memory use is limited by the size of the file, whoever wrote it.
 
     Parameters
     ----------
     path : path
+    activations : mapping of str to callable or Activation, default=None
+        Custom activations that the model was fitted with, by their names.
 
     Returns
     -------
     model : TableModel, or a fitted estimator
-        A table model if that is what was saved, or if ``skscn fit`` has written the file.
+        A table model if that is what was saved, or if the program has written the file.
     """
-    notes = describe_model(path)["notes"]
-    table_model = isinstance(notes.get(_KEY), dict) or notes.keys() >= _WRITTEN_BEFORE
-    return open_model(path) if table_model else persistence.load_model(path)
+    fitted, notes = persistence.load_model(path, activations), describe_model(path)["notes"]
+    of_table = isinstance(notes.get(_KEY), dict) or notes.keys() >= _WRITTEN_BEFORE
+    return wrap(fitted, notes, Path(path)) if of_table else fitted
 
 
 def open_model(path: str | os.PathLike[str]) -> TableModel:
     """The table model in a file; a model that was saved by another class becomes one that knows no target."""
-    return wrap(persistence.load_model(path), describe_model(path)["notes"], Path(path))
+    fitted = persistence.load_model(path)
+    return wrap(fitted, describe_model(path)["notes"], Path(path))
 
 
 def wrap(fitted: Any, notes: dict[str, Any], path: Path | None = None) -> TableModel:

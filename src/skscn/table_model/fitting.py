@@ -70,7 +70,7 @@ _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=Fa
 
 def fit_table(model: TableModel, file: TableFile, observer: FitObserver) -> None:
     """Train a model on a table and test it; the model is changed once it is trained, and once it is tested."""
-    fit = _Fit(model, file, observer)
+    fit = _TableFit(model, file, observer)
     fit.note(*file.notes)
     limit = default_memory_limit() if model.memory_limit is None else model.memory_limit
     with listening(observer):
@@ -82,7 +82,7 @@ def fit_table(model: TableModel, file: TableFile, observer: FitObserver) -> None
 
 
 @dataclass
-class _Fit:
+class _TableFit:
     """What a fit works with: the model and its parameters, the table, its inputs, and the notes so far."""
 
     model: TableModel
@@ -161,7 +161,7 @@ class _TrainingTable:
     cautions: list[Caution]
 
 
-def _fit_in_memory(fit: _Fit) -> None:
+def _fit_in_memory(fit: _TableFit) -> None:
     """Train on all rows, and test the model on rows that are held out in turn."""
     model, observer, settings = fit.model, fit.observer, fit.settings
     table = _read_table(fit)
@@ -187,7 +187,7 @@ def _fit_in_memory(fit: _Fit) -> None:
     model.assessment_ = Assessment.of_tests(table.target, len(table.prepared.rows.y), tests, cautions, fit.notes)
 
 
-def _read_table(fit: _Fit) -> _TrainingTable:
+def _read_table(fit: _TableFit) -> _TrainingTable:
     """Read the table, find out what its columns and the order of its rows mean, and turn it into numbers."""
     model, file = fit.model, fit.file
     apart = [name for name in (fit.target, model.weight, model.group) if name is not None]
@@ -216,7 +216,7 @@ def _read_table(fit: _Fit) -> _TrainingTable:
     return _TrainingTable(target, series, unprepared, prepared, cautions)
 
 
-def _series(fit: _Fit, table: Any, *, cycles: bool) -> tuple[Series, np.ndarray | None]:
+def _series(fit: _TableFit, table: Any, *, cycles: bool) -> tuple[Series, np.ndarray | None]:
     """The order of the rows, and the groups that they belong to, if any."""
     model = fit.model
     about = {"tested": model.folds is None or model.folds > 1, "past": model.past is not None, "cycles": cycles}
@@ -230,7 +230,7 @@ def _series(fit: _Fit, table: Any, *, cycles: bool) -> tuple[Series, np.ndarray 
     return series, groups
 
 
-def _about_past(fit: _Fit, preparation: Preparation, series: Series) -> list[Caution]:
+def _about_past(fit: _TableFit, preparation: Preparation, series: Series) -> list[Caution]:
     """Note which earlier values are used, and gaps between rows; many gaps are a caution."""
     if fit.model.past is None:
         return []
@@ -241,7 +241,7 @@ def _about_past(fit: _Fit, preparation: Preparation, series: Series) -> list[Cau
     return [gaps] if gaps is not None and many else []
 
 
-def _train(fit: _Fit, table: _TrainingTable, estimator: Any) -> None:
+def _train(fit: _TableFit, table: _TrainingTable, estimator: Any) -> None:
     """Fit the model to all rows; an interrupt may cut it short."""
     model, (preparation, rows, X) = fit.model, table.prepared
     fit.observer.begin("Growing", estimator)
@@ -372,7 +372,7 @@ def _faults(table: _TrainingTable) -> list[Caution]:
 # A table larger than memory.
 
 
-def _fit_from_disk(fit: _Fit, limit: int) -> None:
+def _fit_from_disk(fit: _TableFit, limit: int) -> None:
     """Train on the file chunk by chunk, with columns learnt from its first rows; the model is not tested."""
     model, file, settings = fit.model, fit.file, fit.settings
     _check_possible(model, file)

@@ -145,7 +145,8 @@ def _given_rows(
     model: TableModel, file: TableFile, table: Any, steps: int | None, label: str | None, remarks: list[str]
 ) -> RowsAhead:
     """The first rows of a table, of one series; ValueError if they do not follow the training rows or are too few."""
-    encoder, clock = model.columns(file), TrainingClock.read(model.clock_, label)
+    encoder: Any = model.columns(file)
+    clock = TrainingClock.read(model.clock_, label)
     arriving = ArrivingRows(encoder, model.clock_, file, [], "a forecast", "-", label)
     if table is not None and arriving.begin_anew(table):
         raise ValueError(
@@ -162,7 +163,7 @@ def _given_rows(
     outside = encoder.looking_outside()
     outside.add(X, table)
     remarks += [*outside.missing_sentences(), *outside_sentences(outside.found())]
-    timed = isinstance(encoder, TableEncoder) and encoder.time_
+    timed = isinstance(encoder, TableEncoder) and encoder.time_ is not None
     return RowsAhead(X, encoder.row_times(table) if timed else None, label, clock)
 
 

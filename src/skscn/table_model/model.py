@@ -22,13 +22,12 @@ from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent
 from skscn.losses import Loss, name_of
 from skscn.readers import as_file
-from skscn.table_model.parameters import KINDS, declared
+from skscn.table_model.parameters import DECLARATIONS, KINDS, entry
 from skscn.table_model.settings import check_combination, is_recurrent_kind
 from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import listed, nearest, quoted
 
 if TYPE_CHECKING:
-    from skscn.judging import Assessment
     from skscn.plausibility import TargetGate
     from skscn.series import Lags
     from skscn.table_model.arriving import RowReader
@@ -83,37 +82,96 @@ class TableModel(Estimator):
     True
     """
 
-    target: str | None = parameter(**declared("target"), constraint=[str, None])
+    target: str | None = parameter(
+        default=DECLARATIONS["target"].default,
+        constraint=[str, None],
+        text=entry("target"),
+    )
     _: KW_ONLY
-    time: str | Literal[False] | None = parameter(**declared("time"), constraint=[str, None, "boolean"])
-    group: str | None = parameter(**declared("group"), constraint=[str, None])
+    time: str | Literal[False] | None = parameter(
+        default=DECLARATIONS["time"].default, text=entry("time"), constraint=[str, None, "boolean"]
+    )
+    group: str | None = parameter(
+        default=DECLARATIONS["group"].default,
+        constraint=[str, None],
+        text=entry("group"),
+    )
     lags: str | Sequence[int] | None = parameter(
-        **declared("lags"), constraint=[StrOptions({"auto"}), "array-like", None]
+        default=DECLARATIONS["lags"].default, text=entry("lags"), constraint=[StrOptions({"auto"}), "array-like", None]
     )
     estimator: str | BaseEstimator = parameter(
-        **declared("estimator"), constraint=[StrOptions(set(KINDS)), BaseEstimator]
+        default=DECLARATIONS["estimator"].default,
+        text=entry("estimator"),
+        constraint=[StrOptions(set(KINDS)), BaseEstimator],
     )
-    loss: str | Loss | None = parameter(**declared("loss"), constraint=[str, Loss, None])
-    task: str = parameter(**declared("task"), constraint=[StrOptions({"auto", "regression", "classification"})])
-    class_weight: Any = parameter(**declared("class_weight"), constraint=[StrOptions({"balanced"}), dict, None])
-    delay: int | None = parameter(**declared("delay"), constraint=[_POSITIVE, None])
-    feedback: bool = parameter(**declared("feedback"), constraint=["boolean"])
-    drop: Sequence[str] = parameter(**declared("drop"), constraint=["array-like"])
-    weight: str | None = parameter(**declared("weight"), constraint=[str, None])
-    bounds: tuple[float, float] | None = parameter(**declared("bounds"), constraint=["array-like", None])
-    folds: int | None = parameter(**declared("folds"), constraint=[Interval(Integral, 0, None, closed="left"), None])
-    dates: str = parameter(**declared("dates"), constraint=[StrOptions({"auto", "day-first", "month-first"})])
-    parameters: Mapping[str, Any] | None = parameter(**declared("parameters"), constraint=[Mapping, None])
-    random_state: int | None = parameter(**declared("random_state"), constraint=["random_state"])
-    n_jobs: int | None = parameter(**declared("n_jobs"), constraint=[Integral, None])
-    memory_limit: int | None = parameter(**declared("memory_limit"), constraint=[_POSITIVE, None])
-    verbose: bool = parameter(**declared("verbose"), constraint=["boolean"])
+    loss: str | Loss | None = parameter(
+        default=DECLARATIONS["loss"].default, text=entry("loss"), constraint=[str, Loss, None]
+    )
+    task: str = parameter(
+        default=DECLARATIONS["task"].default,
+        text=entry("task"),
+        constraint=[StrOptions({"auto", "regression", "classification"})],
+    )
+    class_weight: Any = parameter(
+        default=DECLARATIONS["class_weight"].default,
+        text=entry("class_weight"),
+        constraint=[StrOptions({"balanced"}), dict, None],
+    )
+    delay: int | None = parameter(
+        default=DECLARATIONS["delay"].default, text=entry("delay"), constraint=[_POSITIVE, None]
+    )
+    feedback: bool = parameter(
+        default=DECLARATIONS["feedback"].default,
+        constraint=["boolean"],
+        text=entry("feedback"),
+    )
+    drop: Sequence[str] = parameter(
+        default=DECLARATIONS["drop"].default,
+        constraint=["array-like"],
+        text=entry("drop"),
+    )
+    weight: str | None = parameter(
+        default=DECLARATIONS["weight"].default,
+        constraint=[str, None],
+        text=entry("weight"),
+    )
+    bounds: tuple[float, float] | None = parameter(
+        default=DECLARATIONS["bounds"].default, text=entry("bounds"), constraint=["array-like", None]
+    )
+    folds: int | None = parameter(
+        default=DECLARATIONS["folds"].default,
+        text=entry("folds"),
+        constraint=[Interval(Integral, 0, None, closed="left"), None],
+    )
+    dates: str = parameter(
+        default=DECLARATIONS["dates"].default,
+        text=entry("dates"),
+        constraint=[StrOptions({"auto", "day-first", "month-first"})],
+    )
+    parameters: Mapping[str, Any] | None = parameter(
+        default=DECLARATIONS["parameters"].default, text=entry("parameters"), constraint=[Mapping, None]
+    )
+    random_state: int | None = parameter(
+        default=DECLARATIONS["random_state"].default, text=entry("random_state"), constraint=["random_state"]
+    )
+    n_jobs: int | None = parameter(
+        default=DECLARATIONS["n_jobs"].default, text=entry("n_jobs"), constraint=[Integral, None]
+    )
+    memory_limit: int | None = parameter(
+        default=DECLARATIONS["memory_limit"].default, text=entry("memory_limit"), constraint=[_POSITIVE, None]
+    )
+    verbose: bool = parameter(
+        default=DECLARATIONS["verbose"].default,
+        constraint=["boolean"],
+        text=entry("verbose"),
+    )
 
-    target_: Target | None = attribute()
-    encoder_: TableEncoder | NumericColumns | None = attribute()
+    # A Target, an encoder and an Assessment, each of which may be None after loading.
+    target_: Any = attribute()
+    encoder_: Any = attribute()
     lags_: Lags | None = attribute()
     estimator_: Any = attribute()
-    assessment_: Assessment | None = attribute()
+    assessment_: Any = attribute()
     notes_: list[str] = attribute()
     n_rows_: int = attribute()
     # The column that tells several series apart, if there are several.

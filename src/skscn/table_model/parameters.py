@@ -116,7 +116,6 @@ DECLARATIONS = {
 }
 
 
-def declared(name: str) -> dict[str, Any]:
-    """The default and the entry in the docstring of a parameter."""
-    default, kind, text = DECLARATIONS[name]
-    return {"default": default, "text": f"{kind}\n{text}"}
+def entry(name: str) -> str:
+    """The entry of a parameter in a docstring: its type, and its text."""
+    return f"{DECLARATIONS[name].kind}\n{DECLARATIONS[name].text}"

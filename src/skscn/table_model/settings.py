@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -98,7 +98,7 @@ class FitSettings:
         return cls(*({name: value for name, value in values.items() if name in names} for names in own))
 
 
-def _checked(given: dict[str, Any], known: set[str]) -> dict[str, Any]:
+def _checked(given: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
     """The parameters; ValueError for one that nothing has."""
     for name in given:
         if name in _ELSEWHERE:
@@ -162,7 +162,8 @@ def check_combination(model: TableModel) -> None:
         )
     if model.folds is not None and (model.folds < 0 or model.folds == 1):
         raise ValueError("folds must be 0 or at least 2.")
-    if model.bounds is not None and not (len(model.bounds) == 2 and model.bounds[0] < model.bounds[1]):
+    bounds: Any = model.bounds
+    if bounds is not None and not (len(bounds) == 2 and bounds[0] < bounds[1]):
         raise ValueError("bounds must be two numbers in increasing order, such as (0, 100).")
 
 

@@ -106,7 +106,7 @@ def update(model: TableModel, file: TableFile, *, weight: str | None = None, for
             f"{model.subject} was left as it is, because learning from these rows makes it worse; check them, or use "
             "force=True."
         )
-    vars(model).update(vars(updated))
+    model.__dict__.update(updated.__dict__)
     return found
 
 
@@ -160,8 +160,10 @@ def _read(
         notes.append(f"Left out: {count(reader.missing, 'row')} without a value of {shortened(target.name)}.")
     notes[:0] = reader.remarks
     notes += reader.notes()[len(reader.remarks) :]
-    columns = [(rows.X, rows.y, rows.sample_weight, rows.groups) for rows in found]
+    columns: list[tuple[Any, ...]] = [(rows.X, rows.y, rows.sample_weight, rows.groups) for rows in found]
     X, y, given, groups = (None if parts[0] is None else np.concatenate(parts) for parts in zip(*columns, strict=True))
+    assert X is not None, "the reader raises an error if there are no rows"
+    assert y is not None, "rows have targets"
     return NewRows(X, y, given, groups), reader
 
 
