@@ -49,6 +49,7 @@ def run_follow(
             # Before anything is said, as the terminal may be gone.
             if out is not None:
                 live.save(out, STANDARD_INPUT)
+            live.close()
         aside = f"; set aside {live.n_set_aside:,}" if live.n_set_aside else ""
         console.note(f"Answered {count(live.n_answered, 'row')}; learnt from {live.n_learnt:,}{aside}.")
         console.notes(live.outside_rows.missing_sentences())

@@ -314,6 +314,17 @@ class LiveModel:
             self._sketch.add(answer.X, np.array([value]))
         self.n_learnt += 1
 
+    def close(self) -> None:
+        """Close the journal, if there is one; ``with`` does it too."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> LiveModel:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
     def save(self, path: str | os.PathLike[str], source: str = "live rows") -> None:
         """Write the model as it is now, with the state after the last row; ``source`` is where the rows came from."""
         model = self.model
@@ -361,6 +372,10 @@ class _Journal:
         plain = [dict(argument) if isinstance(argument, Mapping) else argument for argument in arguments]
         self._stream.write(json.dumps([method, *plain], default=_plain).encode() + b"\n")
         self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
 
 
 def _plain(value: Any) -> Any:
