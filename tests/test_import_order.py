@@ -29,7 +29,6 @@ LAYERS = [
     {"online", "recurrent"},
     {"fitted_loss", "following"},
     {"plot"},
-    {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}
 FILES = sorted(SOURCE.rglob("*.py"))

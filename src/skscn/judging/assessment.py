@@ -238,7 +238,7 @@ class _Answers:
     inside: np.ndarray | None = None
 
 
-def _judge(answers: _Answers, model: Any, blocks: np.ndarray) -> dict[str, Any]:
+def _judge(answers: _Answers, model: Any, blocks: np.ndarray | None) -> dict[str, Any]:
     """The scores, their limits, those of the baseline, and the verdict."""
     y, predicted, shares = answers.y, answers.predicted, answers.probabilities
     rare, loss = None, loss_of(model)

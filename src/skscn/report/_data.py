@@ -1,4 +1,4 @@
-"""What a report is about: a fitted model, rows with their targets, and what the model says about them."""
+"""The data of a report: a fitted model, rows with their targets, and what the model says about them."""
 
 from __future__ import annotations
 
@@ -11,30 +11,107 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks, parts_of
 from skscn.fitted_loss import loss_of, row_weights
-from skscn.following import Begin, is_recurrent
+from skscn.following import Begin, is_recurrent, limits_of_rows, predict_rows
+from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, Loss, Quantile
+from skscn.readers import as_file
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.report._followed import FollowedRows
+from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows, targets_of
+from skscn.table_model.series import labels_of, named
+from skscn.tables import TableEncoder
+from skscn.words import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skscn.series import Lags
-    from skscn.tables import RowEncoder, TableEncoder
+    from skscn.table_model import TableModel
+    from skscn.tables import RowEncoder
     from skscn.tables.outside import OutsideColumn
 
 # The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000
 SEED = 0
+# The most rows of a table that a report is about.
+_MOST_ROWS = 50_000
+
+
+# The most rows from which importances are computed, and dependences.
+_ROWS_SHUFFLED, _ROWS_SET = 2000, 600
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedRows:
+    """All rows, those without a target included.
+
+    Attributes
+    ----------
+    estimator : RecurrentSCNRegressor
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n, m)
+        NaN where unknown.
+    state : ReservoirState, "end" or None
+        The state before the first row.
+    times : ndarray of datetime64 of shape (n,), or None
+    """
+
+    estimator: RecurrentSCNRegressor
+    X: np.ndarray
+    y: np.ndarray
+    state: Begin
+    times: np.ndarray | None
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Which rows have all their targets."""
+        return np.asarray(~np.isnan(self.y).any(axis=1))
+
+    @property
+    def _targets(self) -> np.ndarray:
+        """Targets as the model takes them."""
+        return self.y[:, 0] if self.estimator.reservoir_.single_output else self.y
+
+    def predict(self) -> np.ndarray:
+        """Predictions of all rows, one step ahead."""
+        return predict_rows(self.estimator, self.X, self._targets, self.state)
+
+    def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the intervals of the rows with a target."""
+        lower, upper = limits_of_rows(self.estimator, self.X, self._targets, self.state, coverage)
+        return lower[self.known], upper[self.known]
+
+    @property
+    def first(self) -> FollowedRows:
+        """The rows whose inputs are moved along time."""
+        part = slice(_ROWS_SHUFFLED)
+        return FollowedRows(self.estimator, self.X[part], self.y[part], self.state, None)
+
+    def score(self, estimator: Any, X: np.ndarray, y: np.ndarray) -> float:
+        """R² on the rows with a target, if the inputs were these."""
+        predictions = predict_rows(estimator, X, self._targets, self.state)
+        return float(r2_score(y[self.known], predictions[self.known]))
+
+    def mean_response(self, columns: list[int], values: Any) -> np.ndarray:
+        """The mean prediction when these columns have these values in all rows, after as many rows to settle."""
+        rows = self.X[:_ROWS_SET].copy()
+        rows[:, columns] = values
+        predictions = predict_rows(self.estimator, rows, self._targets[:_ROWS_SET]).reshape(len(rows), -1)
+        return np.asarray(predictions[len(rows) // 2 :].mean(axis=0))
+
+    @property
+    def persistence(self) -> np.ndarray:
+        """Errors (rows, m) of predicting the target that was known last, from the second row with a target on."""
+        return np.diff(self.y[self.known], axis=0)
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A model and the rows it is judged on.
+class ReportData:
+    """A model and the rows that it is judged on.
 
     Attributes
     ----------
@@ -66,6 +143,14 @@ class Subject:
         All rows of a recurrent network, also those without a target.
     absent : dict of str to ndarray of bool
         Where an input was missing, of those that the estimator fills in itself.
+    ordered : bool
+        Whether rows depend on the rows before them, so that errors of neighbours are alike.
+    bounds : (float, float) or None
+        Within which predictions and intervals are kept.
+    tested : dict or None
+        Scores in the tests of the fit of a table model.
+    notes : list of str
+        Remarks on the rows of a table.
     """
 
     estimator: Any
@@ -83,6 +168,10 @@ class Subject:
     row_numbers: np.ndarray | None = None
     followed: FollowedRows | None = None
     absent: dict[str, np.ndarray] = field(default_factory=dict)
+    ordered: bool = False
+    bounds: tuple[float, float] | None = None
+    tested: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
 
     @property
     def classifies(self) -> bool:
@@ -140,21 +229,28 @@ class Subject:
         """The probability of each class, for all rows."""
         return np.asarray(self.estimator.predict_proba(self.X))
 
-    def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper limits (rows, m) of prediction intervals for all rows."""
-        if self.followed is not None:
-            lower, upper = self.followed.limits(coverage)
-        else:
-            lower, upper = self.estimator.predict_interval(self.X, coverage=coverage)
-        return two_dimensional(lower), two_dimensional(upper)
+    @cached_property
+    def blocks(self) -> np.ndarray | None:
+        """The rows that are resampled together: stretches of time if rows are in order, else none."""
+        found = row_blocks(self.n_rows, self.ordered)
+        if found is None or self.times is None:
+            return found
+        blocks = np.empty_like(found)
+        blocks[np.argsort(self.times, kind="stable")] = found
+        return blocks
 
-    def sample_limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the sampled rows."""
+    def limits(self, coverage: float, sampled: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper limits (rows, m) of prediction intervals for all rows, or for those of the sample."""
         if self.followed is not None:
-            lower, upper = self.limits(coverage)
-            return lower[self.sample], upper[self.sample]
-        lower, upper = self.estimator.predict_interval(self.sample_rows, coverage=coverage)
-        return two_dimensional(lower), two_dimensional(upper)
+            rows = self.sample if sampled else slice(None)
+            lower, upper = (end[rows] for end in self.followed.limits(coverage))
+        else:
+            lower, upper = self.estimator.predict_interval(self.sample_rows if sampled else self.X, coverage=coverage)
+        return self.bounded(two_dimensional(lower)), self.bounded(two_dimensional(upper))
+
+    def bounded(self, values: np.ndarray) -> np.ndarray:
+        """Predictions, or ends of intervals, within the bounds."""
+        return values if self.bounds is None else values.clip(*self.bounds)
 
     def is_one_hot(self, name: str) -> bool:
         """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
@@ -172,7 +268,9 @@ class Subject:
 
     def responses(self, X: np.ndarray) -> np.ndarray:
         """What the model says about rows, of shape (rows, classes) or (rows, m)."""
-        return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
+        if self.classifies:
+            return np.asarray(self.estimator.predict_proba(X))
+        return self.bounded(two_dimensional(self.estimator.predict(X)))
 
 
 def has_intervals(estimator: BaseEstimator) -> bool:
@@ -180,7 +278,77 @@ def has_intervals(estimator: BaseEstimator) -> bool:
     return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
 
 
-def open_subject(
+def table_data(model: TableModel, table: Any, target_name: str | None = None, series: str | None = None) -> ReportData:
+    """The rows of a table that have a target, and what a table model says about them.
+
+    For a recurrent network, they include rows without a target. Of several series, the report is about one.
+    """
+    file = as_file(table)
+    target = model.find_target(target_name, file)
+    _check_series(model, series)
+    timed, whole = model.order_types(file), is_recurrent(model.estimator_)
+    reader = SupervisedReader(model, file, target, timed, whole=whole)
+    state: Begin = None
+    inputs, targets, numbers, times = (list[np.ndarray]() for _ in range(4))
+    for part in reader.parts():
+        rows = _rows_of_series(model, part, series, whole)
+        batch, some = part.batch, part.batch.table.take(rows)
+        if isinstance(batch, FollowingBatch) and not inputs:
+            state = next((stretch.state for stretch in batch.parts if stretch.label == series), None)
+        inputs.append(batch.X[rows])
+        targets.append(targets_of(target, some) if whole else target.values(some.column(target.name))[0])
+        numbers.append(reader.n_rows - len(batch.table) + 1 + rows)
+        times += [reader.encoder.row_times(some)] if timed else []
+        if sum(map(len, targets)) > _MOST_ROWS:
+            reader.remarks.append(f"The report covers the first {sum(map(len, targets)):,} rows of {file.label}.")
+            break
+    if not any(map(len, targets)):
+        raise ValueError(f"{file.label} has no row of the series {quoted(str(series))}.")
+    names = reader.encoder.get_feature_names_out()
+    return open_data(
+        model.estimator_,
+        np.concatenate(inputs),
+        np.concatenate(targets),
+        list(names if model.lags_ is None else model.lags_.get_feature_names_out(names)),
+        reader.encoder.groups_,
+        target.name,
+        encoder=reader.encoder if isinstance(reader.encoder, TableEncoder) else None,
+        times=np.concatenate(times) if times else None,
+        seen=reader.sketch.share_in(model.sketch_),
+        row_numbers=np.concatenate(numbers),
+        lags=model.lags_,
+        state=state,
+        ordered=bool(timed) or model.uses_past,
+        bounds=model.bounds_,
+        tested=model.record_.get("tested"),
+        notes=reader.remarks,
+    )
+
+
+def _rows_of_series(model: TableModel, part: TargetRows, series: str | None, whole: bool) -> np.ndarray:
+    """The places of the rows of a batch that a report is about."""
+    wanted = np.ones(len(part.present), dtype=bool) if whole else part.present
+    if model.group_ is not None:
+        wanted = wanted & (labels_of(model.group_, part.batch.table) == series)
+    return np.flatnonzero(wanted)
+
+
+def _check_series(model: TableModel, series: str | None) -> None:
+    """Raise ValueError if the series that a report is about was not in training, or has to be named."""
+    if model.group_ is None:
+        if series is not None:
+            raise ValueError(f"{model.subject} is a model of one series; leave series out.")
+        return
+    if series is None:
+        raise ValueError(
+            f"{model.subject} is a model of several series (column {quoted(model.group_)}), and a report is about "
+            f'one; name it: series="LABEL", which is one of {named(model.labels)}.'
+        )
+    if series not in model.labels:
+        raise ValueError(f"There is no series {quoted(series)} in {model.label}; it has {named(model.labels)}.")
+
+
+def open_data(
     estimator: BaseEstimator,
     X: ArrayLike,
     y: ArrayLike,
@@ -193,8 +361,16 @@ def open_subject(
     row_numbers: ArrayLike | None = None,
     lags: Lags | None = None,
     state: Begin = None,
-) -> Subject:
-    """Check what a report is asked for."""
+    ordered: bool | None = None,
+    bounds: tuple[float, float] | None = None,
+    tested: dict[str, Any] | None = None,
+    notes: Sequence[str] = (),
+) -> ReportData:
+    """Check what a report is to be about, and predict the rows.
+
+    The parameters are those of :func:`~skscn.report.write_report` and attributes of ReportData. Rows with times, and
+    those of a recurrent network, are ordered if ``ordered`` does not say otherwise.
+    """
     if encoder is not None:
         names = encoder.get_feature_names_out()
         feature_names = list(names if lags is None else lags.get_feature_names_out(names))
@@ -225,22 +401,27 @@ def open_subject(
     if len(y) < 2:
         raise ValueError("A report needs at least two rows.")
     y, predictions = _checked_targets(estimator, y, predictions)
-    return Subject(
+    moments = _times(times, y)
+    return ReportData(
         nameless,
         rows,
         y,
-        predictions,
+        predictions if bounds is None else predictions.clip(*bounds),
         columns,
         _inputs(columns, groups),
         outputs,
         sources={column.name: column for column in encoder.columns_} if encoder is not None else {},
         knows_names=hasattr(estimator, "feature_names_in_"),
-        times=_times(times, y),
+        times=moments,
         outside=_outside(encoder, rows),
         seen=seen,
         row_numbers=_row_numbers(row_numbers, y),
         followed=followed,
         absent=absent,
+        ordered=moments is not None or followed is not None if ordered is None else ordered,
+        bounds=bounds,
+        tested=tested,
+        notes=list(notes),
     )
 
 
