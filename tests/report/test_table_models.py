@@ -1,6 +1,7 @@
 """Reports about table models: a frame in Python gives the page that the program writes about the file."""
 
 import re
+from html import unescape
 
 import numpy as np
 import pandas as pd
@@ -122,3 +123,15 @@ def test_one_of_several_series(plant, network, tmp_path):
         table_data(model, both[600:])
     with pytest.raises(ValueError, match="has no row of the series 'b'"):
         table_data(model, both[600:][both[600:]["unit"] == "a"], series="b")
+
+
+def test_the_printed_code_runs(of_flats, flats, tmp_path, monkeypatch):
+    of_flats.save(tmp_path / "m.scn")
+    flats[160:].to_csv(tmp_path / "later.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    write_report(load_model("m.scn"), "later.csv", "page.html")
+    source = (tmp_path / "page.html").read_text(encoding="utf-8")
+    (code,) = [text for text in map(unescape, re.findall("<code>(.*?)</code>", source, re.S)) if "load_model" in text]
+    found = {}
+    exec(code, found)
+    np.testing.assert_allclose(found["predictions"], of_flats.predict(flats[160:]))

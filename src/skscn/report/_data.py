@@ -151,6 +151,8 @@ class ReportData:
         Scores in the tests of the fit of a table model.
     notes : list of str
         Remarks on the rows of a table.
+    of_table : bool
+        Whether the model is a table model, which is loaded and used as such.
     """
 
     estimator: Any
@@ -172,6 +174,7 @@ class ReportData:
     bounds: tuple[float, float] | None = None
     tested: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
+    of_table: bool = False
 
     @property
     def classifies(self) -> bool:
@@ -288,6 +291,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
     _check_series(model, series)
     timed, whole = model.order_types(file), is_recurrent(model.estimator_)
     reader = SupervisedReader(model, file, target, timed, whole=whole)
+    encoder = reader.encoder if isinstance(reader.encoder, TableEncoder) else None
     state: Begin = None
     inputs, targets, numbers, times = (list[np.ndarray]() for _ in range(4))
     for part in reader.parts():
@@ -298,7 +302,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
         inputs.append(batch.X[rows])
         targets.append(targets_of(target, some) if whole else target.values(some.column(target.name))[0])
         numbers.append(reader.n_rows - len(batch.table) + 1 + rows)
-        times += [reader.encoder.row_times(some)] if timed else []
+        times += [encoder.row_times(some)] if timed and encoder is not None else []
         if sum(map(len, targets)) > _MOST_ROWS:
             reader.remarks.append(f"The report covers the first {sum(map(len, targets)):,} rows of {file.label}.")
             break
@@ -312,7 +316,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
         list(names if model.lags_ is None else model.lags_.get_feature_names_out(names)),
         reader.encoder.groups_,
         target.name,
-        encoder=reader.encoder if isinstance(reader.encoder, TableEncoder) else None,
+        encoder=encoder,
         times=np.concatenate(times) if times else None,
         seen=reader.sketch.share_in(model.sketch_),
         row_numbers=np.concatenate(numbers),
@@ -322,6 +326,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
         bounds=model.bounds_,
         tested=model.record_.get("tested"),
         notes=reader.remarks,
+        of_table=True,
     )
 
 
@@ -365,6 +370,7 @@ def open_data(
     bounds: tuple[float, float] | None = None,
     tested: dict[str, Any] | None = None,
     notes: Sequence[str] = (),
+    of_table: bool = False,
 ) -> ReportData:
     """Check what a report is to be about, and predict the rows.
 
@@ -422,6 +428,7 @@ def open_data(
         bounds=bounds,
         tested=tested,
         notes=list(notes),
+        of_table=of_table,
     )
 
 

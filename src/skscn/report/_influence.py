@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -107,26 +107,32 @@ def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
     return found[:_INPUTS_SHOWN]
 
 
+def _set_in_turn(
+    data: ReportData, name: str, columns: list[int], values: Iterable[Any], encoded: Iterable[ArrayLike], kind: str
+) -> Dependence:
+    """Mean responses when columns are set to each of some encoded values."""
+    responses = [_mean_response(data, columns, row) for row in encoded]
+    return Dependence(name, list(values), np.array(responses), kind)
+
+
 def _on_category(data: ReportData, name: str) -> Dependence:
     columns = data.inputs[name]
-    responses = [_mean_response(data, columns, indicators) for indicators in np.eye(len(columns))]
-    return Dependence(name, data.categories(name), np.array(responses), "category")
+    return _set_in_turn(data, name, columns, data.categories(name), np.eye(len(columns)), "category")
 
 
 def _on_source_category(data: ReportData, name: str) -> Dependence:
     """Of many categories, on those that have columns of their own."""
-    source, columns = data.sources[name], data.inputs[name]
+    source = data.sources[name]
     texts = [*source.categories, *(["\0"] if source.others else []), *([None] if source.missing else [])]
     encoded = source.encode(text_values(texts))
-    responses = [_mean_response(data, columns, row) for row in encoded]
-    return Dependence(name, data.categories(name)[: len(texts)], np.array(responses), "category")
+    return _set_in_turn(data, name, data.inputs[name], data.categories(name)[: len(texts)], encoded, "category")
 
 
 def _on_number(data: ReportData, name: str, columns: list[int]) -> Dependence:
     """On the first of some columns; the others, which mark missing values, are 0."""
     grid = _grid(data.sample_rows[:, columns[0]])
-    responses = [_mean_response(data, columns, [value, *[0.0] * (len(columns) - 1)]) for value in grid]
-    return Dependence(name, grid.tolist(), np.array(responses), "number")
+    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in grid]
+    return _set_in_turn(data, name, columns, grid.tolist(), encoded, "number")
 
 
 def _on_source_number(data: ReportData, name: str) -> Dependence:
@@ -135,33 +141,26 @@ def _on_source_number(data: ReportData, name: str) -> Dependence:
 
 def _on_flag(data: ReportData, name: str) -> Dependence:
     columns = data.inputs[name]
-    no_mark = [0.0] * (len(columns) - 1)
-    responses = [_mean_response(data, columns, [value, *no_mark]) for value in (0.0, 1.0)]
-    return Dependence(name, ["false", "true"], np.array(responses), "category")
+    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in (0.0, 1.0)]
+    return _set_in_turn(data, name, columns, ["false", "true"], encoded, "category")
 
 
 def _on_clock(data: ReportData, name: str) -> Dependence:
     hours = np.arange(25.0)
     ticks = np.minimum(hours * 3600e6, _DAY - 1.0)
-    columns = data.inputs[name]
     encoded = data.sources[name].encode(ColumnValues("time", ticks, np.zeros(len(ticks), dtype=bool)))
-    return Dependence(name, hours.tolist(), np.array([_mean_response(data, columns, row) for row in encoded]), "number")
+    return _set_in_turn(data, name, data.inputs[name], hours.tolist(), encoded, "number")
 
 
 def _on_cycles(data: ReportData, name: str) -> list[Dependence]:
     """On each cycle of the time of the rows, which has a sine and a cosine."""
-    columns = iter(data.inputs[name])
-    pairs = zip(columns, columns, strict=True)
-    cycles = zip(data.sources[name].cycles, pairs, strict=True)
-    return [_on_cycle(data, name, cycle, list(pair)) for cycle, pair in cycles]
-
-
-def _on_cycle(data: ReportData, name: str, cycle: str, columns: list[int]) -> Dependence:
-    words, many, start = _CYCLES[cycle]
-    places = np.linspace(0.0, many, _CYCLE_GRID)
-    encoded = np.column_stack(waves(start + places / many))
-    responses = np.array([_mean_response(data, columns, row) for row in encoded])
-    return Dependence(f"{name}: {words}", places.tolist(), responses, "number")
+    columns, found = iter(data.inputs[name]), []
+    for cycle, *pair in zip(data.sources[name].cycles, columns, columns, strict=True):
+        words, many, start = _CYCLES[cycle]
+        places = np.linspace(0.0, many, _CYCLE_GRID)
+        encoded = np.column_stack(waves(start + places / many))
+        found.append(_set_in_turn(data, f"{name}: {words}", pair, places.tolist(), encoded, "number"))
+    return found
 
 
 def _on_date(data: ReportData, name: str) -> Dependence:
@@ -180,8 +179,7 @@ def _on_date(data: ReportData, name: str) -> Dependence:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
         return np.asarray(source.encode(read_values(ticks, name)))
 
-    responses = np.array([_mean_response(data, columns, moved(start)) for start in starts])
-    return Dependence(name, starts.astype("datetime64[D]").tolist(), responses, "date")
+    return _set_in_turn(data, name, columns, starts.astype("datetime64[D]").tolist(), map(moved, starts), "date")
 
 
 _OF_KIND: dict[str, Callable[[ReportData, str], Dependence]] = {

@@ -171,14 +171,16 @@ def usage(data: ReportData, model_path: str, data_name: str) -> dict[str, str]:
         *([f"skscn forecast {model} {_ahead(data)} -o forecast.csv --interval 0.9"] if _forecasts(data) else []),
     ]
     uses = {
-        "From Python": (_on_tables if data.sources else _on_rows)(data, model_path, data_name),
+        "From Python": _python_code(data, model_path, data_name),
         "From the command line": "\n".join(commands),
     }
     if recurrent:
         return uses
+    uses["Without Python, as ONNX"] = f"skscn export {model} {shlex.quote(exported)}"
+    if data.of_table:
+        return uses
     return {
         **uses,
-        "Without Python, as ONNX": f"skscn export {model} {shlex.quote(exported)}",
         "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
     }
 
@@ -191,6 +193,27 @@ def _ahead(data: ReportData) -> str:
     """How to say which rows are to be forecast."""
     timed_only = all(isinstance(source, RowTime) for source in data.sources.values())
     return "--steps 96" if timed_only and len(data.sources) == len(data.inputs) else "--inputs future.csv"
+
+
+def _python_code(data: ReportData, model_path: str, data_name: str) -> str:
+    if data.of_table:
+        return _with_table_model(data, model_path, data_name)
+    return (_on_tables if data.sources else _on_rows)(data, model_path, data_name)
+
+
+def _with_table_model(data: ReportData, model_path: str, data_name: str) -> str:
+    """Code for a table model, which reads files and frames itself."""
+    lines = [
+        "from skscn import load_model",
+        "",
+        f"model = load_model({model_path!r})",
+        "# This can also be a pandas or Polars DataFrame:",
+        f"table = {data_name!r}",
+        "predictions = model.predict(table)",
+    ]
+    lines += ["probabilities = model.predict_proba(table)"] * data.classifies
+    lines += ["lower, upper = model.predict_interval(table, coverage=0.9)"] * has_intervals(data.estimator)
+    return "\n".join(lines)
 
 
 def _on_tables(data: ReportData, model_path: str, data_name: str) -> str:
