@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -309,7 +309,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
     if not any(map(len, targets)):
         raise ValueError(f"{file.label} has no row of the series {quoted(str(series))}.")
     names = reader.encoder.get_feature_names_out()
-    return open_data(
+    data = open_data(
         model.estimator_,
         np.concatenate(inputs),
         np.concatenate(targets),
@@ -322,6 +322,10 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
         row_numbers=np.concatenate(numbers),
         lags=model.lags_,
         state=state,
+    )
+    return replace(
+        data,
+        predictions=data.predictions if model.is_classifier else model.bounded(data.predictions),
         ordered=bool(timed) or model.uses_past,
         bounds=model.bounds_,
         tested=model.record_.get("tested"),
@@ -366,16 +370,10 @@ def open_data(
     row_numbers: ArrayLike | None = None,
     lags: Lags | None = None,
     state: Begin = None,
-    ordered: bool | None = None,
-    bounds: tuple[float, float] | None = None,
-    tested: dict[str, Any] | None = None,
-    notes: Sequence[str] = (),
-    of_table: bool = False,
 ) -> ReportData:
     """Check what a report is to be about, and predict the rows.
 
-    The parameters are those of :func:`~skscn.report.write_report` and attributes of ReportData. Rows with times, and
-    those of a recurrent network, are ordered if ``ordered`` does not say otherwise.
+    The parameters are those of :func:`~skscn.report.write_report`.
     """
     if encoder is not None:
         names = encoder.get_feature_names_out()
@@ -407,12 +405,14 @@ def open_data(
     if len(y) < 2:
         raise ValueError("A report needs at least two rows.")
     y, predictions = _checked_targets(estimator, y, predictions)
+    if row_numbers is not None and np.shape(row_numbers) != (len(y),):
+        raise ValueError(f"row_numbers must have one number for each of the {len(y)} rows.")
     moments = _times(times, y)
     return ReportData(
         nameless,
         rows,
         y,
-        predictions if bounds is None else predictions.clip(*bounds),
+        predictions,
         columns,
         _inputs(columns, groups),
         outputs,
@@ -421,14 +421,10 @@ def open_data(
         times=moments,
         outside=_outside(encoder, rows),
         seen=seen,
-        row_numbers=_row_numbers(row_numbers, y),
+        row_numbers=None if row_numbers is None else np.asarray(row_numbers),
         followed=followed,
         absent=absent,
-        ordered=moments is not None or followed is not None if ordered is None else ordered,
-        bounds=bounds,
-        tested=tested,
-        notes=list(notes),
-        of_table=of_table,
+        ordered=moments is not None or followed is not None,
     )
 
 
@@ -464,7 +460,12 @@ def _followed(
 def _checked_targets(estimator: BaseEstimator, y: np.ndarray, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Classes that the model knows some of, or numbers with a column for each output; and predictions like them."""
     if is_classifier(estimator):
-        return _known_classes(y.reshape(-1), estimator.classes_), predictions
+        y, classes = y.reshape(-1), estimator.classes_
+        if not np.isin(y, classes).any():
+            few = ", ".join(repr(value) for value in np.unique(y)[:3].tolist())
+            known = classes[:3].tolist()
+            raise ValueError(f"None of the classes in y ({few}) is known to the model, which has {known}.")
+        return y, predictions
     y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
     if y.shape != predictions.shape:
         raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
@@ -479,12 +480,6 @@ def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
     if times.dtype.kind != "M" or times.shape != (len(y),):
         raise ValueError(f"times must be datetime64, one for each of the {len(y)} rows.")
     return None if np.isnat(times).all() else times
-
-
-def _row_numbers(numbers: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
-    if numbers is not None and np.shape(numbers) != (len(y),):
-        raise ValueError(f"row_numbers must have one number for each of the {len(y)} rows.")
-    return None if numbers is None else np.asarray(numbers)
 
 
 def _outside(encoder: TableEncoder | None, X: Any) -> list[OutsideColumn]:
@@ -533,13 +528,6 @@ def _distinct(names: Iterable[object]) -> list[str]:
     """Names as text; one that was there before gets its number."""
     texts = list(map(str, names))
     return [f"{text} ({k})" if text in texts[:k] else text for k, text in enumerate(texts)]
-
-
-def _known_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    if not np.isin(y, classes).any():
-        few = ", ".join(repr(value) for value in np.unique(y)[:3].tolist())
-        raise ValueError(f"None of the classes in y ({few}) is known to the model, which has {classes[:3].tolist()}.")
-    return y
 
 
 def _inputs(columns: list[str], groups: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:

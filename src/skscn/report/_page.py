@@ -133,9 +133,10 @@ def write_report(
         given = [name for name, value in {"y": y, **about_rows}.items() if value is not None]
         if given:
             raise ValueError(f"A table model finds everything that it needs in the table; leave {listed(given)} out.")
-        data_name = data_name or (as_file(X).label if isinstance(X, str | os.PathLike) else None)
+        file = as_file(X, data_name or "the table")
+        data_name = data_name or (file.label if isinstance(X, str | os.PathLike) else None)
         model_path = estimator.path_ if model_path is None else model_path
-        data = table_data(estimator, X, target_name, series)
+        data = table_data(estimator, file, target_name, series)
         of_series = "" if series is None else f" of {series}"
         title = title or f"{data.outputs[0]}{of_series}{f' from {data_name}' if data_name else ''}"
     else:
