@@ -28,7 +28,8 @@ LAYERS = [
     {"estimators"},
     {"online", "recurrent"},
     {"fitted_loss", "following"},
-    {"plot"},
+    {"plot", "persistence"},
+    {"judging", "table_model"},
     {"report"},
 ]
 OPTIONAL = {*EXTRAS, "pandas"}

@@ -213,7 +213,7 @@ MEMBER = (*FITTED, "members_", 0, "fitted")
         ("SCNClassifier", (*FITTED, "classes_"), {"type": "int8", "values": [1, 2, 300]}, "classes_ is"),
         ("SCNClassifier", (*FITTED, "classes_"), {"type": "object", "values": [1, 2, "3"]}, "classes_ is"),
         ("SCNClassifier-squared", (*FITTED, "calibration_", "floor"), 0.0, "floor is 0.0"),
-        ("SCNEnsembleRegressor", (*FITTED, "n_features_in_"), 1, "columns of a member are not columns of the model"),
+        ("SCNEnsembleRegressor", (*FITTED, "n_features_in_"), 1, "medians for 1 inputs"),
         ("SCNEnsembleRegressor", (*FITTED, "members_"), {}, "not a list"),
         (
             "SCNEnsembleRegressor",

@@ -16,22 +16,22 @@ from skscn.cli.console import TABLE_ENDINGS, Console, check_output, table_writer
 from skscn.datasets import EXAMPLES
 from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.files import make_folder, replacing_text
-from skscn.following import Begin, is_recurrent
+from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.judging import assess
 from skscn.judging.outliers import OutlierRow, find_outliers
 from skscn.judging.scores import TITLES
-from skscn.judging.sketch import RowSketch, seen_caution
+from skscn.judging.sketch import seen_caution
 from skscn.losses import OUTLIER
 from skscn.persistence import describe_model
 from skscn.readers.arrow import arrow
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model import TableModel, open_model
-from skscn.table_model.arriving import Batch, FollowingBatch, targets_of
+from skscn.table_model.arriving import Batch
 from skscn.table_model.description import describe_networks, estimates
 from skscn.table_model.forecasting import forecast
 from skscn.table_model.rows import added_columns, lag_lines
-from skscn.table_model.series import labels_of, named
+from skscn.table_model.series import named
 from skscn.table_model.updating import learn
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
 from skscn.tables.columns import Category
@@ -432,98 +432,14 @@ def run_report(
 ) -> None:
     """Write a page about a model and its predictions for a table."""
     check_output(out, [path, data], [".html", ".htm"])
-    from skscn.report import write_report
+    from skscn.report import table_data, write_page
 
-    model, file = open_model(path), open_data(data)
-    target = model.find_target(target_name, file)
-    _check_series(model, series)
-    reader = model.read(file, {target.name: target.read_type, **model.order_types(file)}, (target.name,))
-    rows = _ReportedRows(model, target, bool(model.order_types(file)), series)
-    for batch in reader:
-        rows.add(batch)
-        if rows.sketch.rows > _MOST_ROWS:
-            console.note(f"- The report covers the first {rows.sketch.rows:,} rows of {file.label}.")
-            break
-    if not rows.sketch.rows:
-        raise ValueError(f"{file.label} has no row with a value of {quoted(target.name)} to compare with.")
-    seen = rows.sketch.share_in(model.sketch_)
-    console.notes(reader.remarks)
-    console.notes(str(caution) for caution in [seen_caution(seen, file.label)] if caution)
-    encoder = reader.encoder
-    names = encoder.get_feature_names_out()
-    write_report(
-        model.estimator_,
-        np.concatenate(rows.inputs),
-        np.concatenate(rows.targets),
-        out,
-        feature_names=list(names if model.lags_ is None else model.lags_.get_feature_names_out(names)),
-        groups=encoder.groups_,
-        encoder=encoder if isinstance(encoder, TableEncoder) else None,
-        lags=model.lags_,
-        target_name=target.name,
-        title=title or f"{target.name}{'' if series is None else f' of {series}'} from {file.label}",
-        model_path=str(path),
-        data_name=file.label,
-        times=np.concatenate(rows.moments) if rows.moments else None,
-        seen=seen,
-        row_numbers=np.concatenate(rows.numbers),
-        state=rows.state,
-    )
+    file = open_data(data)
+    found = table_data(open_model(path), file, target_name, series)
+    console.notes([*found.notes, *map(str, filter(None, [seen_caution(found.seen, file.label)]))])
+    of_series = "" if series is None else f" of {series}"
+    write_page(found, out, title or f"{found.outputs[0]}{of_series} from {file.label}", path, file.label)
     write_text(f"{out}\n")
-
-
-def _check_series(model: TableModel, series: str | None) -> None:
-    """Raise ValueError if the series that a page is about was not in training, or has to be named."""
-    if model.group_ is None:
-        if series is not None:
-            raise ValueError(f"{model.subject} is a model of one series; leave --series out.")
-        return
-    if series is None:
-        raise ValueError(
-            f"{model.subject} is a model of several series (--group {model.group_}), and a report is about one; name "
-            f"it: --series LABEL, which is one of {named(model.labels)}."
-        )
-    if series not in model.labels:
-        raise ValueError(f"There is no series {quoted(series)} in {model.label}; it has {named(model.labels)}.")
-
-
-class _ReportedRows:
-    """The rows that a page is about: those with a target; for a recurrent network all, and the state before them.
-
-    Of several series, it may be about one.
-    """
-
-    def __init__(self, model: TableModel, target: Target, timed: bool, series: str | None):
-        self._model, self._target, self._timed, self._series = model, target, timed, series
-        self._whole = is_recurrent(model.estimator_)
-        self.inputs: list[np.ndarray] = []
-        self.targets: list[np.ndarray] = []
-        self.moments: list[np.ndarray] = []
-        self.numbers: list[np.ndarray] = []
-        self.sketch, self._start = RowSketch(), 1
-        self.state: Begin = None
-
-    def add(self, batch: Batch) -> None:
-        """Take in some rows more."""
-        places = self._places(batch)
-        X, table = batch.X[places], batch.table.take(places)
-        y, present = self._target.values(table.column(self._target.name))
-        self.sketch.add(X[present], y)
-        if isinstance(batch, FollowingBatch) and not self.inputs:
-            self.state = next((part.state for part in batch.parts if part.label == self._series), None)
-        if self._whole:
-            present, y = np.ones(len(table), dtype=bool), targets_of(self._target, table)
-        self.inputs.append(X[present])
-        self.targets.append(y)
-        self.numbers.append(self._start + places[np.asarray(present)])
-        self.moments += [self._model.encoder_.row_times(table)[present]] if self._timed else []
-        self._start += len(batch.table)
-
-    def _places(self, batch: Batch) -> np.ndarray:
-        """The rows of the series that the page is about."""
-        if self._model.group_ is None or self._series is None:
-            return np.arange(len(batch.table))
-        return np.flatnonzero(labels_of(self._model.group_, batch.table) == self._series)
 
 
 # export

@@ -231,10 +231,15 @@ def _seen(share: float, data: str) -> str:
     )
 
 
-def _unconfirmed(score: str, then: float, now: float, outside: bool) -> str:
+def _unconfirmed(score: str, then: float, now: float, outside: bool, shuffled: bool = False) -> str:
     reasons = "these rows are later than the training rows, or come from different conditions"
     if outside:
         reasons += "; some inputs are outside the training range"
+    if shuffled:
+        reasons += (
+            "; or neighbouring training rows are similar, as in a time series, which makes estimates from training too "
+            "optimistic"
+        )
     return (
         f"Not confirmed: when the model was fitted, its tests gave {score} {short(then)}, but on these rows it is "
         f"{short(now)}. Likely reasons: {reasons}."

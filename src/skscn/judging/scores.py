@@ -32,7 +32,7 @@ _RARE = 0.5
 _HIGH_RECALL = 0.75
 
 # Errors that differ by less than this share are about the same.
-_SAME = 0.01
+SAME = 0.01
 # By how much a score may fall below that of the tests, also in standard deviations over the parts of the tests.
 _FALL = {"r2": 0.15, "accuracy": 0.05}
 _DEVIATIONS = 3.0
@@ -210,16 +210,16 @@ def compared(
         less = f"it makes {_percent(1.0 - ratio)} fewer errors{same}"
         more = f"it makes {_percent(ratio - 1.0)} more errors{same}"
     always = f"always {words}"
-    if ratio > 1.0 + _SAME:
+    if ratio > 1.0 + SAME:
         return False, f"Worse than {always}: {more}."
-    if ratio >= 1.0 - _SAME:
+    if ratio >= 1.0 - SAME:
         return False, f"No better than {always}."
     return True, f"Better than {always}: {less}.{'' if weighted else _overconfident(scores, baseline)}"
 
 
 def _overconfident(scores: dict[str, float], baseline: dict[str, float]) -> str:
     """A further sentence if the classes are right more often, but the probabilities are not."""
-    if not scores.get("log_loss", 0.0) > (1.0 + _SAME) * baseline.get("log_loss", 0.0):
+    if not scores.get("log_loss", 0.0) > (1.0 + SAME) * baseline.get("log_loss", 0.0):
         return ""
     return " Its probabilities are worse than the class frequencies: the log loss is larger."
 

@@ -24,9 +24,9 @@ _ROWS = 2**16
 class FrameTable(TableFile):
     """A table in memory: a frame of any library that narwhals knows, an Arrow table, or a mapping of columns."""
 
-    def __init__(self, table: Any):
+    def __init__(self, table: Any, label: str = _LABEL):
         self._table = _as_arrow(table)
-        super().__init__(Path(_LABEL), list(self._table.column_names), _LABEL)
+        super().__init__(Path(label), list(self._table.column_names), label)
 
     @property
     def size(self) -> int:
@@ -71,8 +71,8 @@ def _as_arrow(table: Any) -> pa.Table:
     return converted.select([name for name in converted.column_names if not ROW_LABELS.fullmatch(name)])
 
 
-def as_file(table: Any) -> TableFile:
-    """A table as a file: one that is open already, a path, or a frame."""
+def as_file(table: Any, label: str = _LABEL) -> TableFile:
+    """A table as a file: one that is open already, a path, or a frame, to which messages refer as ``label``."""
     if isinstance(table, TableFile):
         return table
-    return open_table(Path(table)) if isinstance(table, str | os.PathLike) else FrameTable(table)
+    return open_table(Path(table)) if isinstance(table, str | os.PathLike) else FrameTable(table, label)

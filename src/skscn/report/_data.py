@@ -1,40 +1,117 @@
-"""What a report is about: a fitted model, rows with their targets, and what the model says about them."""
+"""The data of a report: a fitted model, rows with their targets, and what the model says about them."""
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
+from sklearn.metrics import r2_score
 from sklearn.utils import check_array, check_consistent_length
 
 from skscn.estimators.networks import grown_networks, parts_of
 from skscn.fitted_loss import loss_of, row_weights
-from skscn.following import Begin, is_recurrent
+from skscn.following import Begin, is_recurrent, limits_of_rows, predict_rows
+from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, Loss, Quantile
+from skscn.readers import as_file
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.report._followed import FollowedRows
+from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows, targets_of
+from skscn.table_model.series import labels_of, named
+from skscn.tables import TableEncoder
+from skscn.words import quoted
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from skscn.series import Lags
-    from skscn.tables import RowEncoder, TableEncoder
+    from skscn.table_model import TableModel
+    from skscn.tables import RowEncoder
     from skscn.tables.outside import OutsideColumn
 
 # The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000
 SEED = 0
+# The most rows of a table that a report is about.
+_MOST_ROWS = 50_000
+
+
+# The most rows from which importances are computed, and dependences.
+_ROWS_SHUFFLED, _ROWS_SET = 2000, 600
+
+
+@dataclass(frozen=True, eq=False)
+class FollowedRows:
+    """All rows, those without a target included.
+
+    Attributes
+    ----------
+    estimator : RecurrentSCNRegressor
+    X : ndarray of shape (n, d)
+    y : ndarray of shape (n, m)
+        NaN where unknown.
+    state : ReservoirState, "end" or None
+        The state before the first row.
+    times : ndarray of datetime64 of shape (n,), or None
+    """
+
+    estimator: RecurrentSCNRegressor
+    X: np.ndarray
+    y: np.ndarray
+    state: Begin
+    times: np.ndarray | None
+
+    @cached_property
+    def known(self) -> np.ndarray:
+        """Which rows have all their targets."""
+        return np.asarray(~np.isnan(self.y).any(axis=1))
+
+    @property
+    def _targets(self) -> np.ndarray:
+        """Targets as the model takes them."""
+        return self.y[:, 0] if self.estimator.reservoir_.single_output else self.y
+
+    def predict(self) -> np.ndarray:
+        """Predictions of all rows, one step ahead."""
+        return predict_rows(self.estimator, self.X, self._targets, self.state)
+
+    def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
+        """Limits of the intervals of the rows with a target."""
+        lower, upper = limits_of_rows(self.estimator, self.X, self._targets, self.state, coverage)
+        return lower[self.known], upper[self.known]
+
+    @property
+    def first(self) -> FollowedRows:
+        """The rows whose inputs are moved along time."""
+        part = slice(_ROWS_SHUFFLED)
+        return FollowedRows(self.estimator, self.X[part], self.y[part], self.state, None)
+
+    def score(self, estimator: Any, X: np.ndarray, y: np.ndarray) -> float:
+        """R² on the rows with a target, if the inputs were these."""
+        predictions = predict_rows(estimator, X, self._targets, self.state)
+        return float(r2_score(y[self.known], predictions[self.known]))
+
+    def mean_response(self, columns: list[int], values: Any) -> np.ndarray:
+        """The mean prediction when these columns have these values in all rows, after as many rows to settle."""
+        rows = self.X[:_ROWS_SET].copy()
+        rows[:, columns] = values
+        predictions = predict_rows(self.estimator, rows, self._targets[:_ROWS_SET]).reshape(len(rows), -1)
+        return np.asarray(predictions[len(rows) // 2 :].mean(axis=0))
+
+    @property
+    def persistence(self) -> np.ndarray:
+        """Errors (rows, m) of predicting the target that was known last, from the second row with a target on."""
+        return np.diff(self.y[self.known], axis=0)
 
 
 @dataclass(frozen=True)
-class Subject:
-    """A model and the rows it is judged on.
+class ReportData:
+    """A model and the rows that it is judged on.
 
     Attributes
     ----------
@@ -66,6 +143,16 @@ class Subject:
         All rows of a recurrent network, also those without a target.
     absent : dict of str to ndarray of bool
         Where an input was missing, of those that the estimator fills in itself.
+    ordered : bool
+        Whether rows depend on the rows before them, so that errors of neighbours are alike.
+    bounds : (float, float) or None
+        Within which predictions and intervals are kept.
+    tested : dict or None
+        Scores in the tests of the fit of a table model.
+    notes : list of str
+        Remarks on the rows of a table.
+    of_table : bool
+        Whether the model is a table model, which is loaded and used as such.
     """
 
     estimator: Any
@@ -83,6 +170,11 @@ class Subject:
     row_numbers: np.ndarray | None = None
     followed: FollowedRows | None = None
     absent: dict[str, np.ndarray] = field(default_factory=dict)
+    ordered: bool = False
+    bounds: tuple[float, float] | None = None
+    tested: dict[str, Any] | None = None
+    notes: list[str] = field(default_factory=list)
+    of_table: bool = False
 
     @property
     def classifies(self) -> bool:
@@ -140,21 +232,28 @@ class Subject:
         """The probability of each class, for all rows."""
         return np.asarray(self.estimator.predict_proba(self.X))
 
-    def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        """Lower and upper limits (rows, m) of prediction intervals for all rows."""
-        if self.followed is not None:
-            lower, upper = self.followed.limits(coverage)
-        else:
-            lower, upper = self.estimator.predict_interval(self.X, coverage=coverage)
-        return two_dimensional(lower), two_dimensional(upper)
+    @cached_property
+    def blocks(self) -> np.ndarray | None:
+        """The rows that are resampled together: stretches of time if rows are in order, else none."""
+        found = row_blocks(self.n_rows, self.ordered)
+        if found is None or self.times is None:
+            return found
+        blocks = np.empty_like(found)
+        blocks[np.argsort(self.times, kind="stable")] = found
+        return blocks
 
-    def sample_limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        """Those of the sampled rows."""
+    def limits(self, coverage: float, sampled: bool = False) -> tuple[np.ndarray, np.ndarray]:
+        """Lower and upper limits (rows, m) of prediction intervals for all rows, or for those of the sample."""
         if self.followed is not None:
-            lower, upper = self.limits(coverage)
-            return lower[self.sample], upper[self.sample]
-        lower, upper = self.estimator.predict_interval(self.sample_rows, coverage=coverage)
-        return two_dimensional(lower), two_dimensional(upper)
+            rows = self.sample if sampled else slice(None)
+            lower, upper = (end[rows] for end in self.followed.limits(coverage))
+        else:
+            lower, upper = self.estimator.predict_interval(self.sample_rows if sampled else self.X, coverage=coverage)
+        return self.bounded(two_dimensional(lower)), self.bounded(two_dimensional(upper))
+
+    def bounded(self, values: np.ndarray) -> np.ndarray:
+        """Predictions, or ends of intervals, within the bounds."""
+        return values if self.bounds is None else values.clip(*self.bounds)
 
     def is_one_hot(self, name: str) -> bool:
         """Whether an input is a category: columns of 0 and 1, of which at most one is 1 in a row."""
@@ -172,7 +271,9 @@ class Subject:
 
     def responses(self, X: np.ndarray) -> np.ndarray:
         """What the model says about rows, of shape (rows, classes) or (rows, m)."""
-        return self.estimator.predict_proba(X) if self.classifies else two_dimensional(self.estimator.predict(X))
+        if self.classifies:
+            return np.asarray(self.estimator.predict_proba(X))
+        return self.bounded(two_dimensional(self.estimator.predict(X)))
 
 
 def has_intervals(estimator: BaseEstimator) -> bool:
@@ -180,7 +281,83 @@ def has_intervals(estimator: BaseEstimator) -> bool:
     return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
 
 
-def open_subject(
+def table_data(model: TableModel, table: Any, target_name: str | None = None, series: str | None = None) -> ReportData:
+    """The rows of a table that have a target, and what a table model says about them.
+
+    For a recurrent network, they include rows without a target. Of several series, the report is about one.
+    """
+    file = as_file(table)
+    target = model.find_target(target_name, file)
+    _check_series(model, series)
+    timed, whole = model.order_types(file), is_recurrent(model.estimator_)
+    reader = SupervisedReader(model, file, target, timed, whole=whole)
+    encoder = reader.encoder if isinstance(reader.encoder, TableEncoder) else None
+    state: Begin = None
+    inputs, targets, numbers, times = (list[np.ndarray]() for _ in range(4))
+    for part in reader.parts():
+        rows = _rows_of_series(model, part, series, whole)
+        batch, some = part.batch, part.batch.table.take(rows)
+        if isinstance(batch, FollowingBatch) and not inputs:
+            state = next((stretch.state for stretch in batch.parts if stretch.label == series), None)
+        inputs.append(batch.X[rows])
+        targets.append(targets_of(target, some) if whole else target.values(some.column(target.name))[0])
+        numbers.append(reader.n_rows - len(batch.table) + 1 + rows)
+        times += [encoder.row_times(some)] if timed and encoder is not None else []
+        if sum(map(len, targets)) > _MOST_ROWS:
+            reader.remarks.append(f"The report covers the first {sum(map(len, targets)):,} rows of {file.label}.")
+            break
+    if not any(map(len, targets)):
+        raise ValueError(f"{file.label} has no row of the series {quoted(str(series))}.")
+    names = reader.encoder.get_feature_names_out()
+    data = open_data(
+        model.estimator_,
+        np.concatenate(inputs),
+        np.concatenate(targets),
+        list(names if model.lags_ is None else model.lags_.get_feature_names_out(names)),
+        reader.encoder.groups_,
+        target.name,
+        encoder=encoder,
+        times=np.concatenate(times) if times else None,
+        seen=reader.sketch.share_in(model.sketch_),
+        row_numbers=np.concatenate(numbers),
+        lags=model.lags_,
+        state=state,
+    )
+    return replace(
+        data,
+        predictions=data.predictions if model.is_classifier else model.bounded(data.predictions),
+        ordered=bool(timed) or model.uses_past,
+        bounds=model.bounds_,
+        tested=model.record_.get("tested"),
+        notes=reader.remarks,
+        of_table=True,
+    )
+
+
+def _rows_of_series(model: TableModel, part: TargetRows, series: str | None, whole: bool) -> np.ndarray:
+    """The places of the rows of a batch that a report is about."""
+    wanted = np.ones(len(part.present), dtype=bool) if whole else part.present
+    if model.group_ is not None:
+        wanted = wanted & (labels_of(model.group_, part.batch.table) == series)
+    return np.flatnonzero(wanted)
+
+
+def _check_series(model: TableModel, series: str | None) -> None:
+    """Raise ValueError if the series that a report is about was not in training, or has to be named."""
+    if model.group_ is None:
+        if series is not None:
+            raise ValueError(f"{model.subject} is a model of one series; leave series out.")
+        return
+    if series is None:
+        raise ValueError(
+            f"{model.subject} is a model of several series (column {quoted(model.group_)}), and a report is about "
+            f'one; name it: series="LABEL", which is one of {named(model.labels)}.'
+        )
+    if series not in model.labels:
+        raise ValueError(f"There is no series {quoted(series)} in {model.label}; it has {named(model.labels)}.")
+
+
+def open_data(
     estimator: BaseEstimator,
     X: ArrayLike,
     y: ArrayLike,
@@ -193,8 +370,11 @@ def open_subject(
     row_numbers: ArrayLike | None = None,
     lags: Lags | None = None,
     state: Begin = None,
-) -> Subject:
-    """Check what a report is asked for."""
+) -> ReportData:
+    """Check what a report is to be about, and predict the rows.
+
+    The parameters are those of :func:`~skscn.report.write_report`.
+    """
     if encoder is not None:
         names = encoder.get_feature_names_out()
         feature_names = list(names if lags is None else lags.get_feature_names_out(names))
@@ -225,7 +405,10 @@ def open_subject(
     if len(y) < 2:
         raise ValueError("A report needs at least two rows.")
     y, predictions = _checked_targets(estimator, y, predictions)
-    return Subject(
+    if row_numbers is not None and np.shape(row_numbers) != (len(y),):
+        raise ValueError(f"row_numbers must have one number for each of the {len(y)} rows.")
+    moments = _times(times, y)
+    return ReportData(
         nameless,
         rows,
         y,
@@ -235,12 +418,13 @@ def open_subject(
         outputs,
         sources={column.name: column for column in encoder.columns_} if encoder is not None else {},
         knows_names=hasattr(estimator, "feature_names_in_"),
-        times=_times(times, y),
+        times=moments,
         outside=_outside(encoder, rows),
         seen=seen,
-        row_numbers=_row_numbers(row_numbers, y),
+        row_numbers=None if row_numbers is None else np.asarray(row_numbers),
         followed=followed,
         absent=absent,
+        ordered=moments is not None or followed is not None,
     )
 
 
@@ -276,7 +460,12 @@ def _followed(
 def _checked_targets(estimator: BaseEstimator, y: np.ndarray, predictions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Classes that the model knows some of, or numbers with a column for each output; and predictions like them."""
     if is_classifier(estimator):
-        return _known_classes(y.reshape(-1), estimator.classes_), predictions
+        y, classes = y.reshape(-1), estimator.classes_
+        if not np.isin(y, classes).any():
+            few = ", ".join(repr(value) for value in np.unique(y)[:3].tolist())
+            known = classes[:3].tolist()
+            raise ValueError(f"None of the classes in y ({few}) is known to the model, which has {known}.")
+        return y, predictions
     y, predictions = two_dimensional(y.astype(np.float64)), two_dimensional(predictions)
     if y.shape != predictions.shape:
         raise ValueError(f"The model predicts {predictions.shape[1]} outputs; y has {y.shape[1]}.")
@@ -291,12 +480,6 @@ def _times(times: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
     if times.dtype.kind != "M" or times.shape != (len(y),):
         raise ValueError(f"times must be datetime64, one for each of the {len(y)} rows.")
     return None if np.isnat(times).all() else times
-
-
-def _row_numbers(numbers: ArrayLike | None, y: np.ndarray) -> np.ndarray | None:
-    if numbers is not None and np.shape(numbers) != (len(y),):
-        raise ValueError(f"row_numbers must have one number for each of the {len(y)} rows.")
-    return None if numbers is None else np.asarray(numbers)
 
 
 def _outside(encoder: TableEncoder | None, X: Any) -> list[OutsideColumn]:
@@ -345,13 +528,6 @@ def _distinct(names: Iterable[object]) -> list[str]:
     """Names as text; one that was there before gets its number."""
     texts = list(map(str, names))
     return [f"{text} ({k})" if text in texts[:k] else text for k, text in enumerate(texts)]
-
-
-def _known_classes(y: np.ndarray, classes: np.ndarray) -> np.ndarray:
-    if not np.isin(y, classes).any():
-        few = ", ".join(repr(value) for value in np.unique(y)[:3].tolist())
-        raise ValueError(f"None of the classes in y ({few}) is known to the model, which has {classes[:3].tolist()}.")
-    return y
 
 
 def _inputs(columns: list[str], groups: Mapping[str, Sequence[int]] | None) -> dict[str, list[int]]:
