@@ -19,7 +19,6 @@ from skscn.files import make_folder, replacing_text
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.judging import assess
-from skscn.judging.outliers import OutlierRow, find_outliers
 from skscn.judging.scores import TITLES
 from skscn.judging.sketch import seen_caution
 from skscn.losses import OUTLIER
@@ -28,6 +27,7 @@ from skscn.readers.arrow import arrow
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model import TableModel, open_model
 from skscn.table_model.arriving import Batch
+from skscn.table_model.assessing import OutlierRow, find_outliers
 from skscn.table_model.description import describe_networks, estimates
 from skscn.table_model.forecasting import forecast
 from skscn.table_model.rows import added_columns, lag_lines

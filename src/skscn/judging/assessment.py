@@ -23,16 +23,14 @@ from skscn.judging.scores import (
     compared,
     regression_scores,
     true_class_shares,
-    unconfirmed,
 )
-from skscn.judging.sketch import seen_caution
 from skscn.judging.uncertainty import confidence_limits, row_blocks
 from skscn.readers import as_file
-from skscn.tables import OutsideColumn, TableFile, Target, outside_sentences
+from skscn.tables import OutsideColumn, Target
 from skscn.words import count, finite, quoted, short, shortened
 
 if TYPE_CHECKING:
-    from skscn.table_model import TableModel
+    pass
 
 # A seasonal baseline needs this many periods, and has to be better than the model by this share to be mentioned.
 _FEWEST_PERIODS, _BETTER = 3, 0.02
@@ -220,15 +218,13 @@ def assess(
     >>> print(skscn.assess(model, frame[300:], "target").verdict)
     Better than always predicting the mean: its RMSE is 21 % smaller.
     """
-    from skscn.table_model import TableModel
-
-    if isinstance(model, TableModel):
-        return _assess_table_model(model, as_file(table), target)
+    if hasattr(model, "assess"):
+        return model.assess(table, target)
     return _assess_other(model, table, target, time, group)
 
 
 @dataclass(frozen=True, eq=False)
-class _Answers:
+class Answers:
     """Targets and what a model says about them: predictions, probabilities of classes, and intervals."""
 
     y: np.ndarray
@@ -238,7 +234,7 @@ class _Answers:
     inside: np.ndarray | None = None
 
 
-def _judge(answers: _Answers, model: Any, blocks: np.ndarray | None) -> dict[str, Any]:
+def judge(answers: Answers, model: Any, blocks: np.ndarray | None) -> dict[str, Any]:
     """The scores, their limits, those of the baseline, and the verdict."""
     y, predicted, shares = answers.y, answers.predicted, answers.probabilities
     rare, loss, true_shares = None, loss_of(model), None
@@ -261,87 +257,6 @@ def _judge(answers: _Answers, model: Any, blocks: np.ndarray | None) -> dict[str
         "verdict": verdict,
         "rare": rare,
     }
-
-
-def _assess_table_model(model: TableModel, file: TableFile, target_name: str | None) -> Assessment:
-    """Predict every row that has a target, some at a time, and compare."""
-    from skscn.table_model.arriving import SupervisedReader
-    from skscn.table_model.series import labels_of
-
-    target = model.find_target(target_name, file)
-    extra = model.order_types(file)
-    rows, found, labels, times = SupervisedReader(model, file, target, extra), list[_Answers](), [], []
-    intervals = model.has_intervals and not model.runs_free(file)
-    for part in rows.parts():
-        batch, present, y = part.batch, part.present, part.y
-        shares = batch.predict_proba(present) if model.is_classifier else None
-        inside = None
-        if intervals:
-            lower, upper = batch.predict_interval(COVERAGE, present)
-            inside = (lower <= y) & (y <= upper)
-        found.append(_Answers(y, batch.predict(present), shares, None, inside))
-        there = batch.table.filter(part.present)
-        labels += [] if model.group_ is None else [labels_of(model.group_, there)]
-        times += [model.encoder_.row_times(there)] if extra and model.encoder_.time_ in extra else []
-    answers = _joined(found, model.estimator_.classes_ if model.is_classifier else None)
-    ordered = bool(times) or model.uses_past
-    groups = np.concatenate(labels) if labels else None
-    judged = _judge(answers, model.estimator_, row_blocks(len(answers.y), ordered, groups))
-    scores, outside = judged["scores"], rows.outside.found()
-    share = rows.sketch.share_in(model.sketch_)
-    tested = unconfirmed(scores, model.record_.get("tested"))
-    cautions = [seen_caution(share, file.label)]
-    if tested is not None:
-        values = {"score": TITLES[tested[0]], "then": tested[1], "now": scores[tested[0]], "outside": bool(outside)}
-        cautions.append(Caution("unconfirmed", values))
-    persistence, seasonal = _naive_errors(model, answers.y, np.concatenate(times) if times else None, groups)
-    if seasonal is not None and seasonal[1] < (1.0 - _BETTER) * scores.get("rmse", 0.0):
-        values = {"period": seasonal[0], "score": "RMSE", "own": scores["rmse"], "baseline": seasonal[1]}
-        cautions.append(Caution("seasonal", values))
-    without = f"{count(rows.missing, 'row')} without a value of {shortened(target.name)}"
-    left_out = f"Used as earlier rows only: {without}." if model.uses_past else f"Left out: {without}."
-    return Assessment(
-        target.name,
-        len(answers.y),
-        **judged,
-        persistence=persistence,
-        seasonal=seasonal,
-        cautions=[caution for caution in cautions if caution is not None],
-        notes=[
-            *rows.remarks,
-            *([left_out] if rows.missing else []),
-            *rows.outside.missing_sentences(),
-            *outside_sentences(outside),
-        ],
-        share_seen=share,
-        confirmed=None if not model.record_.get("tested") else tested is None,
-        outside=outside,
-    )
-
-
-def _joined(found: list[_Answers], classes: np.ndarray | None) -> _Answers:
-    """The answers about all rows."""
-
-    def whole(name: str) -> np.ndarray | None:
-        parts = [getattr(some, name) for some in found]
-        return None if parts[0] is None else np.concatenate(parts)
-
-    y, predicted = np.concatenate([some.y for some in found]), np.concatenate([some.predicted for some in found])
-    return _Answers(y, predicted, whole("probabilities"), classes, whole("inside"))
-
-
-def _naive_errors(
-    model: TableModel, y: np.ndarray, times: np.ndarray | None, groups: np.ndarray | None
-) -> tuple[float | None, tuple[int, float] | None]:
-    """The RMSE of predicting the last target, for a model that knows it, and the target one season before."""
-    # Rows of several series are not those before each other.
-    if model.is_classifier or groups is not None or len(y) < 3:
-        return None, None
-    persistence = regression_scores(y[1:], y[:-1])["rmse"] if model.knows_targets else None
-    period = None if times is None else seasonal_period(times)
-    if period is None or len(y) < _FEWEST_PERIODS * period:
-        return persistence, None
-    return persistence, (period, regression_scores(y[period:], y[:-period])["rmse"])
 
 
 def seasonal_period(times: np.ndarray) -> int | None:
@@ -376,9 +291,9 @@ def _assess_other(model: Any, table: Any, target: str | None, time: str | None, 
     if shares is None and hasattr(model, "predict_interval"):
         lower, upper = model.predict_interval(X, coverage=COVERAGE)
         inside = (lower <= y) & (y <= upper)
-    answers = _Answers(y, model.predict(X), shares, model.classes_ if is_classifier(model) else None, inside)
+    answers = Answers(y, model.predict(X), shares, model.classes_ if is_classifier(model) else None, inside)
     groups = None if group is None else frame[group].to_numpy()[present]
     missing = len(present) - len(y)
     notes = [f"Left out: {count(missing, 'row')} without a value of {shortened(target)}."] if missing else []
-    judged = _judge(answers, model, row_blocks(len(y), time is not None, groups))
+    judged = judge(answers, model, row_blocks(len(y), time is not None, groups))
     return Assessment(target, len(y), **judged, notes=notes)

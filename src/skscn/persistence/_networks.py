@@ -43,7 +43,7 @@ from skscn.tables.filling import Filling
 from skscn.tables.row_encoder import RowEncoder
 
 # Letters of shapes: d inputs, w inputs of the nodes of a layer, L nodes, p linear columns, q = p + L, m outputs,
-# c classes, k members, n rows, f columns of a member, s knots of a scaling, t steps, h, r rows held out.
+# c classes, k members, n rows, f columns of a member, s knots of a scaling, t steps, h, r held-out rows.
 _SHARE = 1.0 + 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -28,6 +28,7 @@ from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import listed, nearest, quoted
 
 if TYPE_CHECKING:
+    from skscn.judging import Assessment
     from skscn.plausibility import TargetGate
     from skscn.series import Lags
     from skscn.table_model.arriving import RowReader
@@ -412,6 +413,24 @@ class TableModel(Estimator):
 
         check_is_fitted(self)
         return forecast(self, steps, None if table is None else as_file(table), coverage).table
+
+    def assess(self, table: Any, target: str | None = None) -> Assessment:
+        """Assess the model on a table that contains the target; :func:`skscn.assess` does it for any model.
+
+        Parameters
+        ----------
+        table : as in :meth:`fit`
+        target : str, default=None
+            The target column, needed only if the model does not name it.
+
+        Returns
+        -------
+        assessment : Assessment
+        """
+        from skscn.table_model.assessing import assess_model
+
+        check_is_fitted(self)
+        return assess_model(self, as_file(table), target)
 
     # Learning further.
 
