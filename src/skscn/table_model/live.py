@@ -24,6 +24,7 @@ from skscn.table_model.clock import TrainingClock, clock_after
 from skscn.table_model.series import check_known, labels_of
 from skscn.table_model.updating import FAR_OUTSIDE, gate_of
 from skscn.tables import TableEncoder
+from skscn.tables.frames import TableColumns
 from skscn.words import listed, quoted, short
 
 if TYPE_CHECKING:
@@ -47,7 +48,8 @@ class Answer:
     number: int
     limits: tuple[float, float] | None = None
     probabilities: np.ndarray | None = None
-    outside: tuple[str, ...] = ()
+    # The encoded row and its columns, by which inputs outside the training range are found.
+    row: tuple[np.ndarray, Any] | None = None
 
 
 class LiveModel:
@@ -68,6 +70,8 @@ class LiveModel:
     Attributes
     ----------
     n_answered, n_learnt, n_set_aside : int
+    columns : list of str
+        The columns that a row needs; the target is given to ``learn_one``.
     events : list of str
         What was unusual, in words: targets that were set aside, rows that do not follow the training rows.
 
@@ -97,6 +101,9 @@ class LiveModel:
             raise ValueError(f"{model.subject} does not say which columns it needs; predict a table instead.")
         self.model, self.coverage, self.learns = deepcopy(model), coverage, learn
         self._encoder, self._estimator = self.model.encoder_, self.model.estimator_
+        times = self._encoder.time_types if isinstance(self._encoder, TableEncoder) else {}
+        groups = [] if model.group_ is None else [model.group_]
+        self.columns = list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
         self._timed = isinstance(self._encoder, TableEncoder) and self._encoder.time_ is not None
         self._gate, self._sketch = gate_of(model), RowSketch.continued(model.sketch_)
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
@@ -112,14 +119,6 @@ class LiveModel:
         loss = loss_of(self._estimator)
         self._updatable = hasattr(self._estimator, "partial_fit") and (loss is None or why_not(loss) is None)
         self._journal = None if journal is None else _Journal(Path(journal), self)
-
-    @property
-    def columns(self) -> list[str]:
-        """The columns that a row needs; the target is given to ``learn_one``."""
-        model = self.model
-        times = list(self._encoder.time_types) if self._timed else []
-        groups = [] if model.group_ is None else [model.group_]
-        return list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
 
     # Answering.
 
@@ -152,53 +151,56 @@ class LiveModel:
     @property
     def outside(self) -> tuple[str, ...]:
         """The inputs of the row that was answered last which lie outside the training range."""
-        return () if self._last is None else self._last.outside
+        if self._last is None or self._last.row is None:
+            return ()
+        outside = self._encoder.looking_outside()
+        outside.add(*self._last.row)
+        return tuple(column.name for column in outside.found())
 
     def _answer(self, row: Mapping[str, Any]) -> Answer:
-        table = self._table(row)
-        label = None if self.model.group_ is None else str(labels_of(self.model.group_, table)[0])
-        key = self._key(row, table, label)
+        table, label, time = self._read(row)
+        key = self._key(row, label, time)
         if self._timed and key in self._answers:
             return self._answers[key]
-        self._check_time(table, label)
+        self._check_time(time, label)
         X = self._encoder.transform(table)
         answer = self._step(X, table, label)
+        answer.row = X, table
         self.outside_rows.add(X, table)
-        outside = self._encoder.looking_outside()
-        outside.add(X, table)
-        answer.outside = tuple(column.name for column in outside.found())
         self._answers[key] = answer
         if len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
         self.n_answered += 1
         return answer
 
-    def _table(self, row: Mapping[str, Any]) -> Any:
-        """A table of one row; ValueError if a column is missing."""
+    def _read(self, row: Mapping[str, Any]) -> tuple[TableColumns, Hashable, np.datetime64]:
+        """The columns of a row, its series and its time; ValueError if a column is missing."""
         missing = [name for name in self.columns if name not in row]
         if missing:
             raise ValueError(
                 f"The row lacks {listed(map(quoted, missing))}, which {self.model.label} needs; it has "
                 f"{listed(map(str, row))}."
             )
-        values = {name: row[name] for name in self.columns}
-        return arrow().table({name: [_finite(value)] for name, value in values.items()})
+        columns = {name: arrow().chunked_array([arrow().array([_finite(row[name])])]) for name in self.columns}
+        group = self.model.group_
+        label = None if group is None else str(labels_of(group, arrow().table({group: columns[group]}))[0])
+        table = TableColumns(columns, 1)
+        return table, label, self._encoder.row_times(table)[0] if self._timed else np.datetime64("NaT")
 
-    def _key(self, row: Mapping[str, Any], table: Any, label: Hashable) -> Hashable:
+    def _key(self, row: Mapping[str, Any], label: Hashable, time: np.datetime64) -> Hashable:
         """Rows with the same key are the same: their time, or their values where no time is known."""
         if self._timed:
-            time = self._encoder.row_times(table)[0]
             return (label, None if np.isnat(time) else time.item())
         return tuple(str(row[name]) for name in self.columns)
 
-    def _check_time(self, table: Any, label: Hashable) -> None:
+    def _check_time(self, time: np.datetime64, label: Hashable) -> None:
         """Raise ValueError if the time of a row is missing or not after the last one; begin anew after a gap."""
         known = self.model.labels
         if label is not None and known:
             check_known(str(self.model.group_), np.array([label]), known)
         if not self._timed:
             return
-        time, latest = self._encoder.row_times(table)[0], self._latest.get(label)
+        latest = self._latest.get(label)
         name = quoted(str(self._encoder.time_))
         if np.isnat(time) and self.model.uses_past:
             raise ValueError(f"{name} is missing; a model that uses earlier rows needs a time in every row.")
@@ -263,9 +265,8 @@ class LiveModel:
         """
         if self._journal is not None:
             self._journal.write("learn", row, target)
-        table = self._table(row)
-        label = None if self.model.group_ is None else str(labels_of(self.model.group_, table)[0])
-        answer = self._answers.get(self._key(row, table, label))
+        _, label, time = self._read(row)
+        answer = self._answers.get(self._key(row, label, time))
         if answer is None:
             raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
         value = self._value(target)
