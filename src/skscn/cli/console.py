@@ -33,7 +33,7 @@ _SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
 Write: TypeAlias = "Callable[[pa.Table], None]"
 # Parameters of the library whose options have other names, and those that have none but are options of commands.
 OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs"}
-_OF_COMMANDS = ("steps", "force", "coverage")
+_OF_COMMANDS = ("steps", "force", "coverage", "series")
 _PARAMETER = re.compile(
     rf"\b({'|'.join([*DECLARATIONS, *_OF_COMMANDS])})="
     r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\})"""

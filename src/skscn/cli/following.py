@@ -17,6 +17,7 @@ from skscn.readers.dialect import Dialect, find_dialect
 from skscn.readers.text_rows import scan
 from skscn.table_model import LiveModel, TableModel, open_model
 from skscn.table_model.updating import check_updatable
+from skscn.threads import single_threaded
 from skscn.words import count, listed, quoted
 
 
@@ -39,7 +40,8 @@ def run_follow(
     live = follower.live
     with ignore_signals():
         try:
-            with table_writer(None) as write, end_at_signals():
+            # Rows that come one by one do not gain by threads, and lose by them where other processes need the cores.
+            with table_writer(None) as write, single_threaded(), end_at_signals():
                 for number, line in enumerate(rows, start=1):
                     _answer(follower, rows, number, line, write, console)
                     if out is not None and monotonic() - saved >= 60.0 * save_every:
@@ -136,7 +138,8 @@ class RowByRow:
     def answer(self, cells: dict[str, str]) -> Any:
         """A table with the prediction of one row, and the columns to keep as they are written."""
         self._row = {
-            name: cell.replace(self._decimal, ".") if name in self._numbers else cell for name, cell in cells.items()
+            name: _number(cell.replace(self._decimal, ".")) if name in self._numbers else cell
+            for name, cell in cells.items()
         }
         live, wanted = self.live, self._wanted
         values = [live.predict_one(self._row)]
@@ -158,3 +161,11 @@ class RowByRow:
         """The line for a row that is wrong, so that lines of output keep corresponding to rows."""
         names = [*self._wanted.keep, *self._wanted.names(self.live.model)]
         return arrow().table({name: arrow().array([None], arrow().string()) for name in names})
+
+
+def _number(text: str) -> float | str:
+    """The number in a text, or the text, which may have a unit or stand for a missing value."""
+    try:
+        return text if "_" in text else float(text)
+    except ValueError:
+        return text

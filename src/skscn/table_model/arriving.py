@@ -202,7 +202,7 @@ class Batch:
 
     model: TableModel
     X: np.ndarray
-    table: pa.Table
+    table: pa.Table | None = None
 
     def predict(self, rows: Any = slice(None)) -> np.ndarray:
         """Predictions, within the bounds of the model."""

@@ -61,6 +61,10 @@ class NumericColumns:
         columns = as_table(table)
         return np.column_stack([column.floats(columns.column(column.name)) for column in self._columns])
 
+    def transform_one(self, row: Mapping[str, Any]) -> np.ndarray:
+        """One row, a mapping of names to values, as :meth:`transform` gives it."""
+        return np.array([[column.encode_one(row[column.name]) for column in self._columns]], dtype=float).reshape(1, -1)
+
 
 def guess_columns(model: TableModel, file: TableFile, without: tuple[str, ...]) -> NumericColumns:
     """All columns of a table, for a model that knows only how many there are."""
@@ -116,7 +120,7 @@ def save_model(
 
     Parameters
     ----------
-    model : TableModel, or what :func:`skscn.persistence.save_model` takes
+    model : TableModel, or any estimator of this package, or a pipeline that ends with one
     path : path
         The file; one that is there is replaced at once, or stays as it is.
     notes : mapping, default=None

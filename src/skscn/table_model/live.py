@@ -24,6 +24,7 @@ from skscn.table_model.clock import TrainingClock, clock_after
 from skscn.table_model.series import check_known, labels_of
 from skscn.table_model.updating import FAR_OUTSIDE, gate_of
 from skscn.tables import TableEncoder
+from skscn.tables.columns import is_plain
 from skscn.tables.frames import TableColumns
 from skscn.words import listed, quoted, short
 
@@ -49,7 +50,7 @@ class Answer:
     limits: tuple[float, float] | None = None
     probabilities: np.ndarray | None = None
     # The encoded row and its columns, by which inputs outside the training range are found.
-    row: tuple[np.ndarray, Any] | None = None
+    row: tuple[np.ndarray, TableColumns | None] | None = None
 
 
 class LiveModel:
@@ -104,8 +105,13 @@ class LiveModel:
         times = self._encoder.time_types if isinstance(self._encoder, TableEncoder) else {}
         groups = [] if model.group_ is None else [model.group_]
         self.columns = list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
-        self._timed = isinstance(self._encoder, TableEncoder) and self._encoder.time_ is not None
+        self._inputs = [name for name in self._encoder.read_types if name != self._encoder.time_]
+        self._timed = self._encoder.time_ is not None
+        # The time that was read last, as it was given and as it is.
+        self._read_time: tuple[Any, np.datetime64] = (None, np.datetime64("NaT"))
         self._gate, self._sketch = gate_of(model), RowSketch.continued(model.sketch_)
+        # What was learnt and is not in the sketch yet.
+        self._unsketched: list[tuple[np.ndarray, Any]] = []
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._latest: dict[Hashable, np.datetime64] = {}
         self._streams: dict[Hashable, RecurrentStream] = {}
@@ -158,34 +164,38 @@ class LiveModel:
         return tuple(column.name for column in outside.found())
 
     def _answer(self, row: Mapping[str, Any]) -> Answer:
-        table, label, time = self._read(row)
+        label, time = self._place(row)
         key = self._key(row, label, time)
         if self._timed and key in self._answers:
             return self._answers[key]
         self._check_time(time, label)
-        X = self._encoder.transform(table)
-        answer = self._step(X, table, label)
-        answer.row = X, table
-        self.outside_rows.add(X, table)
+        X = self._encoder.transform_one(row)
+        answer = self._step(X, label)
+        # The encoded row says whether numbers are outside; text, and what is missing, is looked up in the row itself.
+        plain = all(is_plain(row[name]) for name in self._inputs)
+        answer.row = X, None if plain else _table(row, self.columns)
+        self.outside_rows.add(*answer.row)
         self._answers[key] = answer
         if len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
         self.n_answered += 1
         return answer
 
-    def _read(self, row: Mapping[str, Any]) -> tuple[TableColumns, Hashable, np.datetime64]:
-        """The columns of a row, its series and its time; ValueError if a column is missing."""
+    def _place(self, row: Mapping[str, Any]) -> tuple[Hashable, np.datetime64]:
+        """The series of a row and its time; ValueError if a column is missing."""
         missing = [name for name in self.columns if name not in row]
         if missing:
             raise ValueError(
                 f"The row lacks {listed(map(quoted, missing))}, which {self.model.label} needs; it has "
                 f"{listed(map(str, row))}."
             )
-        columns = {name: arrow().chunked_array([arrow().array([_finite(row[name])])]) for name in self.columns}
-        group = self.model.group_
-        label = None if group is None else str(labels_of(group, arrow().table({group: columns[group]}))[0])
-        table = TableColumns(columns, 1)
-        return table, label, self._encoder.row_times(table)[0] if self._timed else np.datetime64("NaT")
+        group, time = self.model.group_, self._encoder.time_
+        label = None if group is None else str(labels_of(group, arrow().table({group: [_finite(row[group])]}))[0])
+        if time is None:
+            return label, np.datetime64("NaT")
+        if row[time] != self._read_time[0]:
+            self._read_time = row[time], self._encoder.row_time(row)
+        return label, self._read_time[1]
 
     def _key(self, row: Mapping[str, Any], label: Hashable, time: np.datetime64) -> Hashable:
         """Rows with the same key are the same: their time, or their values where no time is known."""
@@ -226,7 +236,7 @@ class LiveModel:
     def _stream(self, state: Any) -> RecurrentStream:
         return self._estimator.stream(state, learning="blend" if self.learns else None, coverage=self.coverage)
 
-    def _step(self, X: np.ndarray, table: Any, label: Hashable) -> Answer:
+    def _step(self, X: np.ndarray, label: Hashable) -> Answer:
         """Advance by an encoded row, and predict it."""
         model, number = self.model, self._counts.get(label, 0)
         self._counts[label] = number + 1
@@ -244,7 +254,7 @@ class LiveModel:
             self._targets.setdefault(label, deque(maxlen=max(1, model.lags_.depth_))).append(np.nan)
             encoded, X = X, model.lags_.transform(X, groups=groups)
             model.lags_.advance(encoded, groups=groups)
-        batch = Batch(model, X, table)
+        batch = Batch(model, X)
         prediction = batch.predict()
         written = prediction if model.target_ is None else model.target_.written(prediction)
         answer = Answer(written.tolist()[0], X, label, number)
@@ -265,7 +275,7 @@ class LiveModel:
         """
         if self._journal is not None:
             self._journal.write("learn", row, target)
-        _, label, time = self._read(row)
+        label, time = self._place(row)
         answer = self._answers.get(self._key(row, label, time))
         if answer is None:
             raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
@@ -278,7 +288,7 @@ class LiveModel:
         column = self.model.target_
         if column is None:
             return target
-        y, present = column.values(arrow().chunked_array([arrow().array([_finite(target)])]))
+        y, present = column.values(np.array([_finite(target)], dtype=object))
         return y[0] if np.asarray(present)[0] else None
 
     def _is_plausible(self, value: Any, answer: Answer) -> bool:
@@ -311,9 +321,18 @@ class LiveModel:
             self.model.lags_.know(np.array(known), group=answer.label)
         if self.learns and not is_recurrent(self._estimator) and self._updatable:
             self._estimator.partial_fit(answer.X, np.array([value]))
-        if self._sketch is not None:
-            self._sketch.add(answer.X, np.array([value]))
         self.n_learnt += 1
+        if self._sketch is not None:
+            self._unsketched.append((answer.X, value))
+            if len(self._unsketched) == _REMEMBERED:
+                self._add_to_sketch()
+
+    def _add_to_sketch(self) -> None:
+        """Let the sketch of the training rows contain what was learnt."""
+        if self._sketch is not None and self._unsketched:
+            rows, values = zip(*self._unsketched, strict=True)
+            self._sketch.add(np.concatenate(rows), np.array(values))
+            self._unsketched.clear()
 
     def close(self) -> None:
         """Close the journal, if there is one; ``with`` does it too."""
@@ -335,6 +354,7 @@ class LiveModel:
             named = {first if label is None else label: state for label, state in states.items()}
             self._estimator.states_ = {**self._estimator.states_, **named}
         model.gate_ = self._gate
+        self._add_to_sketch()
         model.sketch_ = model.sketch_ if self._sketch is None else self._sketch.to_json()
         before = model.record_
         model.note_update(source, self.n_learnt)
@@ -346,6 +366,11 @@ class LiveModel:
 def _finite(value: Any) -> Any:
     """A value, or None for numbers that are not finite."""
     return None if isinstance(value, float | np.floating) and not np.isfinite(value) else value
+
+
+def _table(row: Mapping[str, Any], names: list[str]) -> TableColumns:
+    """These columns of a row."""
+    return TableColumns({name: np.array([_finite(row[name])], dtype=object) for name in names}, 1)
 
 
 class _Journal:

@@ -341,7 +341,7 @@ class TableModel(Estimator):
     # Predicting.
 
     def read(self, table: Any, extra: Mapping[str, Any] | None = None, without: tuple[str, ...] = ()) -> RowReader:
-        """The rows of a table, encoded some at a time; see :class:`~skscn.table_model.arriving.RowReader`."""
+        """The rows of a table, encoded some at a time, in the order that the model needs."""
         from skscn.table_model.arriving import RowReader
 
         check_is_fitted(self)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from skscn.readers.arrow import arrow
 from skscn.readers.missing import means_no_number
-from skscn.tables.text import clock_times, dates, numbers, stripped
-from skscn.tables.values import ColumnValues
+from skscn.tables.text import clock_times, dates, moment, numbers, stripped
+from skscn.tables.values import ColumnValues, read_values
 from skscn.words import quoted
 
 if TYPE_CHECKING:
@@ -25,6 +26,11 @@ _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
 CYCLES = tuple(_CYCLE_DAYS)
 _FLAGS = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0}
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a finite number of Python, which needs no reading."""
+    return (type(value) is float and isfinite(value)) or (type(value) is int and abs(value) < 2**53)
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,10 @@ class Column(ABC):
     @abstractmethod
     def encode(self, values: ColumnValues) -> np.ndarray:
         """Its values in some rows as numbers, one row each."""
+
+    def encode_one(self, value: Any) -> Any:
+        """One value, such as a mapping or JSON has it, as numbers."""
+        return self.encode(read_values(np.array([value], dtype=object), self.name))[0]
 
     @property
     @abstractmethod
@@ -137,6 +147,11 @@ class Number(Measured):
     @property
     def read_type(self) -> pa.DataType:
         return arrow().float64() if self.decimal is None else arrow().string()
+
+    def encode_one(self, value: Any) -> Any:
+        if is_plain(value):
+            return (value, 0.0) if self.indicator else value
+        return super().encode_one(value)
 
     def floats(self, values: ColumnValues) -> np.ndarray:
         if values.is_text:
@@ -232,6 +247,11 @@ class RowTime(Moment):
         days = self.floats(values)
         waves_ = self._more(np.where(np.isnan(days), self.filler, days))
         return np.column_stack(waves_) if waves_ else np.empty((len(days), 0))
+
+    def moment(self, value: Any) -> np.datetime64:
+        """One moment, such as a mapping or JSON has it; NaT if it is missing."""
+        found = moment(value, self.format) if isinstance(value, str) else np.datetime64("NaT")
+        return self.moments(read_values(np.array([value], dtype=object), self.name))[0] if np.isnat(found) else found
 
     def moments(self, values: ColumnValues) -> np.ndarray:
         """The moments as datetime64, NaT where they are missing; those in a time zone in UTC."""

@@ -161,7 +161,10 @@ class Outside:
 
     @np.errstate(over="ignore")
     def _add_numbers(self, values: np.ndarray) -> None:
-        for side, outside in enumerate((values < self._low, values > self._high)):
+        sides = values < self._low, values > self._high
+        if not any(outside.any() for outside in sides):
+            return
+        for side, outside in enumerate(sides):
             self._counts[side] += outside.sum(axis=0)
             self._sums[side] += np.where(outside, values, 0.0).sum(axis=0)
         # Missing values may be NaN, of which fmin and fmax take no notice.

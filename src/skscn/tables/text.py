@@ -128,6 +128,12 @@ def dates(texts: ColumnValues, format: str | None) -> ColumnValues:
     return ColumnValues("date", data, np.isnan(data), zoned=zoned)
 
 
+def moment(text: str, format: str | None) -> np.datetime64:
+    """The date in a text, as :func:`dates` reads it; NaT if there is none."""
+    found: np.datetime64 = _moments((text,), format)[0][0]
+    return found
+
+
 def clock_times(texts: ColumnValues) -> ColumnValues:
     """The times of the day in a column of text; missing where there is none."""
     moments = dates(texts.with_levels([f"1970-01-01 {text}" for text in texts.levels]), None)
