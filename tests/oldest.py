@@ -15,7 +15,7 @@ WARNINGS = ["-W", "default::pyparsing.warnings.PyparsingDeprecationWarning"]
 # What depends most on other packages; the rest is as good with the newest ones, with which ./run test runs everything.
 TESTS = [
     "tests/search",
-    "tests/datasets",
+    "tests/paper/test_data.py",
     "tests/estimators",
     "tests/output_weights",
     "tests/persistence",

@@ -397,9 +397,9 @@ def reproduce(
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
-    from skscn.experiments.paper import METHODS
-    from skscn.experiments.reproduce import NAMES
-    from skscn.experiments.trials import SEARCHES
+    from skscn.paper.reported import METHODS
+    from skscn.paper.reproduce import NAMES
+    from skscn.paper.trials import SEARCHES
 
     unknown = [target for target in targets if target not in NAMES]
     if unknown:

@@ -1,29 +1,82 @@
-"""The three real data sets of the paper: stock (DB 2), concrete (DB 3) and compactiv (DB 4).
+"""The data sets of the paper: DB 1, a function of one input, and stock (DB 2), concrete (DB 3) and compactiv (DB 4).
 
-A set is looked up in the folder given by the environment variable SKSCN_DATA, then in the user's cache, and otherwise
-downloaded from OpenML into the cache.
+A real data set is looked up in the folder given by the environment variable SKSCN_DATA, then in the user's cache, and
+otherwise downloaded from OpenML into the cache.
 """
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 import numpy as np
 
-from skscn.datasets.keel import DataFileError, read_keel
 from skscn.files import replacing_text
+from skscn.readers.errors import DataFileError
+from skscn.readers.keel import read_keel
 
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 
+def db1_function(x: np.ndarray) -> np.ndarray:
+    """The function of DB 1, after Tyukin and Prokhorov (2009), with two spikes.
+
+    f(x) = 0.2 e^{−(10x−4)²} + 0.5 e^{−(80x−40)²} + 0.3 e^{−(80x−20)²}.
+    """
+    return (
+        0.2 * np.exp(-((10.0 * x - 4.0) ** 2))
+        + 0.5 * np.exp(-((80.0 * x - 40.0) ** 2))
+        + 0.3 * np.exp(-((80.0 * x - 20.0) ** 2))
+    )
+
+
+def make_db1(
+    n_train: int = 1000, n_test: int = 300, *, random_state: int | np.random.RandomState | None = None
+) -> Bunch:
+    """Make DB 1: training inputs uniform on [0, 1], test inputs on a regular grid.
+
+    Parameters
+    ----------
+    n_train, n_test : int
+        Numbers of rows; the defaults are those of the paper.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the training inputs.
+
+    Returns
+    -------
+    Bunch
+        With data, target (training) and test_data, test_target.
+
+    Examples
+    --------
+    >>> from skscn.datasets import make_db1
+    >>> db1 = make_db1(random_state=0)
+    >>> db1.data.shape, db1.test_data.shape
+    ((1000, 1), (300, 1))
+    """
+    from sklearn.utils import Bunch, check_random_state
+
+    train = check_random_state(random_state).uniform(size=(n_train, 1))
+    test = np.linspace(0.0, 1.0, n_test)[:, np.newaxis]
+    return Bunch(
+        data=train,
+        target=db1_function(train[:, 0]),
+        test_data=test,
+        test_target=db1_function(test[:, 0]),
+        feature_names=["x"],
+        target_names=["f"],
+        DESCR=make_db1.__doc__,
+    )
+
+
 @dataclass(frozen=True)
 class _PaperSet:
-    """What a file must contain: number of rows and inputs, the target's range, and its number on OpenML."""
+    """A real data set: its number on OpenML, and the rows, inputs and range of the target that a file must have."""
 
     name: str
     openml_id: int
@@ -87,9 +140,7 @@ def load_compactiv() -> Bunch:
 def _load(wanted: _PaperSet) -> Bunch:
     from sklearn.utils import Bunch
 
-    path = _find(wanted)
-    if path is None:
-        path = _download(wanted)
+    path = _find(wanted) or _download(wanted)
     bunch = read_keel(path) if path.suffix == ".dat" else _read_csv(path)
     _verify(bunch, wanted, path)
     return Bunch(
@@ -102,11 +153,6 @@ def _load(wanted: _PaperSet) -> Bunch:
     )
 
 
-def _folders() -> list[Path]:
-    named = os.environ.get("SKSCN_DATA")
-    return [*([Path(named)] if named else []), _cache()]
-
-
 def _cache() -> Path:
     from sklearn.datasets import get_data_home
 
@@ -114,7 +160,9 @@ def _cache() -> Path:
 
 
 def _find(wanted: _PaperSet) -> Path | None:
-    places = [folder / f"{wanted.name}{suffix}" for folder in _folders() for suffix in (".csv", ".dat")]
+    named = os.environ.get("SKSCN_DATA")
+    folders = [Path(named), _cache()] if named else [_cache()]
+    places = [folder / f"{wanted.name}{suffix}" for folder in folders for suffix in (".csv", ".dat")]
     return next((place for place in places if place.is_file()), None)
 
 
@@ -161,3 +209,27 @@ def _download(wanted: _PaperSet) -> Path:
     with replacing_text(path) as file:
         np.savetxt(file, table, delimiter=",", fmt="%.17g", header=header, comments="")
     return path
+
+
+def product_of_sines(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """∏ sin(πx_j) of six inputs, on 2000 rows to train on and 2000 to test: a product is easier in two steps."""
+    X = np.random.default_rng(seed).uniform(size=(4000, 6))
+    y = np.prod(np.sin(np.pi * X), axis=1)
+    return X[:2000], X[2000:], y[:2000], y[2000:]
+
+
+@cache
+def split(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training inputs, test inputs, training targets and test targets of a data set of the experiments.
+
+    ``data`` is DB1, DB2, DB3, DB4 or sines; ``seed`` is the seed of the sample or of the split.
+    """
+    from sklearn.model_selection import train_test_split
+
+    if data == "sines":
+        return product_of_sines(seed)
+    if data == "DB1":
+        db1 = make_db1(random_state=seed)
+        return db1.data, db1.test_data, db1.target, db1.test_target
+    bunch = {"DB2": load_stock, "DB3": load_concrete, "DB4": load_compactiv}[data]()
+    return tuple(train_test_split(bunch.data, bunch.target, test_size=0.25, random_state=seed))

@@ -2,8 +2,7 @@ import json
 
 import pytest
 
-from skscn.experiments.store import TrialStore
-from skscn.experiments.trials import Trial, Unit, run_trial
+from skscn.paper.trials import Trial, TrialStore, Unit, run_trial
 
 UNIT = Unit("DB1", "SC-III", 6, (("max_candidates", 10),))
 OTHER = Unit("DB1", "IRVFL", 6)

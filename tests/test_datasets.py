@@ -1,10 +1,22 @@
-"""Simulated tables to try things out with."""
+"""Simulated tables to try things out with, and the names of the other data sets."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from skscn import datasets
 from skscn.datasets import EXAMPLES, make_flats, make_plant
+
+
+@pytest.mark.parametrize("name", datasets.__all__)
+def test_every_name_is_there(name):
+    assert getattr(datasets, name) is not None
+    assert name in dir(datasets)
+
+
+def test_a_name_that_is_not_there():
+    with pytest.raises(AttributeError, match="no attribute 'load_stocks'"):
+        _ = datasets.load_stocks
 
 
 @pytest.mark.parametrize("make", EXAMPLES.values())

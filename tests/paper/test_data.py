@@ -1,4 +1,4 @@
-"""Finding, verifying and downloading the paper's sets; nothing here uses the network or the real files."""
+"""DB 1, and finding, verifying and downloading the real sets; nothing here uses the network or the real files."""
 
 from urllib.error import URLError
 
@@ -7,7 +7,8 @@ import pytest
 import sklearn.datasets
 from sklearn.utils import Bunch
 
-from skscn.datasets import DataFileError, load_concrete, load_stock
+from skscn.datasets import DataFileError, db1_function, load_concrete, load_stock, make_db1
+from skscn.paper.data import product_of_sines
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +70,23 @@ def test_another_file_of_that_name_is_refused(tmp_path, offline, change):
 def test_each_set_has_its_own_file(offline):
     with pytest.raises(DataFileError, match="concrete"):
         load_concrete()
+
+
+def test_db1_is_the_papers():
+    db1 = make_db1(random_state=0)
+    assert db1.data.shape == (1000, 1)
+    np.testing.assert_allclose(db1.test_data[:, 0], np.arange(300) / 299)
+    np.testing.assert_array_equal(db1.target, db1_function(db1.data[:, 0]))
+
+
+def test_the_two_spikes_and_the_hill_are_where_the_formula_puts_them():
+    assert db1_function(np.array(0.5)) == pytest.approx(0.5 + 0.2 * np.exp(-1))
+    assert db1_function(np.array(0.25)) == pytest.approx(0.3 + 0.2 * np.exp(-2.25))
+    assert db1_function(np.array(0.4)) == pytest.approx(0.2)
+
+
+def test_the_product_of_sines():
+    X, X_test, y, y_test = product_of_sines(0)
+    np.testing.assert_allclose(y_test[0], np.prod([np.sin(np.pi * x) for x in X_test[0]]))
+    assert X.shape == X_test.shape == (2000, 6)
+    assert (y > 0).all()

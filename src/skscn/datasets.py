@@ -1,12 +1,49 @@
-"""Simulated tables to try things out with: flats with their rents, and a plant whose product answers late."""
+"""Data to try things out with: simulated tables, the data sets of the paper, and KEEL's file format.
+
+The paper's data sets are defined in :mod:`skscn.paper.data`, which is imported when one of them is first used.
+"""
 
 from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+
+from skscn.readers.errors import DataFileError
+from skscn.readers.keel import read_keel
+
+if TYPE_CHECKING:
+    from skscn.paper.data import db1_function, load_compactiv, load_concrete, load_stock, make_db1
+
+__all__ = [
+    "EXAMPLES",
+    "DataFileError",
+    "db1_function",
+    "load_compactiv",
+    "load_concrete",
+    "load_stock",
+    "make_db1",
+    "make_flats",
+    "make_plant",
+    "read_keel",
+]
+
+_OF_THE_PAPER = ("db1_function", "load_compactiv", "load_concrete", "load_stock", "make_db1")
+
+
+def __getattr__(name: str) -> object:
+    if name not in _OF_THE_PAPER:
+        raise AttributeError(f"module 'skscn.datasets' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module("skscn.paper.data"), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 # Names of columns -> their values; pandas.DataFrame and polars.DataFrame accept it.
 Columns: TypeAlias = dict[str, list[Any]]
