@@ -16,7 +16,7 @@ from accuracy_parts.interval_tables import IntervalMean, mean_line, write_interv
 from accuracy_parts.sets import DATA_VARIABLE, DataSet, load_sets
 
 from skscn import SCNEnsembleRegressor
-from skscn.cli._progress import progress_bar
+from skscn.cli.console import progress_bar
 
 
 def measure(data: DataSet, split: int, coverage: float) -> tuple[float, float, float, float]:

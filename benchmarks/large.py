@@ -52,7 +52,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def run_missing(store: KeyedLines, keys: list[tuple[str, int, str]]) -> None:
     """Measure what is not in the store yet, small tables first."""
-    from skscn.cli._progress import progress_bar
+    from skscn.cli.console import progress_bar
 
     missing = [key for key in sorted(keys, key=lambda key: key[1]) if key not in store.results]
     with progress_bar() as progress:

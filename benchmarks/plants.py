@@ -66,7 +66,7 @@ def skscn(*arguments) -> dict:
     """What a command of the program says, as JSON."""
     from typer.testing import CliRunner
 
-    from skscn.cli._app import app
+    from skscn.cli.app import app
 
     done = CliRunner().invoke(app, [*map(str, arguments), "--json", "--quiet"], catch_exceptions=False)
     if done.exit_code:

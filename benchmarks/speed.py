@@ -44,7 +44,7 @@ RESULTS, MARK = "speed_results.jsonl", "<!-- tables: ./run bench speed --page do
 
 def run_missing(store: ResultStore, parts: list[str], sizes: Sizes) -> None:
     """Take the measurements that are not in the store yet; all libraries on one thread."""
-    from skscn.cli._progress import progress_bar
+    from skscn.cli.console import progress_bar
 
     cells = [cell for part in parts for cell in PARTS[part].cells(sizes)]
     missing = [cell for cell in cells if cell.key not in store.results]

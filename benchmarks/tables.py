@@ -34,7 +34,7 @@ from accuracy_parts.sets import DATA_VARIABLE
 from tables_parts import comparing, encodings, missing
 from typer.testing import CliRunner
 
-from skscn.cli._app import app
+from skscn.cli.app import app
 from skscn.persistence import load_model
 from skscn.tables import learn_target, open_table
 

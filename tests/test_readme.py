@@ -31,7 +31,7 @@ SMALL = {
         "skscn reproduce table1 figure3 --trials 1 --jobs 1 --out results"
     ),
 }
-QUICK = "--cv 0 --set n_members=2 --jobs 1"
+QUICK = "--folds 0 --set n_members=2 --jobs 1"
 # The two starts with tables in files, each in a folder of its own, one command after the other.
 STARTS = {
     "a table": {
@@ -44,14 +44,15 @@ STARTS = {
         "skscn example plant": None,
         "skscn fit plant.csv --target quality --time time --lags auto --model plant.scn": QUICK,
         "skscn evaluate plant.scn plant_new.csv": None,
+        "skscn follow plant.scn < plant_new.csv > answers.csv": None,
         "skscn update plant.scn plant_new.csv": None,
         "skscn fit plant.csv --target quality --time time --estimator recurrent --model step.scn": (
-            "--cv 0 --set max_nodes=4 --set max_candidates=20"
+            "--folds 0 --set max_nodes=4 --set max_candidates=20"
         ),
         "skscn export step.scn step.c": None,
     },
 }
-WRITTEN = {"a table": ("predicted.csv", "report.html"), "a plant": ("plant.scn", "step.c")}
+WRITTEN = {"a table": ("predicted.csv", "report.html"), "a plant": ("answers.csv", "plant.scn", "step.c")}
 NOT_RUN = {
     "./run test": "this is it",
     "./run docs": "takes as long as all tests; .ci/run runs it",
@@ -85,8 +86,14 @@ def arguments(command):
 
 
 def run(command, folder):
-    done = subprocess.run(arguments(command), cwd=folder, capture_output=True, text=True, encoding="utf-8")
+    """Run a command, which may read standard input from a file, and write standard output to one."""
+    command, _, out = command.partition(" > ")
+    command, _, rows = command.partition(" < ")
+    text = (folder / rows.strip()).read_text(encoding="utf-8") if rows else None
+    done = subprocess.run(arguments(command), cwd=folder, capture_output=True, text=True, encoding="utf-8", input=text)
     assert done.returncode == 0, done.stderr
+    if out:
+        (folder / out.strip()).write_text(done.stdout, encoding="utf-8")
     return done
 
 

@@ -10,7 +10,7 @@ from speed_parts.fits import timed
 from threadpoolctl import threadpool_limits
 
 from losses_parts.experiments import Case, Experiment, Method
-from skscn.cli._progress import progress_bar
+from skscn.cli.console import progress_bar
 from skscn.paper.trials import KeyedLines
 
 # Characters of a warning that are kept.

@@ -15,17 +15,20 @@ if TYPE_CHECKING:
         SCNEnsembleRegressor,
         SCNRegressor,
     )
+    from skscn.judging import Assessment, assess
     from skscn.network import Network
     from skscn.online import OnlineSCNClassifier, OnlineSCNRegressor
-    from skscn.persistence import ModelFileError, describe_model, load_model, save_model
+    from skscn.persistence import ModelFileError, describe_model
     from skscn.recurrent import RecurrentSCNEnsembleRegressor, RecurrentSCNRegressor
     from skscn.rows import Chunks
+    from skscn.table_model import TableModel, load_model, save_model
 
 __version__ = "0.2.0"
 
 __all__ = [
     "ACTIVATIONS",
     "Activation",
+    "Assessment",
     "Chunks",
     "DeepSCNClassifier",
     "DeepSCNRegressor",
@@ -41,7 +44,9 @@ __all__ = [
     "SCNEnsembleClassifier",
     "SCNEnsembleRegressor",
     "SCNRegressor",
+    "TableModel",
     "__version__",
+    "assess",
     "describe_model",
     "load_model",
     "save_model",
@@ -51,6 +56,7 @@ __all__ = [
 _HOMES = {
     "ACTIVATIONS": "skscn.activations",
     "Activation": "skscn.activations",
+    "Assessment": "skscn.judging",
     "Chunks": "skscn.rows",
     "DeepSCNClassifier": "skscn.estimators",
     "DeepSCNRegressor": "skscn.estimators",
@@ -66,9 +72,11 @@ _HOMES = {
     "SCNEnsembleClassifier": "skscn.estimators",
     "SCNEnsembleRegressor": "skscn.estimators",
     "SCNRegressor": "skscn.estimators",
+    "TableModel": "skscn.table_model",
+    "assess": "skscn.judging",
     "describe_model": "skscn.persistence",
-    "load_model": "skscn.persistence",
-    "save_model": "skscn.persistence",
+    "load_model": "skscn.table_model",
+    "save_model": "skscn.table_model",
 }
 
 
@@ -78,6 +86,7 @@ _MODULES = (
     "estimators",
     "export",
     "growth",
+    "judging",
     "kernels",
     "network",
     "online",
@@ -94,6 +103,7 @@ _MODULES = (
     "search",
     "series",
     "supervision",
+    "table_model",
     "tables",
 )
 

@@ -96,6 +96,11 @@ class TargetGate:
         """After training with targets in a range, and errors of this size."""
         return cls(low, high, np.tile(error, (RECENT, 1)))
 
+    def in_units(self, scale: np.ndarray, offset: np.ndarray) -> TargetGate:
+        """The same gate for targets that are scaled and moved."""
+        recent = np.array(self._recent).reshape(-1, len(self.low)) * scale
+        return TargetGate(self.low * scale + offset, self.high * scale + offset, recent)
+
     @property
     def middle(self) -> np.ndarray:
         """The middle of the range: a prediction of what has no other one, such as an input."""

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from skscn.cli._app import app
+from skscn.cli.app import app
 
 QUICK = ["--set", "n_members=2", "--set", "max_nodes=8", "--cv", "2", "--jobs", "1"]
 

@@ -9,13 +9,13 @@ import pytest
 from typer.main import get_command
 
 from skscn import __version__
-from skscn.cli._app import app
+from skscn.cli.app import app
 
 COMMANDS = sorted(get_command(app).commands)
 
 
 def test_all_commands_are_there():
-    names = "demo evaluate example export fit forecast inspect outliers predict report reproduce update"
+    names = "demo evaluate example export fit follow forecast inspect outliers predict report reproduce update"
     assert names.split() == COMMANDS
 
 
@@ -80,7 +80,7 @@ def test_ctrl_c_while_python_shuts_down_is_not_worth_a_word():
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "max_nodes"], "needs name=value"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "random_state=3"], "use --seed"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--set", "loss=huber"], "use --loss"),
-        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "hubr"], "'hubr' is not one of 'squared', 'huber'"),
+        (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "hubr"], "did you mean 'huber'"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--quantile", "0.9"], "needs --loss quantile"),
         (["fit", "a.csv", "-t", "y", "-m", "m.scn", "--loss", "quantile", "--quantile", "90"], "between 0 and 1"),
     ],

@@ -6,13 +6,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from skscn.cli._drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
-from skscn.cli._fit import _fit
-from skscn.cli._fit_options import FitOptions, input_names, read_settings
-from skscn.cli._scores import regression_scores
-from skscn.cli._validated import Ahead, HeldOutPart, Validated
-from skscn.cli._voice import Voice
-from skscn.tables import open_table
+from skscn import TableModel
+from skscn.judging.drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
+from skscn.judging.held_out import Ahead, HeldOutPart, HeldOutTests
+from skscn.judging.scores import regression_scores
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=30", "--jobs", "1"]
 TIME = np.linspace(-0.5, 0.5, 1200)
@@ -129,18 +126,18 @@ def validated(ahead, inside=None, within=0.9):
         scores = regression_scores(*own), regression_scores(own[0], np.zeros(400))
         further = Ahead(*rest, None if inside is None else inside[start:])
         parts.append(HeldOutPart(*own, np.arange(400), *scores, within, ahead=further))
-    return Validated(parts, 5, "predicting the mean", ordered=True, early_variance=float(ahead.y.var()))
+    return HeldOutTests(parts, 5, "predicting the mean", ordered=True, early_variance=float(ahead.y.var()))
 
 
 def test_a_decay_is_said_without_a_figure_for_later_rows():
     tests = validated(course(gain=-0.4, noise=0.15))
     assert tests.value("r2") > 0.9
-    (warning,) = tests.warnings()
+    (warning,) = map(str, tests.cautions())
     assert "R² and intervals cannot be trusted for later rows" in warning
     assert "where predictions differ by 1, targets differ by 1.2" in warning
     assert "RMSE" not in warning
     # Rows that were recorded wrongly explain it.
-    assert tests.warnings(faulty=True) == []
+    assert tests.cautions(faulty=True) == []
 
 
 def test_the_range_of_r2_is_part_of_the_result():
@@ -153,20 +150,19 @@ def test_the_range_of_r2_is_part_of_the_result():
 def test_intervals_that_hold_less_further_on_are_remarked_on():
     rng = np.random.default_rng(0)
     inside = rng.random(1200) < np.repeat([0.92, 0.7, 0.4], 400)
-    (warning,) = validated(course(), inside).warnings()
+    (caution,) = validated(course(), inside).cautions()
+    warning = str(caution)
     assert "Intervals are too narrow further on: in the rows after each part, those for 90% contained 5" in warning
-    assert validated(course(), rng.random(1200) < 0.9).warnings() == []
+    assert validated(course(), rng.random(1200) < 0.9).cautions() == []
 
 
-@pytest.mark.parametrize("options", [{}, {"lags": (1, 2)}, {"estimator": "ensemble", "settings": ["n_members=2"]}])
+@pytest.mark.parametrize("options", [{}, {"lags": [1, 2]}, {"estimator": "ensemble", "parameters": {"n_members": 2}}])
 def test_the_model_of_each_part_predicts_all_rows_after_it(plants, tmp_path, options):
     columns = plants.PLANTS["evaporator"](800, 0)
     path = plants.write(tmp_path / "plant.csv", columns, slice(0, 800))
-    about = {"estimator": "network", **options, "jobs": 1}
-    about["settings"] = [*about.get("settings", []), "max_nodes=4"]
-    fit = FitOptions(path, plants.target_of(columns), tmp_path / "model.scn", **about)
-    file = open_table(path)
-    tests = _fit(file, input_names(file, fit), read_settings(fit), fit, Voice(quiet=True)).validated
+    about = {"estimator": "network", **options}
+    about["parameters"] = {**about.get("parameters", {}), "max_nodes": 4}
+    tests = TableModel(plants.target_of(columns), **about).fit(path).assessment_.tests
     rest = sum(len(part.y) for part in tests.parts)
     for part in tests.parts:
         assert len(part.ahead.y) == rest

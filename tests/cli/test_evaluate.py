@@ -9,8 +9,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, recall_score, roc_auc_score
 
 from skscn import SCNRegressor, save_model
-from skscn.cli._scores import RareClass
-from skscn.cli._verdict import compared, unconfirmed
+from skscn.judging.scores import RareClass, compared, unconfirmed
 
 
 @pytest.fixture(scope="module")
@@ -44,13 +43,15 @@ def test_rows_of_training_are_recognised_under_any_name(skscn, houses_model, hou
     for data in (houses, shuffled, parquet):
         assert evaluated(skscn, houses_model, data)["share_trained_on"] == 1.0
         done = skscn("evaluate", houses_model, data)
-        assert f"- The model was trained on the rows of {data.name}: these scores say how well it fits" in done.stderr
+        assert (
+            f"Caution    The model was trained on the rows of {data.name}: these scores say how well it" in done.stdout
+        )
     part = written(table[:200], tmp_path / "part.csv")
     assert evaluated(skscn, houses_model, part)["share_trained_on"] == 1.0
 
 
 def test_classes_too(skscn, iris_model, iris):
-    assert "The model was trained on the rows of iris.csv" in skscn("evaluate", iris_model, iris).stderr
+    assert "The model was trained on the rows of iris.csv" in skscn("evaluate", iris_model, iris).stdout
 
 
 def test_rows_that_are_read_from_disk_are_recognised(skscn, tmp_path):
@@ -114,9 +115,9 @@ def test_an_estimate_that_is_not_confirmed(skscn, houses_model, later, tmp_path)
     assert facts["r2"] < 0.0
     assert (facts["test_confirmed"], facts["better_than_baseline"]) == (False, False)
     done = skscn("evaluate", houses_model, data, "--quiet")
-    assert "Verdict  Worse than always predicting the mean: its RMSE is" in done.stdout
+    assert "Verdict    Worse than always predicting the mean: its RMSE is" in done.stdout
     assert "Not confirmed: when the model was fitted, its tests gave R² 0.9" in done.stdout
-    assert facts["notes"][-1].startswith("Not confirmed")
+    assert facts["cautions"][-1]["code"] == "unconfirmed"
 
 
 def test_classes_worse_than_the_most_frequent_one(skscn, iris_model, iris, tmp_path):

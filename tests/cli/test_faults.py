@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from skscn.cli._faults import find_faults, frozen_runs, marker_rows, unit_changes
+from skscn.judging.faults import find_faults, frozen_runs, marker_rows, unit_changes
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1", "--json", "--quiet"]
 
@@ -114,10 +114,10 @@ def test_faults_are_named_with_column_value_and_rows():
     columns = {"clean": clean, "marked": marked, "frozen": frozen, "other": other}
     marker, freeze, unit = find_faults(columns, np.arange(1, 1001), ordered=True)
     assert [fault.code for fault in (marker, freeze, unit)] == ["marker", "frozen", "units"]
-    assert "marked is -9,999 in 4 rows (rows 11, 21, 31 and others, not counting the header)" in marker.sentence
-    assert "frozen is 0.125 in 50 consecutive rows (from row 101 to row 150" in freeze.sentence
-    assert "other jumps to 1.8 times its value plus 32 in 100 rows (from row 501 to row 600" in unit.sentence
-    assert marker.rows.tolist() == [11, 21, 31, 41]
+    assert "marked is -9,999 in 4 rows (rows 11, 21, 31 and others, not counting the header)" in str(marker)
+    assert "frozen is 0.125 in 50 consecutive rows (from row 101 to row 150" in str(freeze)
+    assert "other jumps to 1.8 times its value plus 32 in 100 rows (from row 501 to row 600" in str(unit)
+    assert marker.values["rows"].tolist() == [11, 21, 31, 41]
     # Without an order of time, neighbouring rows say nothing.
     assert [fault.code for fault in find_faults(columns, np.arange(1, 1001), ordered=False)] == ["marker"]
 

@@ -10,9 +10,9 @@ import sys
 import numpy as np
 import pytest
 
-from skscn.cli._choosing import choose
-from skscn.cli._settings import parse_settings
+from skscn.cli.fitting import read_settings
 from skscn.persistence import describe_model, load_model
+from skscn.table_model.settings import choose
 from skscn.tables import TableEncoder, open_table
 
 QUICK = ["--set", "n_members=2", "--set", "max_nodes=8", "--cv", "2", "--jobs", "1"]
@@ -182,14 +182,14 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
         growth.interrupt()
         growth.interrupt()
 
-    monkeypatch.setattr("skscn.cli._fit_in_memory.cross_validate", interrupted)
+    monkeypatch.setattr("skscn.table_model.fitting.cross_validate", interrupted)
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
     assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["skscn"]["interrupted"]
 
 
 def test_the_choice_of_a_model_is_explained():
-    assert choose("auto", 1000) == ("ensemble", "more accurate; --estimator network is faster")
+    assert choose("auto", 1000) == ("ensemble", 'more accurate; estimator="network" is faster')
     assert choose("auto", 10**8)[0] == "network"
     assert choose("recurrent", 1000) == ("recurrent", "as requested")
 
@@ -197,14 +197,14 @@ def test_the_choice_of_a_model_is_explained():
 def test_values_of_settings():
     texts = ["a=1", "b=0.5", "c=true", "d=None", "e=(1, 2)", "f=SC-III", "g= gcv ", "h='x=y'"]
     values = {"a": 1, "b": 0.5, "c": True, "d": None, "e": (1, 2), "f": "SC-III", "g": "gcv", "h": "x=y"}
-    assert parse_settings(texts, "abcdefgh") == values
+    assert read_settings(texts) == values
 
 
 # The program, which says when a network of its own or a member of an ensemble has grown.
 TELLING = """
 import sys
 from skscn.cli import main
-from skscn.cli._growth import Growth
+from skscn.cli.growth import Growth
 hear = {name: getattr(Growth, name) for name in ("step", "member")}
 def step(growth, step, max_nodes):
     if not growth._in_ensemble:

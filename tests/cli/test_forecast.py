@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from skscn import RecurrentSCNRegressor, SCNRegressor, load_model, save_model
-from skscn.cli._clock import TrainingClock
+from skscn import RecurrentSCNRegressor, SCNRegressor, TableModel, load_model, save_model
+from skscn.table_model.clock import TrainingClock
 
 QUICK = ["--estimator", "recurrent", "--feedback", "--set", "max_nodes=8", "--set", "max_candidates=40", "--cv", "0"]
 
@@ -108,12 +108,11 @@ def test_the_place_in_the_day_is_known_ahead(skscn, tmp_path):
 
 def test_months_are_calendar_months():
     first = np.arange("2020-01", "2022-01", dtype="datetime64[M]")
-    from skscn.cli._clock import clock_of
-    from skscn.cli._fit_options import FitOptions
-    from skscn.cli._series import Series
+    from skscn.table_model.clock import clock_of
+    from skscn.table_model.series import Series
 
     moments = first.astype("datetime64[us]").astype(np.int64) / 86400e6
-    options = FitOptions(data=None, target="y", model=None, estimator="recurrent")
+    options = TableModel("y", estimator="recurrent")
     clock = TrainingClock.read(clock_of(options, Series("month", moments=moments)))
     assert [str(time)[:10] for time in clock.ahead(3)] == ["2022-01-01", "2022-02-01", "2022-03-01"]
     assert clock.pace == "in steps of 1 month, as in training"
@@ -158,7 +157,7 @@ def test_models_that_cannot_forecast(skscn, tmp_path, model):
     rng = np.random.default_rng(0)
     save_model(model.fit(rng.normal(size=(120, 1)), rng.normal(size=120)), tmp_path / "m.scn")
     said = refused(skscn, tmp_path / "m.scn", "-n", "5")
-    assert "cannot run ahead of them; to forecast, fit a model with --estimator recurrent --feedback" in said
+    assert "cannot run ahead of them; to forecast, fit a model with --estimator recurrent and --feedback" in said
 
 
 def test_intervals_that_are_not_known(waves, skscn, monkeypatch):
@@ -168,7 +167,7 @@ def test_intervals_that_are_not_known(waves, skscn, monkeypatch):
         return np.full(steps, np.nan), np.full(steps, np.nan)
 
     monkeypatch.setattr(RecurrentSCNRegressor, "forecast_interval", unknown)
-    assert "leave --interval out" in refused(skscn, waves / "wave.scn", "-n", "3", "--interval", "0.9")
+    assert "leave them out" in refused(skscn, waves / "wave.scn", "-n", "3", "--interval", "0.9")
 
 
 def test_future_inputs_that_are_missing_or_do_not_follow(driven, skscn):
@@ -176,7 +175,7 @@ def test_future_inputs_that_are_missing_or_do_not_follow(driven, skscn):
     model, future = folder / "model.scn", pd.read_csv(folder / "future.csv")
     assert "needs the values of 'u' in the rows that follow" in refused(skscn, model, "--steps", "5")
     said = refused(skscn, model, "--inputs", folder / "future.csv", "--steps", "200")
-    assert "future.csv has 100 rows of inputs, and --steps asks for 200; add rows to it" in said
+    assert "future.csv has 100 rows of inputs, and --steps 200 asks for more; add rows to it" in said
     future[5:].to_csv(folder / "late.csv", index=False)
     said = refused(skscn, model, "--inputs", folder / "late.csv")
     assert "The first row of late.csv does not follow the end of training (2024-03-25 22:00:00)" in said

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from skscn import load_model
-from skscn.cli import _models
 
 START = dt.datetime(2024, 3, 1)
 HEADER = ("when", "machine", "flow", "purity")
@@ -93,7 +92,7 @@ def test_every_series_goes_on_from_its_own_end(name, skscn, fitted, monkeypatch)
     interval = [] if name == "lags" else ["--interval", "0.9"]
     # All rows at once, and a few at a time.
     for numbers in (2**22, 2**7):
-        monkeypatch.setattr(_models, "_ENCODED_AT_A_TIME", numbers)
+        monkeypatch.setattr("skscn.table_model.arriving.ENCODED_AT_A_TIME", numbers)
         skscn("predict", folder / f"{name}.scn", folder / "later.csv", "-o", folder / "out.csv", *interval)
         out = pd.read_csv(folder / "out.csv")
         np.testing.assert_allclose(out["prediction"], expected, atol=1e-10)

@@ -5,15 +5,18 @@ import os
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
 from joblib import parallel_config
-from rich.console import Console
+from rich.console import Console as RichConsole
 
 from skscn import SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor, describe_model
-from skscn.cli._growth import growing
-from skscn.cli._interrupts import later
+from skscn.cli.console import Console
+from skscn.cli.growth import Growth
+from skscn.cli.interrupts import later
+from skscn.progress import listening
 
 
 @pytest.fixture
@@ -23,12 +26,20 @@ def rows():
 
 
 def terminal(**settings):
-    return Console(file=io.StringIO(), force_terminal=True, width=100, **settings)
+    return RichConsole(file=io.StringIO(), force_terminal=True, width=100, **settings)
+
+
+@contextmanager
+def growing(screen):
+    console = Console()
+    console.errors = screen
+    with Growth(console, lambda model: None) as growth, listening(growth):
+        yield growth
 
 
 def test_a_terminal_sees_nodes_and_errors(rows):
     console = terminal()
-    with growing(console, 1) as growth:
+    with growing(console) as growth:
         growth.begin("Growing", model := SCNRegressor(max_nodes=5, random_state=0))
         model.fit(*rows)
         assert growth._bar.tasks[0].completed == 1
@@ -40,7 +51,7 @@ def test_a_terminal_sees_which_round_it_is(rows, monkeypatch):
     X, y = rows
     y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
     states, shares = [], []
-    with growing(terminal(), 1) as growth:
+    with growing(terminal()) as growth:
         update = growth._bar.update
 
         def noted(task, **values):
@@ -58,7 +69,7 @@ def test_a_terminal_sees_which_round_it_is(rows, monkeypatch):
 
 @pytest.mark.parametrize("n_jobs", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_an_ensemble_is_counted_by_members(rows, n_jobs):
-    with growing(terminal(), n_jobs) as growth:
+    with growing(terminal()) as growth:
         model = SCNEnsembleRegressor(SCNRegressor(max_nodes=4), n_members=3, random_state=0, n_jobs=n_jobs)
         growth.begin("Growing", model)
         model.fit(*rows)
@@ -67,8 +78,8 @@ def test_an_ensemble_is_counted_by_members(rows, n_jobs):
 
 
 def test_a_file_and_quiet_see_nothing(rows):
-    for console in (Console(file=io.StringIO()), terminal(quiet=True)):
-        with growing(console, 1) as growth:
+    for console in (RichConsole(file=io.StringIO()), terminal(quiet=True)):
+        with growing(console) as growth:
             growth.begin("Growing", model := SCNRegressor(max_nodes=3, random_state=0))
             model.fit(*rows)
         assert console.file.getvalue() == ""
@@ -76,7 +87,7 @@ def test_a_file_and_quiet_see_nothing(rows):
 
 def test_the_first_interrupt_ends_growth_and_the_second_everything(rows):
     console = terminal()
-    with growing(console, 1) as growth:
+    with growing(console) as growth:
         growth.interrupt()
         assert SCNRegressor(early_stopping=False, random_state=0).fit(*rows).n_iter_ == 1
         with pytest.raises(KeyboardInterrupt):
@@ -95,7 +106,7 @@ def test_members_that_had_finished_are_kept(rows, kind, backend, n_jobs, monkeyp
     else:
         ensemble, y = SCNEnsembleClassifier(SCNClassifier(max_nodes=4), n_members=12, random_state=0), y > 0.7
     whole = {member.random_state: member for member in ensemble.fit(X, y).members_}
-    with parallel_config(backend), growing(terminal(), n_jobs) as growth:
+    with parallel_config(backend), growing(terminal()) as growth:
         hear = growth.member
 
         def member(member, done, n_members):
@@ -121,7 +132,7 @@ def test_a_member_in_another_process_is_cut_short(rows, backend, n_jobs, monkeyp
     """It is kept, since there is no other; without it, the fit would take hours."""
     endless = SCNRegressor(max_nodes=10**6, tol=0, early_stopping=False, configuration="ladder", max_candidates=5)
     ensemble = SCNEnsembleRegressor(endless, n_members=3, random_state=0, n_jobs=n_jobs)
-    with parallel_config(backend), growing(terminal(), n_jobs) as growth:
+    with parallel_config(backend), growing(terminal()) as growth:
         # The file is what other processes see; here growth is as if not interrupted, so that members are begun.
         growth._stop.path.touch()
         if n_jobs == 1:
@@ -132,7 +143,7 @@ def test_a_member_in_another_process_is_cut_short(rows, backend, n_jobs, monkeyp
 
 
 def test_an_ensemble_of_which_nothing_has_grown(rows):
-    with growing(terminal(), 1) as growth:
+    with growing(terminal()) as growth:
         growth.interrupt()
         with pytest.raises(KeyboardInterrupt):
             SCNEnsembleRegressor(SCNRegressor(max_nodes=4), n_members=3).fit(*rows)
@@ -150,16 +161,16 @@ if os.name == "posix":
     # The program, and a user who presses Ctrl-C when three networks are there; a terminal tells all processes.
     PROGRAM = """
 import os, signal
-from skscn.cli import _growth, main
+from skscn.cli import growth, main
 
-class Pressed(_growth.Growth):
+class Pressed(growth.Growth):
     def member(self, member, done, n_members):
         if done == 3:
             for _ in range({presses}):
                 os.killpg(0, signal.SIGINT)
         return super().member(member, done, n_members)
 
-_growth.Growth = Pressed
+growth.Growth = Pressed
 main()
 """
 

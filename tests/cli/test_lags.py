@@ -98,7 +98,7 @@ def test_predictions_continue_from_the_end_of_training(fitted, skscn):
 def test_batches_change_nothing(fitted, skscn, monkeypatch):
     folder, _, _ = fitted
     skscn("predict", folder / "model.scn", folder / "later.csv", "-o", folder / "whole.csv")
-    monkeypatch.setattr("skscn.cli._models._ENCODED_AT_A_TIME", 100)
+    monkeypatch.setattr("skscn.table_model.arriving.ENCODED_AT_A_TIME", 100)
     skscn("predict", folder / "model.scn", folder / "later.csv", "-o", folder / "batches.csv")
     np.testing.assert_allclose(read(folder / "whole.csv"), read(folder / "batches.csv"), rtol=1e-12)
 
@@ -181,7 +181,7 @@ def test_a_class_can_depend_on_earlier_rows(skscn, tmp_path):
     assert {"flow 7 rows ago", "heat 12 rows ago"} <= set(said["lags"])
     assert json.loads(skscn("evaluate", model, later, "--json").stdout)["accuracy"] > 0.85
     done = skscn("fit", known, "-t", "purity", "-m", model, "--lags", "9", "--delay", "3", *QUICK, code=1)
-    assert "--delay is for numbers" in done.stderr
+    assert "delay is for numbers" in done.stderr
 
 
 def test_models_from_python(skscn, fitted, tmp_path):
@@ -266,15 +266,18 @@ def test_lags_that_are_impossible(skscn, tmp_path):
     assert "with lags of up to 60 rows needs at least 240 rows" in refused(skscn, path, "--lags", "3,60")
     assert "needs at least 240 rows" in refused(skscn, path, "--lags", "3", "--delay", "60")
     short = write(tmp_path / "short.csv", simulated(60))
-    assert "--lags needs at least 100 rows with a target; there are 60" in refused(skscn, short, "--lags", "auto")
-    assert "max_lag is about lags; add --lags auto" in refused(skscn, path, "--set", "max_lag=3")
-    assert "--lags needs the order of the rows" in refused(skscn, path, "--drop", "when", "--lags", "auto")
+    assert "A model with lags needs at least 100 rows with a target; there are 60" in refused(
+        skscn, short, "--lags", "auto"
+    )
+    done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", "--set", "max_lag=3", code=2)
+    assert "max_lag is about lags; add --lags auto" in done.stderr
+    assert "A model with lags needs the order of the rows" in refused(skscn, path, "--drop", "when", "--lags", "auto")
     assert "too large" in refused(
         skscn, write(tmp_path / "large.csv", simulated(60_000)), "--memory-limit", "1", "--lags", "1"
     )
     for options, sentence in (
-        (["--shuffle", "--lags", "1"], "cannot be combined with --lags"),
-        (["--delay", "2"], "needs --lags"),
+        (["--shuffle", "--lags", "1"], "cannot be combined with lags"),
+        (["--delay", "2"], "delay needs lags"),
     ):
         done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "model.scn", *options, code=2)
         assert sentence in done.stderr

@@ -11,9 +11,7 @@ import pytest
 from sklearn.metrics import mean_pinball_loss, mean_poisson_deviance, median_absolute_error
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
-from skscn.cli._fit_command import LossName
-from skscn.cli._scores import Baseline, main_error, regression_scores
-from skscn.cli._verdict import compared, unconfirmed
+from skscn.judging.scores import Baseline, compared, main_error, regression_scores, unconfirmed
 from skscn.losses import LOSSES, are_counts
 
 pytestmark = pytest.mark.slow
@@ -70,15 +68,11 @@ def listed(skscn, model, data, *more):
     return json.loads(skscn("outliers", model, data, "--json", *more).stdout)
 
 
-def test_the_program_knows_all_losses():
-    assert [name.value for name in LossName] == list(LOSSES)
-
-
 @pytest.mark.parametrize("options", [NETWORK, ENSEMBLE], ids=["network", "ensemble"])
 @pytest.mark.parametrize("loss", [name for name, loss in LOSSES.items() if loss.weighs])
 def test_wrong_rows_are_counted_and_found(skscn, fits, data, loss, options):
     model, said = fits(loss, *options, cv=0)
-    command = f"skscn outliers {shlex.quote(str(model))} {shlex.quote(str(data['y']))}"
+    command = f"skscn evaluate {shlex.quote(str(model))} {shlex.quote(str(data['y']))} --outliers outliers.csv"
     (line,) = [line for line in said.stdout.splitlines() if line.startswith("Outliers")]
     assert line.endswith(f"; to list them: {command}")
     facts = listed(skscn, model, data["y"])
@@ -144,7 +138,7 @@ def test_models_that_cannot_tell_are_refused(skscn, fits, data, iris_model, iris
     for model, rows in ((quantile, data["skewed"]), (houses_model, houses), (iris_model, iris)):
         done = skscn("outliers", model, rows, code=1)
         assert done.stderr.startswith(f"Error: {model.name} ")
-        assert done.stderr.endswith("skscn fit … --loss welsch.\n")
+        assert "with --loss welsch, huber, bisquare or kde first" in done.stderr
         assert done.stderr.count("\n") == 1
 
 

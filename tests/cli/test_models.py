@@ -19,10 +19,9 @@ from sklearn.metrics import log_loss, mean_absolute_error, r2_score
 from sklearn.pipeline import make_pipeline
 from typer.testing import CliRunner
 
-from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor
-from skscn.cli._app import app
+from skscn import DeepSCNRegressor, SCNEnsembleRegressor, SCNRegressor, describe_model, load_model, save_model
+from skscn.cli.app import app
 from skscn.datasets import make_flats
-from skscn.persistence import describe_model, load_model, save_model
 from skscn.tables import as_table, open_table
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=8", "--cv", "0"]
@@ -163,7 +162,7 @@ def test_notes_from_python_are_not_those_of_the_program(skscn, notes, shown, tmp
 def test_files_of_version_0_2_keep_their_notes(skscn, houses_model, houses, tmp_path):
     """They had the notes of the program among those of the file."""
     about, old = describe_model(houses_model)["notes"], tmp_path / "old.scn"
-    save_model(load_model(houses_model), old, notes=about["skscn"])
+    save_model(load_model(houses_model).pipeline(), old, notes=about["skscn"])
     assert skscn("evaluate", old, houses).stdout == skscn("evaluate", houses_model, houses).stdout
     assert "houses.csv, 392 rows" in skscn("inspect", old).stdout
     found = [json.loads(skscn("inspect", path, "--json").stdout)["notes"] for path in (old, houses_model)]
@@ -279,7 +278,7 @@ def test_booleans_come_back_as_they_are_written(skscn, tmp_path, words):
     assert header == ["prediction", *(f"probability of {word}" for word in words)]
     assert {row[0] for row in rows} == set(words)
     assert json.loads(skscn("evaluate", model, path, "--json").stdout)["accuracy"] > 0.9
-    assert load_model(model).classes_.dtype == bool
+    assert load_model(model).estimator_.classes_.dtype == bool
 
 
 def test_words_in_place_of_numbers_are_missing_in_every_command(skscn, tmp_path):

@@ -7,8 +7,8 @@ import shutil
 
 import pytest
 
-from skscn.cli._fitted import path_to_write
-from skscn.cli._outputs import check_output
+from skscn.cli.console import check_output
+from skscn.cli.fitting import path_to_write
 
 
 @pytest.fixture

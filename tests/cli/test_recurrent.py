@@ -3,6 +3,7 @@
 import csv
 import datetime as dt
 import json
+import re
 import signal
 
 import numpy as np
@@ -10,10 +11,9 @@ import pandas as pd
 import pytest
 
 from skscn import RecurrentSCNRegressor, load_model, save_model
-from skscn.cli._recurrent import training_course, unlike_tests
-from skscn.cli._training_rows import TableRows, WholeSeries
-from skscn.cli._voice import short
 from skscn.persistence import describe_model
+from skscn.table_model.rows import TableRows, WholeSeries, training_course, unlike_tests
+from skscn.words import short
 
 START = dt.datetime(2024, 3, 1)
 QUICK = ["--set", "max_nodes=5", "--set", "max_candidates=20", "--cv", "2"]
@@ -81,7 +81,7 @@ def test_what_fit_says_is_confirmed_by_the_rows_that_follow(fitted, skscn):
     assert said["tested"]["r2"]["mean"] > 0.8
     assert 0.7 < said["tested"]["interval_90"] <= 1.0
     assert "Trained in " in notes
-    assert "--cv 0 skips it" in notes
+    assert "--folds 0 skips it" in notes
     found = json.loads(skscn("evaluate", folder / "model.scn", folder / "later.csv", "--json").stdout)
     assert found["r2"] > said["tested"]["r2"]["mean"] - 0.05
     assert found["test_confirmed"]
@@ -114,7 +114,7 @@ def test_predictions_go_on_from_the_end_of_training(fitted, skscn):
 def test_batches_change_nothing(which, request, skscn, monkeypatch):
     folder, _, _ = request.getfixturevalue(which)
     whole = predictions(skscn, folder, "later", "--interval", "0.9")
-    monkeypatch.setattr("skscn.cli._models._ENCODED_AT_A_TIME", 300)
+    monkeypatch.setattr("skscn.table_model.arriving.ENCODED_AT_A_TIME", 300)
     np.testing.assert_allclose(predictions(skscn, folder, "later", "--interval", "0.9"), whole, rtol=1e-9)
 
 
@@ -203,13 +203,13 @@ def test_models_that_the_program_cannot_follow(skscn, fitted, tmp_path):
     model.fit(known[["flow", "heat"]], known["purity"], groups=["a", "b", "c"] * 100)
     save_model(model, tmp_path / "groups.scn")
     done = skscn("predict", tmp_path / "groups.scn", folder / "later.csv", code=1)
-    assert "fitted in Python on 3 sequences, and the program follows one" in done.stderr
+    assert "fitted on 3 sequences, which no column tells apart" in done.stderr
 
 
 def test_ctrl_c_keeps_what_has_grown(skscn, fitted, tmp_path, monkeypatch):
     """The first interrupt comes with the first step; the model file that is there stays."""
     folder, _, _ = fitted
-    from skscn.cli._growth import Growth
+    from skscn.cli.growth import Growth
 
     step = Growth.step
 
@@ -239,7 +239,7 @@ def test_a_model_that_is_unlike_those_tested_is_a_caution(fitted):
     error = float(np.sqrt(np.mean((y - model[-1].predict(X))[75:] ** 2)))
     training = training_course(model[-1], X, rows)
     assert unlike_tests(training, error) is None
-    assert f"(RMSE {short(error)})" in unlike_tests(training, error / 2)
+    assert f"(RMSE {short(error)})" in str(unlike_tests(training, error / 2))
 
 
 # ---- what is refused, in one sentence
@@ -266,13 +266,18 @@ def refused(skscn, path, *options):
     return done.stderr
 
 
+def misused(skscn, path, *options):
+    done = skscn("fit", path, "-m", path.with_suffix(".scn"), *options, code=2)
+    return re.sub(r"[\s│]+", " ", done.stderr)
+
+
 def test_other_models_have_no_feedback(fitted, skscn):
     folder, _, _ = fitted
     done = skscn("fit", folder / "known.csv", "-t", "purity", "-m", folder / "new.scn", "--feedback", code=2)
     assert "needs --estimator recurrent" in done.stderr
-    said = refused(skscn, folder / "known.csv", "-t", "purity", "--set", "washout=10")
+    said = misused(skscn, folder / "known.csv", "-t", "purity", "--set", "washout=10")
     assert "washout is a parameter of recurrent networks; add --estimator recurrent" in said
-    said = refused(skscn, folder / "known.csv", *recurrent("--set", "n_members=3"))
+    said = misused(skscn, folder / "known.csv", *recurrent("--set", "n_members=3"))
     assert "n_members is not a parameter of recurrent networks, which have " in said
     assert "max_candidates, max_nodes, " in said
     done = skscn("fit", folder / "known.csv", "-m", folder / "n.scn", *recurrent("--set", "feedback=True"), code=2)
@@ -286,9 +291,9 @@ def test_tables_that_recurrent_networks_cannot_have(fitted, skscn, tmp_path, mon
     assert "has classes; use --lags auto instead" in refused(skscn, classes, *recurrent())
     timeless = write(tmp_path / "timeless.csv", [row[1:] for row in rows], HEADER[1:])
     said = refused(skscn, timeless, "-t", "purity", "--estimator", "recurrent")
-    assert "--estimator recurrent needs the order of the rows; name the column with their times" in said
+    assert "A recurrent network needs the order of the rows; name the column with their times" in said
     with monkeypatch.context() as patch:
-        patch.setattr("skscn.cli._fit._SHARE_OF_TABLE", 1e-9)
+        patch.setattr("skscn.table_model.fitting._SHARE_OF_TABLE", 1e-9)
         said = refused(skscn, folder / "known.csv", *recurrent())
     assert "for a recurrent network, which is grown in memory; raise --memory-limit" in said
     few = write(tmp_path / "few.csv", rows[:50])
@@ -303,7 +308,7 @@ def test_times_that_repeat_fall_or_are_missing(fitted, skscn, tmp_path):
     twice = write(tmp_path / "twice.csv", [*rows, *rows[5:7]])
     assert "'when' repeats: 2 rows have the time of another row" in refused(skscn, twice, *recurrent())
     missing = write(tmp_path / "missing.csv", [("", *row[1:]) if n == 50 else row for n, row in enumerate(rows)])
-    assert "--estimator recurrent needs a time in every row" in refused(skscn, missing, *recurrent())
+    assert "a recurrent network needs a time in every row" in refused(skscn, missing, *recurrent())
     later = simulated()[300:]
     for how, bad in (("falls", [later[1], later[0]]), ("repeats", [later[0], later[0]])):
         path = write(tmp_path / "bad.csv", bad)

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from skscn.cli._seen import RowSketch, seen_sentence
+from skscn.judging.sketch import RowSketch, seen_caution
 
 
 @pytest.fixture(scope="module")
@@ -77,7 +77,7 @@ def test_forged_notes_tell_nothing(rows, kept, forged):
 
 
 def test_sentences():
-    assert seen_sentence(None, "a.csv") is None
-    assert seen_sentence(0.0, "a.csv") is None
-    assert "was trained on the rows of a.csv" in seen_sentence(1.0, "a.csv")
-    assert "About 25 % of the rows of a.csv" in seen_sentence(0.25, "a.csv")
+    assert seen_caution(None, "a.csv") is None
+    assert seen_caution(0.0, "a.csv") is None
+    assert "was trained on the rows of a.csv" in str(seen_caution(1.0, "a.csv"))
+    assert "About 25 % of the rows of a.csv" in str(seen_caution(0.25, "a.csv"))

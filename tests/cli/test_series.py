@@ -3,23 +3,18 @@
 import csv
 import datetime as dt
 import json
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
 
-from skscn import load_model
-from skscn.cli._clock import check_series
-from skscn.cli._fit import run_fit
-from skscn.cli._fit_options import FitOptions, input_names
-from skscn.cli._series import find_series, with_groups
-from skscn.cli._testing import split_series
-from skscn.cli._validated import HeldOutPart, Validated, describe_outliers
-from skscn.cli._voice import Voice
+from skscn import TableModel, load_model
+from skscn.judging.held_out import HeldOutPart, HeldOutTests, far_residuals
 from skscn.persistence import describe_model
-from skscn.readers import open_table
+from skscn.table_model.clock import check_series
+from skscn.table_model.series import find_series, with_groups
+from skscn.table_model.testing import split_series
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=4", "--jobs", "1"]
 ENSEMBLE = ["--estimator", "ensemble", "--set", "n_members=2"]
@@ -113,7 +108,7 @@ def times(*steps):
 
 
 def found(table, time=None):
-    return find_series(table, table.column_names, time, shuffle=False)
+    return find_series(table, table.column_names, time)
 
 
 def local_times(step, zone="Europe/Berlin"):
@@ -132,7 +127,7 @@ def test_an_hour_that_comes_twice_in_autumn_stays_in_order(step, zone):
         np.testing.assert_array_equal(order, np.arange(len(when)))
         (note,) = [note for note in series.notes if "set back" in note]
         assert ("2024-10-27" if "Berlin" in zone else "2024-11-03") in note
-        check_series(FitOptions(Path("a"), "y", Path("m"), lags="auto"), series)
+        check_series(TableModel("y", lags="auto"), series)
 
 
 def test_a_single_day_of_local_times_is_a_series():
@@ -146,11 +141,11 @@ def test_series_of_several_machines_in_local_time():
     both = pa.array(np.repeat(np.asarray(when), 2))
     labels = np.tile(["a", "b"], len(when))
     table = pa.table({"when": both})
-    series = find_series(table, ["when"], "when", shuffle=False, groups=labels)
+    series = find_series(table, ["when"], "when", groups=labels)
     order = np.arange(len(labels)) if series.order is None else series.order
     for label in "ab":
         np.testing.assert_array_equal(order[labels[order] == label], np.flatnonzero(labels == label))
-    check_series(FitOptions(Path("a"), "y", Path("m"), lags="auto"), with_groups(series, labels))
+    check_series(TableModel("y", lags="auto"), with_groups(series, labels))
 
 
 @pytest.mark.parametrize("day", ["2024-10-29", "2024-07-07"])
@@ -158,7 +153,7 @@ def test_times_that_repeat_on_other_days_are_refused(day):
     when = pd.date_range(f"{day} 00:00", periods=48, freq="1h").insert(3, pd.Timestamp(f"{day} 02:00"))
     series = found(pa.table({"flow": np.arange(49.0), "when": pa.array(when)}))
     with pytest.raises(ValueError, match="needs one row at a time"):
-        check_series(FitOptions(Path("a"), "y", Path("m"), lags="auto"), series)
+        check_series(TableModel("y", lags="auto"), series)
 
 
 def test_months_are_dates():
@@ -172,10 +167,10 @@ def test_months_are_dates():
 def test_dates_in_either_order_are_read_as_asked():
     days = [f"{day:02}/{month:02}/2024" for month in range(1, 6) for day in range(1, 13)]
     table = pa.table({"when": days})
-    assert find_series(table, ["when"], None, shuffle=False).time is None
-    series = find_series(table, ["when"], None, shuffle=False, dates="day-first")
+    assert find_series(table, ["when"], None).time is None
+    series = find_series(table, ["when"], None, dates="day-first")
     assert (series.time, series.order) == ("when", None)
-    assert find_series(table, ["when"], "when", shuffle=False, dates="day-first").order is None
+    assert find_series(table, ["when"], "when", dates="day-first").order is None
 
 
 def test_a_clock_that_is_put_back_and_gaps_do_not_hide_a_series():
@@ -214,9 +209,8 @@ def test_of_several_columns_that_rise_the_one_with_most_moments_is_the_time():
 
 
 def fit_from_disk(path, model):
-    options = FitOptions(path, "purity", model, settings=["max_nodes=3"], memory_limit=3 * path.stat().st_size)
-    file = open_table(path)
-    run_fit(file, input_names(file, options), options, Voice())
+    limit = 3 * path.stat().st_size
+    TableModel("purity", parameters={"max_nodes": 3}, memory_limit=limit, verbose=True).fit(path).save(model)
 
 
 def test_rows_on_disk_have_to_be_in_order(tmp_path, capsys):
@@ -274,7 +268,7 @@ def validated(errors, y=None, early_variance=1.0, within=None, ordered=True):
         scores = {"rmse": rmse, "mae": float(np.abs(part).mean()), "r2": 1 - rmse**2 / targets.var()}
         baseline = {"rmse": float(targets.std()), "mae": 0.8, "r2": 0.0}
         parts.append(HeldOutPart(targets, targets - part, np.arange(len(part)), scores, baseline, within))
-    return Validated(parts, 5, "predicting the mean", ordered, early_variance)
+    return HeldOutTests(parts, 5, "predicting the mean", ordered, early_variance)
 
 
 def fading():
@@ -305,7 +299,7 @@ def test_a_target_that_stays_the_same_has_no_r2(skscn, tmp_path):
 
 
 def test_good_tests_are_not_doubted():
-    assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).warnings() == []
+    assert validated([noise(0.3, seed=seed) for seed in range(3)], within=0.9).cautions() == []
 
 
 @pytest.mark.parametrize(
@@ -324,7 +318,7 @@ def test_good_tests_are_not_doubted():
     ],
 )
 def test_why_an_error_cannot_be_trusted_is_said(tests, sentence):
-    assert any(sentence in text for text in tests.warnings())
+    assert any(sentence in str(caution) for caution in tests.cautions())
 
 
 def test_r2_of_parts_in_order_is_that_of_all_their_rows():
@@ -353,14 +347,14 @@ def test_targets_far_outside_are_counted_and_named(skscn, tmp_path):
 
 def test_what_is_an_outlier():
     residuals = noise(1.0, 1000)
-    assert describe_outliers(residuals, np.arange(1000)) is None
+    assert far_residuals(residuals, np.arange(1000)) is None
     residuals[5] = 30.0
-    alone = describe_outliers(residuals, np.arange(1000))
+    alone = str(far_residuals(residuals, np.arange(1000)))
     assert "1 row has a residual far outside" in alone
     assert "row 5, not counting the header. Check it; if its target is wrong" in alone
     # Many are no outliers, and of a few rows nothing can be said.
-    assert describe_outliers(np.where(np.arange(1000) % 10, residuals, 50.0), np.arange(1000)) is None
-    assert describe_outliers(np.r_[noise(1.0, 20), 30.0], np.arange(21)) is None
+    assert far_residuals(np.where(np.arange(1000) % 10, residuals, 50.0), np.arange(1000)) is None
+    assert far_residuals(np.r_[noise(1.0, 20), 30.0], np.arange(21)) is None
 
 
 @pytest.mark.parametrize("target", ["purity", "grade"])

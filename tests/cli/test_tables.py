@@ -14,11 +14,11 @@ from pyarrow import parquet
 from typer.testing import CliRunner
 
 from skscn import SCNClassifier, SCNRegressor
-from skscn.cli._app import app
-from skscn.cli._models import open_model
-from skscn.cli._networks import limit_reached
+from skscn.cli.app import app
 from skscn.datasets import make_flats
 from skscn.persistence import load_model
+from skscn.table_model import open_model
+from skscn.table_model.description import limit_reached
 from skscn.tables import open_table
 
 QUICK = ["--estimator", "network", "--set", "max_nodes=3", "--jobs", "1"]
@@ -115,7 +115,7 @@ def test_the_order_of_day_and_month_can_be_chosen(skscn, tmp_path):
         done = skscn("fit", path, "-t", "y", "-m", tmp_path / "m.scn", *QUICK, "--cv", 0, *options)
         assert f"read {order} first" in done.stderr
         assert ("choose with --dates" in done.stderr) == (not options)
-        assert open_model(tmp_path / "m.scn").encoder.columns_[0].format == format
+        assert open_model(tmp_path / "m.scn").encoder_.columns_[0].format == format
 
 
 # ---- where tables come from
@@ -127,7 +127,8 @@ def test_every_command_reads_standard_input(skscn, houses, tmp_path):
     assert "standard input, 392 rows" in skscn("inspect", model).stdout
     facts = json.loads(piped(content, "evaluate", model, "-", "--json").stdout)
     expected = json.loads(skscn("evaluate", model, houses, "--json").stdout)
-    facts["notes"] = [note.replace("standard input", houses.name) for note in facts["notes"]]
+    (seen,) = facts["cautions"]
+    seen["text"] = seen["text"].replace("standard input", houses.name)
     assert {**facts, "data": expected["data"]} == expected
     piped(content, "report", model, "-", "-o", tmp_path / "r.html")
     assert "price from standard input" in (tmp_path / "r.html").read_text(encoding="utf-8")
@@ -199,7 +200,7 @@ def test_long_names_do_not_fill_the_screen(skscn, tmp_path):
 @pytest.mark.parametrize(
     ("nodes", "said"),
     [
-        ([100], "Growth ended at max_nodes=100; more nodes may be better: --set max_nodes=200."),
+        ([100], "Growth ended at max_nodes=100; more nodes may be better: parameters="),
         ([86], "Growth ended at max_nodes=100, and early stopping kept 86 of these nodes; more"),
         ([86, 100], "Growth ended at max_nodes=100, and early stopping kept 86 to 100 of these nodes; more"),
     ],

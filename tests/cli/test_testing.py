@@ -1,7 +1,7 @@
 import numpy as np
 
-from skscn.cli._scores import Baseline, classification_scores, true_class_shares
-from skscn.cli._testing import split
+from skscn.judging.scores import Baseline, classification_scores, true_class_shares
+from skscn.table_model.testing import split
 
 
 def test_parts_have_their_share_of_every_class_and_miss_no_row():

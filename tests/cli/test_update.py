@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from skscn import SCNRegressor, describe_model, load_model, save_model
-from skscn.cli._app import app
+from skscn.cli.app import app
 
 FAST = ["--set", "max_nodes=8", "--cv", "0", "--jobs", "1", "--quiet"]
 
@@ -94,7 +94,7 @@ def test_columns_and_categories_that_do_not_fit(skscn, model, sold, tmp_path):
     said = skscn("update", model, paris, "-o", tmp_path / "new.scn")
     assert "have categories not seen in training, for example 'Paris'" in said.stderr
     nothing = changed(sold, tmp_path / "nothing.csv", lambda _, row: row | {"price": ""})
-    assert "no row with a value of 'price' to learn from" in skscn("update", model, nothing, code=1).stderr
+    assert "no row with a value of 'price'" in skscn("update", model, nothing, code=1).stderr
     assert "There is no model file" in skscn("update", tmp_path / "missing.scn", sold, code=1).stderr
 
 
@@ -114,7 +114,7 @@ def test_classes_weights_and_models_of_python(skscn, iris, iris_model, tmp_path)
     plain.partial_fit(X[40:], X[40:].sum(axis=1) ** 2, sample_weight=np.full(40, 2.0))
     loaded = load_model(tmp_path / "plain.scn")
     assert list(loaded.feature_names_in_) == ["a", "b"]
-    np.testing.assert_allclose(loaded.network_.predict(X), plain.predict(X), rtol=1e-8)
+    np.testing.assert_allclose(loaded.estimator_.network_.predict(X), plain.predict(X), rtol=1e-8)
 
 
 def test_a_model_that_cannot_be_updated_says_so(skscn, iris, folder, tmp_path):

@@ -1,7 +1,6 @@
 import pytest
 
-from skscn.cli._voice import short, size
-from skscn.words import count
+from skscn.words import count, short, size
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,7 @@ from skscn import (
     load_model,
     save_model,
 )
-from skscn.persistence import _models
+from skscn.persistence import _fields, _pipelines
 from skscn.scaling import SCALINGS
 from skscn.search import CONFIGURATIONS, Pooled
 
@@ -276,7 +276,7 @@ class Doubler:
 
 
 def test_a_part_that_is_made_of_json_takes_one_line(path, monkeypatch):
-    monkeypatch.setitem(_models.MODELS, "Doubler", _models.ByJson(__name__, "Doubler"))
+    monkeypatch.setitem(_pipelines.MODELS, "Doubler", _fields.ByJson(__name__, "Doubler"))
     monkeypatch.setitem(sys.modules, __name__, SimpleNamespace(Doubler=Doubler))
     model = Pipeline([("doubler", Doubler(3.0)), ("scn", SCNRegressor(**SMALL))]).fit(X, Y)
     save_model(model, path)

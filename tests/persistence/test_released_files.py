@@ -9,7 +9,7 @@ import pytest
 
 import skscn
 from skscn import archive, persistence
-from skscn.persistence._models import MODELS
+from skscn.persistence._pipelines import MODELS
 
 FILES = Path(__file__).parents[1] / "files"
 VERSIONS = sorted(path.name for path in FILES.iterdir() if path.is_dir() and path.name != "__pycache__")

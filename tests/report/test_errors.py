@@ -10,9 +10,10 @@ from sklearn.metrics import (
 )
 
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.judging.uncertainty import row_blocks
+from skscn.report._data import open_data
 from skscn.report._errors import class_qualities, classification_measures, interval_coverages, regression_measures
 from skscn.report._pictures import reliability_picture
-from skscn.report._subject import open_subject
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +49,15 @@ def test_intervals_of_many_rows_shrink_with_the_root_of_their_number():
     assert (few.high - few.low) / (many.high - many.low) == pytest.approx(10.0, rel=0.15)
 
 
+def test_intervals_of_rows_in_order_allow_for_errors_that_are_alike():
+    """Twelve times the same error in a row tells as much as once."""
+    rng = np.random.default_rng(0)
+    y, errors = rng.normal(size=360), np.repeat(rng.normal(size=30), 12)
+    blocks = row_blocks(360, ordered=True)
+    independent, ordered = (regression_measures(y, y + errors, found)[0] for found in (None, blocks))
+    assert (ordered.high - ordered.low) / (independent.high - independent.low) == pytest.approx(12**0.5, rel=0.15)
+
+
 def test_a_constant_has_no_variance_to_explain():
     *_, r2 = regression_measures(np.full(50, 0.1), np.linspace(0.0, 1.0, 50))
     assert (r2.value, r2.low, r2.high) == (0.0, 0.0, 0.0)
@@ -56,30 +66,30 @@ def test_a_constant_has_no_variance_to_explain():
 def test_measures_of_classes(blobs):
     X, y = blobs
     model = SCNClassifier(max_nodes=2, random_state=0).fit(X, y)
-    subject = open_subject(model, X, y, None, None)
-    accuracy, loss, brier = classification_measures(subject)
+    data = open_data(model, X, y, None, None)
+    accuracy, loss, brier = classification_measures(data)
     assert accuracy.value == pytest.approx(accuracy_score(y, model.predict(X)))
     assert loss.value == pytest.approx(log_loss(y, model.predict_proba(X)))
     assert brier.value == pytest.approx(((model.predict_proba(X) - np.eye(3)[y]) ** 2).sum(axis=1).mean())
     assert (accuracy.baseline, loss.baseline, brier.baseline) == pytest.approx((1 / 3, np.log(3), 2 / 3))
-    assert sum(quality.rows for quality in class_qualities(subject)) == len(y)
+    assert sum(quality.rows for quality in class_qualities(data)) == len(y)
 
 
 def test_two_classes_have_the_brier_score_of_scikit_learn_and_their_names(blobs):
     X, y = blobs
     names = np.array(["calm", "windy"])[(y == 1).astype(int)]
     model = SCNClassifier(max_nodes=2, random_state=0).fit(X, names)
-    subject = open_subject(model, X, names, None, None)
-    brier = classification_measures(subject)[-1]
+    data = open_data(model, X, names, None, None)
+    brier = classification_measures(data)[-1]
     assert brier.value == pytest.approx(brier_score_loss(names, model.predict_proba(X)[:, 1], pos_label="windy"))
     assert brier.baseline == pytest.approx(brier_score_loss(y == 1, np.full(len(y), 1 / 3)))
-    assert reliability_picture(subject).title == "Reliability: probability of windy"
+    assert reliability_picture(data).title == "Reliability: probability of windy"
 
 
 def test_a_class_that_is_never_given_has_no_precision(blobs):
     X, y = blobs
     model = SCNClassifier(max_nodes=2, random_state=0).fit(X[y < 2], y[y < 2])
-    unknown = class_qualities(open_subject(model, X, y, None, None))[-1]
+    unknown = class_qualities(open_data(model, X, y, None, None))[-1]
     assert (unknown.name, unknown.recall) == ("2", 0.0)
     assert np.isnan(unknown.precision)
 
@@ -89,7 +99,7 @@ def test_coverages_are_counted_for_each_output(diabetes):
     Y = np.column_stack([y, -y])
     member = SCNRegressor(max_nodes=2, early_stopping=True, validation_fraction=0.3)
     model = SCNEnsembleRegressor(member, n_members=3, random_state=0).fit(X, Y)
-    outputs = interval_coverages(open_subject(model, X, Y, None, None))
+    outputs = interval_coverages(open_data(model, X, Y, None, None))
     lower, upper = model.predict_interval(X, coverage=0.8)
     for k, coverages in enumerate(outputs):
         eighty = coverages[1]

@@ -7,41 +7,41 @@ import pytest
 from sklearn.inspection import partial_dependence
 
 from skscn import SCNRegressor
+from skscn.report._data import open_data
 from skscn.report._influence import dependences, importances
 from skscn.report._pictures import dependence_picture
-from skscn.report._subject import open_subject
 from skscn.report._summary import input_columns
 from skscn.tables import TableEncoder
 
 
 @pytest.fixture(scope="module")
-def subject():
+def data():
     """The first input matters most, the third not at all; the last two are a category that is often neither."""
     rng = np.random.default_rng(0)
     category = np.eye(3)[rng.integers(3, size=250)][:, :2]
     X = np.column_stack([rng.normal(size=(250, 3)), category])
     y = 3.0 * X[:, 0] + X[:, 1] + 4.0 * category[:, 0]
     model = SCNRegressor(max_nodes=5, random_state=0).fit(X, y)
-    return open_subject(model, X, y, ["a", "b", "c", "d1", "d2"], {"d": [3, 4]})
+    return open_data(model, X, y, ["a", "b", "c", "d1", "d2"], {"d": [3, 4]})
 
 
-def test_the_most_important_input_is_first(subject):
-    found = importances(subject)
+def test_the_most_important_input_is_first(data):
+    found = importances(data)
     assert [importance.name for importance in found] == ["a", "d", "b", "c"]
     assert all(importance.low <= importance.mean <= importance.high for importance in found)
 
 
-def test_dependence_is_scikit_learns_partial_dependence(subject):
-    first = dependences(subject, importances(subject))[0]
+def test_dependence_is_scikit_learns_partial_dependence(data):
+    first = dependences(data, importances(data))[0]
     theirs = partial_dependence(
-        subject.estimator, subject.sample_rows, [0], percentiles=(0.01, 0.99), grid_resolution=30, kind="average"
+        data.estimator, data.sample_rows, [0], percentiles=(0.01, 0.99), grid_resolution=30, kind="average"
     )
     ours = np.interp(theirs["grid_values"][0], first.values, first.responses[:, 0])
     np.testing.assert_allclose(ours[1:-1], theirs["average"][0][1:-1], atol=0.02)
 
 
-def test_a_category_is_set_in_all_its_columns(subject):
-    (category,) = [d for d in dependences(subject, importances(subject)) if d.kind == "category"]
+def test_a_category_is_set_in_all_its_columns(data):
+    (category,) = [d for d in dependences(data, importances(data)) if d.kind == "category"]
     assert (category.name, category.values) == ("d", ["d1", "d2"])
     assert np.diff(category.responses[:, 0]) == pytest.approx(-4.0, abs=0.1)
 
@@ -55,7 +55,7 @@ def series():
     encoder = TableEncoder(time="when").fit(table)
     X = encoder.transform(table)
     model = SCNRegressor(max_nodes=20, validation="last", random_state=0).fit(X, y)
-    return open_subject(model, X, y, encoder=encoder)
+    return open_data(model, X, y, encoder=encoder)
 
 
 def test_the_time_of_the_rows_has_a_curve_for_each_cycle(series):
@@ -88,7 +88,7 @@ def encoded():
     encoder = TableEncoder().fit(table)
     X = encoder.transform(table)
     model = SCNRegressor(max_nodes=10, random_state=0).fit(X, y)
-    return open_subject(model, X, y.to_numpy(), encoder=encoder)
+    return open_data(model, X, y.to_numpy(), encoder=encoder)
 
 
 def test_dependences_are_those_of_the_columns_of_the_table(encoded):
@@ -129,8 +129,8 @@ def test_dates_of_any_span_can_be_drawn(span):
     table = pd.DataFrame({"day": pd.Timestamp("2025-01-01 06:00") + pd.to_timedelta(days, "D")})
     encoder = TableEncoder().fit(table)
     X = encoder.transform(table)
-    subject = open_subject(SCNRegressor(max_nodes=2, random_state=0).fit(X, days), X, days, encoder=encoder)
-    (dependence,) = dependences(subject, importances(subject))
+    data = open_data(SCNRegressor(max_nodes=2, random_state=0).fit(X, days), X, days, encoder=encoder)
+    (dependence,) = dependences(data, importances(data))
     drawn = dependence_picture(dependence, "mean prediction", {0: "days"}, (0.0, span))
     assert f">{dependence.values[0]}<" in drawn.svg
     assert f">{dependence.values[-1]}<" in drawn.svg

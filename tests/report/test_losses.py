@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from skscn import SCNEnsembleRegressor, SCNRegressor
-from skscn.report._words import percent
+from skscn.words import percent
 
 pytestmark = pytest.mark.slow
 

@@ -20,8 +20,8 @@ from skscn import (
     save_model,
 )
 from skscn.report import write_report
-from skscn.report._words import number
 from skscn.tables import TableEncoder
+from skscn.words import number
 
 HOSTILE = "<script>alert('x')</script> & \"quotes\" $\\frac{1}$ {{ 7 * 6 }} 名前"
 FEW = {"max_nodes": 3, "early_stopping": True, "validation_fraction": 0.2, "random_state": 0}
@@ -326,8 +326,8 @@ def drifting_page(drifting, report):
 
 
 def test_an_estimate_from_training_that_is_not_confirmed_is_remarked_upon(drifting_page):
-    assert "The estimate from training is not confirmed: R² was" in drifting_page.text
-    assert "(out of bag) in training, but is −" in drifting_page.text
+    assert "Not confirmed: when the model was fitted, its tests gave R² " in drifting_page.text
+    assert "but on these rows it is -" in drifting_page.text
     assert "The model was not trained on these rows. The out-of-bag estimate" in drifting_page.text
 
 
@@ -337,7 +337,7 @@ def test_an_estimate_from_later_rows_is_not_blamed_on_neighbours(drifting, drift
     member = SCNRegressor(max_nodes=10)
     model = SCNEnsembleRegressor(member, n_members=2, validation="last", random_state=0).fit(X[:400], y[:400])
     text = report(model, X[400:], y[400:], times=times[400:], seen=0.0).text
-    assert "the process has changed since training" in text
+    assert "Not confirmed" in text
     assert "neighbouring training rows are similar" not in text
     assert "neighbouring training rows are similar" in drifting_page.text
     assert "1 true value far from all others is outside the plot" in text
@@ -384,7 +384,7 @@ def test_rows_of_training(network, diabetes, report, seen, words):
     text = report(network, *diabetes, seen=seen).text
     assert words in text
     assert "In training, its RMSE on held-out rows was" in text
-    assert "not confirmed" not in text
+    assert "Not confirmed" not in text
 
 
 def test_a_page_as_people_write(page, orders_page, report, blobs):
@@ -446,6 +446,8 @@ def test_rows_are_checked(network, diabetes, report):
         report(network, X, y[:5])
     with pytest.raises(ValueError, match="predicts 1 outputs; y has 2"):
         report(network, X, np.column_stack([y, y]))
+    with pytest.raises(ValueError, match="series is for table models"):
+        report(network, X, y, series="a")
     with pytest.raises(TypeError, match="LinearRegression has no growth history"):
         report(LinearRegression().fit(X, y), X, y)
 

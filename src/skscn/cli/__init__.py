@@ -3,7 +3,7 @@
 import signal
 import sys
 
-from skscn.cli._interrupts import later
+from skscn.cli.interrupts import later
 from skscn.extras import how_to_install
 
 
@@ -11,7 +11,7 @@ def main() -> None:
     """Run the program; without the extra that it needs, say how to install it."""
     try:
         with later():
-            from skscn.cli._app import app
+            from skscn.cli.app import app
         app(prog_name="skscn")
     except ModuleNotFoundError as missing:
         if missing.name not in ("typer", "rich"):

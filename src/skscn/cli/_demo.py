@@ -5,8 +5,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from skscn.cli._outputs import check_output
-from skscn.cli._progress import progress_bar
+from skscn.cli.console import check_output, progress_bar
 from skscn.estimators.base import NetworkRegressor
 from skscn.extras import optional
 from skscn.files import make_folder, replacing

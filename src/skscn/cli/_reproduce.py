@@ -5,7 +5,7 @@ from pathlib import Path
 import typer
 from rich.console import Console
 
-from skscn.cli._progress import progress_bar
+from skscn.cli.console import progress_bar
 from skscn.paper.reproduce import Reproduction
 
 

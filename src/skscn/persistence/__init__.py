@@ -2,7 +2,7 @@
 
 A file contains the arrays of a model and, in the header, its class, parameters, names of the inputs and classes, the
 versions it was written with, and a checksum over everything. Nothing in a file is trusted: see
-:mod:`skscn.archive` for the file, :mod:`skscn.persistence._fields` for its contents, and ``_models.py`` for the
+:mod:`skscn.archive` for the file, ``_fields.py`` for the grammar of its contents, and ``_pipelines.py`` for the
 classes that a model may consist of.
 """
 
@@ -21,9 +21,9 @@ from sklearn.base import BaseEstimator
 from skscn import __version__
 from skscn.activations import Activation, Function
 from skscn.archive import Kind, read_archive, read_header, write_archive
-from skscn.persistence._base import Shelf, UnusableError
-from skscn.persistence._models import read_model, write_model
-from skscn.persistence._network import shape_of_network
+from skscn.persistence._fields import ArrayStore, UnusableError
+from skscn.persistence._networks import describe_network
+from skscn.persistence._pipelines import read_model, write_model
 from skscn.recurrent import RecurrentStream
 
 __all__ = ["ModelFileError", "describe_model", "load_model", "save_model"]
@@ -86,14 +86,14 @@ def save_model(
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    shelf = Shelf(updatable=updatable)
+    store = ArrayStore(updatable=updatable)
     try:
-        about = _as_json({"versions": _versions(), "notes": dict(notes or {}), "model": write_model(model, shelf)})
+        about = _as_json({"versions": _versions(), "notes": dict(notes or {}), "model": write_model(model, store)})
         # Make sure that what is written can be read.
-        read_model(about["model"], Shelf(dict(shelf.arrays), _AnyActivation()))
+        read_model(about["model"], ArrayStore(dict(store.arrays), _AnyActivation()))
     except UnusableError as error:
         raise ModelFileError(f"{type(model).__name__} cannot be saved: {error}.") from error
-    write_archive(Path(path), _KIND, about, shelf.arrays)
+    write_archive(Path(path), _KIND, about, store.arrays)
 
 
 def _as_json(about: dict[str, Any]) -> dict[str, Any]:
@@ -128,7 +128,7 @@ def load_model(path: str | os.PathLike[str], activations: Mapping[str, Activatio
     path = Path(path)
     about, arrays = read_archive(path, _KIND)
     try:
-        return read_model(about.get("model"), Shelf(arrays, activations or {}))
+        return read_model(about.get("model"), ArrayStore(arrays, activations or {}))
     except UnusableError as error:
         raise ModelFileError(f"{path} cannot be used: {error}.") from error
 
@@ -177,42 +177,23 @@ def _description(estimator: dict[str, Any]) -> dict[str, Any]:
     if "fitted" not in estimator:
         return dict.fromkeys(("parameters", "n_features", "feature_names", "classes", "nodes"))
     fitted = estimator["fitted"]
+    members = [member["fitted"] for member in fitted.get("members_", [estimator])]
     if "reservoir_" in fitted:
-        return _description_of_reservoir(estimator)
-    if "learner_" in fitted:
-        return _description_of_stream(estimator)
-    networks = [member["fitted"]["network_"] for member in fitted.get("members_", [estimator])]
-    shapes = [shape_of_network(network) for network in networks]
-    encoder = fitted.get("encoder_")
+        n_features = fitted["reservoir_"]["inputs"]["offset"][0]
+        nodes = [member["reservoir_"]["nodes"]["biases"][0] for member in members]
+    elif "learner_" in fitted:
+        n_features = fitted["learner_"]["last_inputs"][1]
+        nodes = [model["columns"]["nodes"]["biases"][0] for model in fitted["learner_"]["models"][1:]]
+    else:
+        shapes = [describe_network(member["network_"]) for member in members]
+        encoder, nodes = fitted.get("encoder_"), [count for _, count in shapes]
+        n_features = fitted.get("n_features_in_", shapes[0][0]) if encoder is None else encoder["n_columns"]
     return {
         "parameters": estimator["parameters"],
-        "n_features": fitted.get("n_features_in_", shapes[0][0]) if encoder is None else encoder["n_columns"],
+        "n_features": n_features,
         "feature_names": fitted["feature_names_in_"],
         "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
-        "nodes": [nodes for _, nodes in shapes],
-    }
-
-
-def _description_of_reservoir(estimator: dict[str, Any]) -> dict[str, Any]:
-    reservoir = estimator["fitted"]["reservoir_"]
-    members = estimator["fitted"].get("members_", [estimator])
-    return {
-        "parameters": estimator["parameters"],
-        "n_features": reservoir["inputs"]["offset"][0],
-        "feature_names": estimator["fitted"]["feature_names_in_"],
-        "classes": None,
-        "nodes": [member["fitted"]["reservoir_"]["nodes"]["biases"][0] for member in members],
-    }
-
-
-def _description_of_stream(estimator: dict[str, Any]) -> dict[str, Any]:
-    fitted = estimator["fitted"]
-    return {
-        "parameters": estimator["parameters"],
-        "n_features": fitted["learner_"]["last_inputs"][1],
-        "feature_names": fitted["feature_names_in_"],
-        "classes": fitted["classes_"]["values"] if "classes_" in fitted else None,
-        "nodes": [model["columns"]["nodes"]["biases"][0] for model in fitted["learner_"]["models"][1:]],
+        "nodes": nodes,
     }
 
 

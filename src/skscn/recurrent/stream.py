@@ -235,6 +235,24 @@ class RecurrentStream:
                 f"delay={delay} refers to a row that this stream does not have; it has had {len(self._recent)} rows, "
                 f"and remembers at most {LATEST + 1}."
             )
+        self._learn(target, delay)
+
+    def learn_late(self, y: ArrayLike, delay: int) -> bool:
+        """Learn a target of an earlier row without a new one; whether the row is still remembered.
+
+        Parameters
+        ----------
+        y : float, or array-like of shape (n_outputs,)
+        delay : int
+            How many rows before the last one the target belongs to.
+        """
+        if not 0 <= delay < len(self._recent):
+            return False
+        self._learn(self._target(y), delay)
+        return True
+
+    def _learn(self, target: np.ndarray, delay: int) -> None:
+        """Learn a scaled target of the row ``delay`` rows before the last one, if it is known and plausible."""
         if np.isnan(target).any():
             return
         row = self._recent[-1 - delay]

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.stats import binomtest
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
-from skscn.report._subject import SEED, Subject
-from skscn.report._words import alike, percent, share
+from skscn.judging.uncertainty import means, regression_terms, resampled_limits
+from skscn.report._data import ReportData
+from skscn.words import alike, percent, share
 
-_RESAMPLES = 1000
-_GROUPS = 2000
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
 PICTURED_COVERAGE = 0.9
 _LEAST_PROBABILITY = 1e-15
@@ -21,7 +20,10 @@ _LEAST_PROBABILITY = 1e-15
 
 @dataclass(frozen=True)
 class Measure:
-    """One number about the error: its value, a 95 % confidence interval, and the value of a model without inputs."""
+    """One number about the error: its value, a 95 % confidence interval, and the value of a model without inputs.
+
+    ``score`` is its name in an Assessment, if it is one of those scores.
+    """
 
     name: str
     meaning: str
@@ -30,6 +32,7 @@ class Measure:
     high: float
     baseline: float
     is_share: bool = False
+    score: str = ""
 
     @property
     def texts(self) -> list[str]:
@@ -38,49 +41,50 @@ class Measure:
         return list(map(share, numbers)) if self.is_share else alike(numbers)
 
 
-def regression_measures(y: np.ndarray, predictions: np.ndarray) -> list[Measure]:
+def measures(data: ReportData) -> dict[str, list[Measure]]:
+    """The measures of each output, or of the classes."""
+    if data.classifies:
+        return {data.outputs[0]: classification_measures(data)}
+    columns = zip(data.outputs, data.y.T, data.predictions.T, strict=True)
+    if data.quantile is not None:
+        return {name: quantile_measures(y, f, data.quantile, data.blocks) for name, y, f in columns}
+    return {name: regression_measures(y, f, data.blocks) for name, y, f in columns}
+
+
+def _measured(terms: np.ndarray, scores: Any, blocks: np.ndarray | None) -> list[tuple[float, float, float]]:
+    """Value, and ends of the confidence interval, of each score."""
+    values = scores(terms.sum(axis=0, keepdims=True))[0]
+    return list(zip(values, *resampled_limits(terms, scores, blocks), strict=True))
+
+
+def regression_measures(y: np.ndarray, predictions: np.ndarray, blocks: np.ndarray | None = None) -> list[Measure]:
     """Errors of one output; the model without inputs always predicts the mean."""
-    errors, centred = y - predictions, y - y.mean()
-    # A constant has no variance to explain, whatever is left of it.
-    rounding = (1e-12 * np.abs(y).max()) ** 2
-    terms = np.column_stack([np.ones_like(y), np.abs(errors), errors**2, centred, centred**2])
-
-    def measures(sums: np.ndarray) -> np.ndarray:
-        n, absolute, squared, total, total_squared = sums.T
-        spread = total_squared - total**2 / n
-        explained = 1.0 - np.divide(squared, spread, out=np.ones_like(spread), where=spread > n * rounding)
-        return np.column_stack([absolute / n, np.sqrt(squared / n), explained])
-
-    (mae, rmse, r2), low, high = _with_intervals(terms, measures)
+    mae, rmse, r2 = _measured(*regression_terms(y, predictions), blocks)
+    of_mae = "how far off predictions are, on average"
+    of_rmse = "root mean squared error; gives more weight to large errors"
+    of_r2 = "share of the variance that the model explains; a value below 0 is worse than predicting the mean"
     return [
-        Measure(
-            "Mean absolute error", "how far off predictions are, on average", mae, low[0], high[0], abs(centred).mean()
-        ),
-        Measure("RMSE", "root mean squared error; gives more weight to large errors", rmse, low[1], high[1], y.std()),
-        Measure(
-            "R²",
-            "share of the variance that the model explains; a value below 0 is worse than predicting the mean",
-            r2,
-            low[2],
-            high[2],
-            0.0,
-        ),
+        Measure("Mean absolute error", of_mae, *mae, np.abs(y - y.mean()).mean(), score="mae"),
+        Measure("RMSE", of_rmse, *rmse, y.std(), score="rmse"),
+        Measure("R²", of_r2, *r2, 0.0, score="r2"),
     ]
 
 
-def quantile_measures(y: np.ndarray, predictions: np.ndarray, quantile: float) -> list[Measure]:
+def quantile_measures(
+    y: np.ndarray, predictions: np.ndarray, quantile: float, blocks: np.ndarray | None = None
+) -> list[Measure]:
     """Errors of an estimate of a quantile; the model without inputs always predicts the quantile of these rows."""
     constant = np.full_like(y, np.quantile(y, quantile))
     terms, reference = (
         np.column_stack([np.ones_like(y), _pinball(y - f, quantile), y <= f]) for f in (predictions, constant)
     )
-    (loss, below), low, high = _with_intervals(terms, lambda sums: sums[:, 1:] / sums[:, :1])
+    loss, below = _measured(terms, means, blocks)
     baselines = reference.mean(axis=0)[1:]
     meaning = f"distances to true values above count {quantile:g} times, to those below {1.0 - quantile:g} times"
     share_meant = f"share of the true values that are not above the prediction; should be {percent(quantile)}"
     return [
-        Measure("Pinball loss", f"mean error in which {meaning}", loss, low[0], high[0], baselines[0]),
-        Measure("True values below", share_meant, below, low[1], high[1], baselines[1], True),
+        Measure("Pinball loss", f"mean error in which {meaning}", *loss, baselines[0], score="pinball"),
+        Measure("True values below", share_meant, *below, baselines[1], is_share=True, score="below"),
     ]
 
 
@@ -88,57 +92,27 @@ def _pinball(residuals: np.ndarray, quantile: float) -> np.ndarray:
     return np.maximum(quantile * residuals, (quantile - 1.0) * residuals)
 
 
-def classification_measures(subject: Subject) -> list[Measure]:
+def classification_measures(data: ReportData) -> list[Measure]:
     """Errors of classes; the model without inputs knows how frequent the classes are."""
-    y, classes = subject.y, subject.estimator.classes_
+    y, classes = data.y, data.estimator.classes_
     truth = (y[:, np.newaxis] == classes).astype(np.float64)
-    right = (subject.probabilities * truth).sum(axis=1)
+    right = (data.probabilities * truth).sum(axis=1)
     log_loss = -np.log(np.maximum(right, _LEAST_PROBABILITY))
     # With two classes, the error of the one probability, as in scikit-learn; with more, the sum over the classes.
-    share = 0.5 if len(classes) == 2 else 1.0
-    brier = share * ((subject.probabilities - truth) ** 2).sum(axis=1)
-    terms = np.column_stack([np.ones(len(y)), subject.predictions == y, log_loss, brier])
-    (accuracy, loss, score), low, high = _with_intervals(terms, lambda sums: sums[:, 1:] / sums[:, :1])
+    part = 0.5 if len(classes) == 2 else 1.0
+    brier = part * ((data.probabilities - truth) ** 2).sum(axis=1)
+    terms = np.column_stack([np.ones(len(y)), data.predictions == y, log_loss, brier])
+    accuracy, loss, score = _measured(terms, means, data.blocks)
     shares = np.unique(y, return_counts=True)[1] / len(y)
-    baselines = shares.max(), -(shares * np.log(shares)).sum(), share * (1.0 - (shares**2).sum())
+    baselines = shares.max(), -(shares * np.log(shares)).sum(), part * (1.0 - (shares**2).sum())
+    of_accuracy = "share of the rows whose class is predicted correctly"
+    of_loss = "larger if the true classes are given lower probabilities; 0 is perfect"
+    of_score = "mean squared error of the probabilities; 0 is perfect"
     return [
-        Measure(
-            "Accuracy",
-            "share of the rows whose class is predicted correctly",
-            accuracy,
-            low[0],
-            high[0],
-            baselines[0],
-            True,
-        ),
-        Measure(
-            "Log loss",
-            "larger if the true classes are given lower probabilities; 0 is perfect",
-            loss,
-            low[1],
-            high[1],
-            baselines[1],
-        ),
-        Measure(
-            "Brier score", "mean squared error of the probabilities; 0 is perfect", score, low[2], high[2], baselines[2]
-        ),
+        Measure("Accuracy", of_accuracy, *accuracy, baselines[0], is_share=True, score="accuracy"),
+        Measure("Log loss", of_loss, *loss, baselines[1], score="log_loss"),
+        Measure("Brier score", of_score, *score, baselines[2]),
     ]
-
-
-def _with_intervals(
-    terms: np.ndarray, measures: Callable[[np.ndarray], np.ndarray]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Measures that are functions of sums over rows, with the ends of 95 % bootstrap intervals.
-
-    Many rows are first summed in random groups; drawing groups spreads a mean as much as drawing rows does.
-    """
-    rng = np.random.default_rng(SEED)
-    groups = min(len(terms), _GROUPS)
-    sums = np.zeros((groups, terms.shape[1]))
-    np.add.at(sums, rng.permutation(len(terms)) % groups, terms)
-    draws = rng.multinomial(groups, np.full(groups, 1.0 / groups), size=_RESAMPLES)
-    low, high = np.nanquantile(measures(draws @ sums), (0.025, 0.975), axis=0)
-    return measures(sums.sum(axis=0, keepdims=True))[0], low, high
 
 
 @dataclass(frozen=True)
@@ -152,12 +126,12 @@ class Coverage:
     width: float
 
 
-def interval_coverages(subject: Subject) -> list[list[Coverage]]:
+def interval_coverages(data: ReportData) -> list[list[Coverage]]:
     """For each output, how its prediction intervals do on the sampled rows."""
-    y = subject.y[subject.sample]
+    y = data.y[data.sample]
     found = []
     for asked in COVERAGES:
-        lower, upper = subject.sample_limits(asked)
+        lower, upper = data.limits(asked, sampled=True)
         held = ((lower <= y) & (y <= upper)).sum(axis=0)
         found.append(
             [
@@ -184,21 +158,21 @@ class ClassQuality:
     f1: float
 
 
-def class_qualities(subject: Subject) -> list[ClassQuality]:
+def class_qualities(data: ReportData) -> list[ClassQuality]:
     """Precision and recall of each class; undefined ones are NaN."""
-    labels = all_labels(subject)
-    table = precision_recall_fscore_support(subject.y, subject.predictions, labels=labels, zero_division=np.nan)
+    labels = all_labels(data)
+    table = precision_recall_fscore_support(data.y, data.predictions, labels=labels, zero_division=np.nan)
     return [
         ClassQuality(str(label), int(support), precision, recall, f1)
         for label, precision, recall, f1, support in zip(labels, *table, strict=True)
     ]
 
 
-def confusions(subject: Subject) -> np.ndarray:
+def confusions(data: ReportData) -> np.ndarray:
     """Rows of each true class (down) that were given each class (across)."""
-    return np.asarray(confusion_matrix(subject.y, subject.predictions, labels=all_labels(subject)))
+    return np.asarray(confusion_matrix(data.y, data.predictions, labels=all_labels(data)))
 
 
-def all_labels(subject: Subject) -> np.ndarray:
+def all_labels(data: ReportData) -> np.ndarray:
     """The model's classes, and those of the rows that it does not know."""
-    return np.union1d(subject.estimator.classes_, subject.y)
+    return np.union1d(data.estimator.classes_, data.y)

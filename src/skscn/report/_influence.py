@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from skscn.plot.importance import permutation_importance
-from skscn.report._subject import SEED, Subject
+from skscn.report._data import SEED, ReportData
 from skscn.tables.columns import RowTime, waves
 from skscn.tables.values import ColumnValues, read_values, text_values
 
@@ -45,27 +45,27 @@ class Importance:
     high: float
 
 
-def importances(subject: Subject) -> list[Importance]:
+def importances(data: ReportData) -> list[Importance]:
     """All inputs, the most important first."""
-    if not subject.inputs:
+    if not data.inputs:
         return []
-    rows, y, scoring = subject.sample_rows, subject.y[subject.sample], None
-    if subject.followed is not None:
-        first = subject.followed.first
+    rows, y, scoring = data.sample_rows, data.y[data.sample], None
+    if data.followed is not None:
+        first = data.followed.first
         rows, y, scoring = first.X, first.y, first.score
     falls = permutation_importance(
-        subject.estimator,
+        data.estimator,
         rows,
         y,
-        subject.inputs.values(),
+        data.inputs.values(),
         scoring=scoring,
-        n_repeats=max(1, min(_REPEATS, _SHUFFLES // len(subject.inputs))),
-        ordered=subject.followed is not None,
+        n_repeats=max(1, min(_REPEATS, _SHUFFLES // len(data.inputs))),
+        ordered=data.followed is not None,
         random_state=SEED,
     )
     found = [
         Importance(name, float(fall.mean()), float(fall.min()), float(fall.max()))
-        for name, fall in zip(subject.inputs, falls, strict=True)
+        for name, fall in zip(data.inputs, falls, strict=True)
     ]
     return sorted(found, key=lambda importance: -importance.mean)
 
@@ -91,102 +91,98 @@ class Dependence:
     kind: str
 
 
-def dependences(subject: Subject, order: list[Importance]) -> list[Dependence]:
+def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
     """For the most important inputs."""
     found: list[Dependence] = []
     for importance in order[:_INPUTS_SHOWN]:
         name = importance.name
-        if isinstance(subject.sources.get(name), RowTime):
-            found += _on_cycles(subject, name)
-        elif name in subject.sources:
-            found.append(_OF_KIND[subject.sources[name].kind](subject, name))
-        elif subject.is_one_hot(name):
-            found.append(_on_category(subject, name))
+        if isinstance(data.sources.get(name), RowTime):
+            found += _on_cycles(data, name)
+        elif name in data.sources:
+            found.append(_OF_KIND[data.sources[name].kind](data, name))
+        elif data.is_one_hot(name):
+            found.append(_on_category(data, name))
         else:
-            found += [_on_number(subject, subject.columns[column], [column]) for column in subject.inputs[name]]
+            found += [_on_number(data, data.columns[column], [column]) for column in data.inputs[name]]
     return found[:_INPUTS_SHOWN]
 
 
-def _on_category(subject: Subject, name: str) -> Dependence:
-    columns = subject.inputs[name]
-    responses = [_mean_response(subject, columns, indicators) for indicators in np.eye(len(columns))]
-    return Dependence(name, subject.categories(name), np.array(responses), "category")
+def _set_in_turn(
+    data: ReportData, name: str, columns: list[int], values: Iterable[Any], encoded: Iterable[ArrayLike], kind: str
+) -> Dependence:
+    """Mean responses when columns are set to each of some encoded values."""
+    responses = [_mean_response(data, columns, row) for row in encoded]
+    return Dependence(name, list(values), np.array(responses), kind)
 
 
-def _on_source_category(subject: Subject, name: str) -> Dependence:
+def _on_category(data: ReportData, name: str) -> Dependence:
+    columns = data.inputs[name]
+    return _set_in_turn(data, name, columns, data.categories(name), np.eye(len(columns)), "category")
+
+
+def _on_source_category(data: ReportData, name: str) -> Dependence:
     """Of many categories, on those that have columns of their own."""
-    source, columns = subject.sources[name], subject.inputs[name]
+    source = data.sources[name]
     texts = [*source.categories, *(["\0"] if source.others else []), *([None] if source.missing else [])]
     encoded = source.encode(text_values(texts))
-    responses = [_mean_response(subject, columns, row) for row in encoded]
-    return Dependence(name, subject.categories(name)[: len(texts)], np.array(responses), "category")
+    return _set_in_turn(data, name, data.inputs[name], data.categories(name)[: len(texts)], encoded, "category")
 
 
-def _on_number(subject: Subject, name: str, columns: list[int]) -> Dependence:
+def _on_number(data: ReportData, name: str, columns: list[int]) -> Dependence:
     """On the first of some columns; the others, which mark missing values, are 0."""
-    grid = _grid(subject.sample_rows[:, columns[0]])
-    responses = [_mean_response(subject, columns, [value, *[0.0] * (len(columns) - 1)]) for value in grid]
-    return Dependence(name, grid.tolist(), np.array(responses), "number")
+    grid = _grid(data.sample_rows[:, columns[0]])
+    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in grid]
+    return _set_in_turn(data, name, columns, grid.tolist(), encoded, "number")
 
 
-def _on_source_number(subject: Subject, name: str) -> Dependence:
-    return _on_number(subject, name, subject.inputs[name])
+def _on_source_number(data: ReportData, name: str) -> Dependence:
+    return _on_number(data, name, data.inputs[name])
 
 
-def _on_flag(subject: Subject, name: str) -> Dependence:
-    columns = subject.inputs[name]
-    no_mark = [0.0] * (len(columns) - 1)
-    responses = [_mean_response(subject, columns, [value, *no_mark]) for value in (0.0, 1.0)]
-    return Dependence(name, ["false", "true"], np.array(responses), "category")
+def _on_flag(data: ReportData, name: str) -> Dependence:
+    columns = data.inputs[name]
+    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in (0.0, 1.0)]
+    return _set_in_turn(data, name, columns, ["false", "true"], encoded, "category")
 
 
-def _on_clock(subject: Subject, name: str) -> Dependence:
+def _on_clock(data: ReportData, name: str) -> Dependence:
     hours = np.arange(25.0)
     ticks = np.minimum(hours * 3600e6, _DAY - 1.0)
-    columns = subject.inputs[name]
-    encoded = subject.sources[name].encode(ColumnValues("time", ticks, np.zeros(len(ticks), dtype=bool)))
-    return Dependence(
-        name, hours.tolist(), np.array([_mean_response(subject, columns, row) for row in encoded]), "number"
-    )
+    encoded = data.sources[name].encode(ColumnValues("time", ticks, np.zeros(len(ticks), dtype=bool)))
+    return _set_in_turn(data, name, data.inputs[name], hours.tolist(), encoded, "number")
 
 
-def _on_cycles(subject: Subject, name: str) -> list[Dependence]:
+def _on_cycles(data: ReportData, name: str) -> list[Dependence]:
     """On each cycle of the time of the rows, which has a sine and a cosine."""
-    columns = iter(subject.inputs[name])
-    pairs = zip(columns, columns, strict=True)
-    cycles = zip(subject.sources[name].cycles, pairs, strict=True)
-    return [_on_cycle(subject, name, cycle, list(pair)) for cycle, pair in cycles]
+    columns, found = iter(data.inputs[name]), []
+    for cycle, *pair in zip(data.sources[name].cycles, columns, columns, strict=True):
+        words, many, start = _CYCLES[cycle]
+        places = np.linspace(0.0, many, _CYCLE_GRID)
+        encoded = np.column_stack(waves(start + places / many))
+        found.append(_set_in_turn(data, f"{name}: {words}", pair, places.tolist(), encoded, "number"))
+    return found
 
 
-def _on_cycle(subject: Subject, name: str, cycle: str, columns: list[int]) -> Dependence:
-    words, many, start = _CYCLES[cycle]
-    places = np.linspace(0.0, many, _CYCLE_GRID)
-    encoded = np.column_stack(waves(start + places / many))
-    responses = np.array([_mean_response(subject, columns, row) for row in encoded])
-    return Dependence(f"{name}: {words}", places.tolist(), responses, "number")
-
-
-def _on_date(subject: Subject, name: str) -> Dependence:
+def _on_date(data: ReportData, name: str) -> Dependence:
     """Rows are moved as a whole: by weeks, or by days if they span few weeks, so that each keeps its own hour.
 
     Setting one moment in all rows would show hours and days of the week that the grid happens to hit.
     """
-    columns = subject.inputs[name]
-    days = subject.sample_rows[:_DEPENDENCE_ROWS, columns[0]]
+    columns = data.inputs[name]
+    days = data.sample_rows[:_DEPENDENCE_ROWS, columns[0]]
     step = 7.0 if np.ptp(days) > 8 * 7.0 else 1.0
     starts = np.arange(np.floor(days.min() / step), np.floor(days.max() / step) + 1.0)
     starts = step * np.unique(np.linspace(starts[0], starts[-1], min(_GRID, len(starts))).round())
-    source = subject.sources[name]
+    source = data.sources[name]
 
     def moved(start: float) -> np.ndarray:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
         return np.asarray(source.encode(read_values(ticks, name)))
 
-    responses = np.array([_mean_response(subject, columns, moved(start)) for start in starts])
-    return Dependence(name, starts.astype("datetime64[D]").tolist(), responses, "date")
+    return _set_in_turn(data, name, columns, starts.astype("datetime64[D]").tolist(), map(moved, starts), "date")
 
 
-_OF_KIND: dict[str, Callable[[Subject, str], Dependence]] = {
+_OF_KIND: dict[str, Callable[[ReportData, str], Dependence]] = {
     "number": _on_source_number,
     "boolean": _on_flag,
     "date": _on_date,
@@ -205,13 +201,13 @@ def _grid(values: np.ndarray) -> np.ndarray:
     return np.linspace(low, high, _GRID) if low < high else distinct[[0, -1]]
 
 
-def _mean_response(subject: Subject, columns: list[int], values: ArrayLike) -> np.ndarray:
+def _mean_response(data: ReportData, columns: list[int], values: ArrayLike) -> np.ndarray:
     """The mean response when these columns have these values in all rows.
 
     scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
     """
-    if subject.followed is not None:
-        return subject.followed.mean_response(columns, values)
-    rows = subject.sample_rows[:_DEPENDENCE_ROWS].copy()
+    if data.followed is not None:
+        return data.followed.mean_response(columns, values)
+    rows = data.sample_rows[:_DEPENDENCE_ROWS].copy()
     rows[:, columns] = values
-    return np.asarray(subject.responses(rows).mean(axis=0))
+    return np.asarray(data.responses(rows).mean(axis=0))

@@ -17,10 +17,9 @@ from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
 from skscn.losses import name_of
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.report._subject import Subject, has_intervals
-from skscn.report._words import number
+from skscn.report._data import ReportData, has_intervals
 from skscn.tables.columns import RowTime
-from skscn.words import count, listed
+from skscn.words import count, listed, number
 
 if TYPE_CHECKING:
     from sklearn.base import BaseEstimator
@@ -39,19 +38,19 @@ _STOPS = {
 }
 
 
-def facts(subject: Subject) -> dict[str, str]:
+def facts(data: ReportData) -> dict[str, str]:
     """What was grown, in plain words."""
-    if subject.followed is not None:
-        return _recurrent_facts(subject.followed.estimator)
-    networks = subject.networks
+    if data.followed is not None:
+        return _recurrent_facts(data.followed.estimator)
+    networks = data.networks
     network = networks[0].network_
     nodes = [grown.n_nodes_ for grown in networks]
     histories = [grown.history_ for grown in networks]
     undone = sum(int(steps["nodes"].max(initial=kept)) - kept for steps, kept in map(growth_of, networks))
     numbers = sum(_size(grown.network_) for grown in networks)
     return {
-        "Model": type(subject.estimator).__name__,
-        **({"Members": f"{len(networks):,}"} if hasattr(subject.estimator, "members_") else {}),
+        "Model": type(data.estimator).__name__,
+        **({"Members": f"{len(networks):,}"} if hasattr(data.estimator, "members_") else {}),
         "Nodes": number(nodes[0]) if len(nodes) == 1 else f"{min(nodes)} to {max(nodes)} in each member",
         **_layers(networks),
         **({"Nodes tried and not kept": f"{undone:,}"} if undone else {}),
@@ -119,9 +118,9 @@ class Parameter:
     changed_from: str | None
 
 
-def parameters(subject: Subject) -> dict[str, list[Parameter]]:
+def parameters(data: ReportData) -> dict[str, list[Parameter]]:
     """Those of the model, and of the members of an ensemble."""
-    estimator = subject.estimator
+    estimator = data.estimator
     tables = {type(estimator).__name__: _parameters(estimator, without={"estimator"})}
     if hasattr(estimator, "members_"):
         member = estimator.members_[0]
@@ -158,49 +157,72 @@ def versions() -> dict[str, str]:
     }
 
 
-def usage(subject: Subject, model_path: str, data_name: str) -> dict[str, str]:
+def usage(data: ReportData, model_path: str, data_name: str) -> dict[str, str]:
     """How to use the model: code and commands that can be copied."""
-    interval = has_intervals(subject.estimator)
-    model, data = shlex.quote(model_path), shlex.quote(data_name)
+    interval = has_intervals(data.estimator)
+    model, table = shlex.quote(model_path), shlex.quote(data_name)
     exported = f"{model_path.removesuffix('.scn')}.onnx"
-    recurrent = subject.followed is not None
+    recurrent = data.followed is not None
     commands = [
-        f"skscn predict {model} {data} -o predictions.csv" + " --interval 0.9" * interval,
-        f"skscn evaluate {model} {data}",
+        f"skscn predict {model} {table} -o predictions.csv" + " --interval 0.9" * interval,
+        f"skscn evaluate {model} {table}",
         f"skscn inspect {model}",
-        *([] if subject.row_weights is None else [f"skscn outliers {model} {data}"]),
-        *([f"skscn forecast {model} {_ahead(subject)} -o forecast.csv --interval 0.9"] if _forecasts(subject) else []),
+        *([] if data.row_weights is None else [f"skscn outliers {model} {table}"]),
+        *([f"skscn forecast {model} {_ahead(data)} -o forecast.csv --interval 0.9"] if _forecasts(data) else []),
     ]
     uses = {
-        "From Python": (_on_tables if subject.sources else _on_rows)(subject, model_path, data_name),
+        "From Python": _python_code(data, model_path, data_name),
         "From the command line": "\n".join(commands),
     }
     if recurrent:
         return uses
+    uses["Without Python, as ONNX"] = f"skscn export {model} {shlex.quote(exported)}"
+    if data.of_table:
+        return uses
     return {
         **uses,
-        "Without Python, as ONNX": f"skscn export {model} {shlex.quote(exported)}",
         "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
     }
 
 
-def _forecasts(subject: Subject) -> bool:
-    return subject.followed is not None and bool(subject.followed.estimator.feedback)
+def _forecasts(data: ReportData) -> bool:
+    return data.followed is not None and bool(data.followed.estimator.feedback)
 
 
-def _ahead(subject: Subject) -> str:
+def _ahead(data: ReportData) -> str:
     """How to say which rows are to be forecast."""
-    timed_only = all(isinstance(source, RowTime) for source in subject.sources.values())
-    return "--steps 96" if timed_only and len(subject.sources) == len(subject.inputs) else "--inputs future.csv"
+    timed_only = all(isinstance(source, RowTime) for source in data.sources.values())
+    return "--steps 96" if timed_only and len(data.sources) == len(data.inputs) else "--inputs future.csv"
 
 
-def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
+def _python_code(data: ReportData, model_path: str, data_name: str) -> str:
+    if data.of_table:
+        return _with_table_model(data, model_path, data_name)
+    return (_on_tables if data.sources else _on_rows)(data, model_path, data_name)
+
+
+def _with_table_model(data: ReportData, model_path: str, data_name: str) -> str:
+    """Code for a table model, which reads files and frames itself."""
+    lines = [
+        "from skscn import load_model",
+        "",
+        f"model = load_model({model_path!r})",
+        "# This can also be a pandas or Polars DataFrame:",
+        f"table = {data_name!r}",
+        "predictions = model.predict(table)",
+    ]
+    lines += ["probabilities = model.predict_proba(table)"] * data.classifies
+    lines += ["lower, upper = model.predict_interval(table, coverage=0.9)"] * has_intervals(data.estimator)
+    return "\n".join(lines)
+
+
+def _on_tables(data: ReportData, model_path: str, data_name: str) -> str:
     """Code for a model that is kept with the encoder of its table, in a pipeline."""
     more = ["predictions = model.predict(table)"]
-    more += ["probabilities = model.predict_proba(table)"] * subject.classifies
+    more += ["probabilities = model.predict_proba(table)"] * data.classifies
     encoded = "encoded = model[:-1].transform(table)"
-    if subject.followed is not None:
-        known = f", y=table[{subject.outputs[0]!r}].to_numpy()" * _forecasts(subject)
+    if data.followed is not None:
+        known = f", y=table[{data.outputs[0]!r}].to_numpy()" * _forecasts(data)
         started = f'encoded{known}, state="end"'
         more = [
             "# These rows follow the training rows.",
@@ -208,7 +230,7 @@ def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
             f"predictions = model[-1].predict({started})",
             f"lower, upper = model[-1].predict_interval({started}, coverage=0.9)",
         ]
-    elif has_intervals(subject.estimator):
+    elif has_intervals(data.estimator):
         more += [encoded, "lower, upper = model[-1].predict_interval(encoded, coverage=0.9)"]
     lines = [
         "from skscn import load_model",
@@ -221,20 +243,20 @@ def _on_tables(subject: Subject, model_path: str, data_name: str) -> str:
     return "\n".join([*lines, *more])
 
 
-def _on_rows(subject: Subject, model_path: str, data_name: str) -> str:
+def _on_rows(data: ReportData, model_path: str, data_name: str) -> str:
     """Code for a model of numbers."""
-    more = ["probabilities = model.predict_proba(rows)"] * subject.classifies + [
+    more = ["probabilities = model.predict_proba(rows)"] * data.classifies + [
         "lower, upper = model.predict_interval(rows, coverage=0.9)"
-    ] * has_intervals(subject.estimator)
-    few = len(subject.columns) <= _COLUMNS_NAMED
-    chosen = f"[{subject.columns}]" if few else f".drop(columns={subject.outputs})"
+    ] * has_intervals(data.estimator)
+    few = len(data.columns) <= _COLUMNS_NAMED
+    chosen = f"[{data.columns}]" if few else f".drop(columns={data.outputs})"
     lines = [
         "import pandas",
         "from skscn import load_model",
         "",
         f"model = load_model({model_path!r})",
         f"table = pandas.read_csv({data_name!r})",
-        f"rows = table{chosen}{'' if subject.knows_names else '.to_numpy()'}",
+        f"rows = table{chosen}{'' if data.knows_names else '.to_numpy()'}",
         "predictions = model.predict(rows)",
     ]
     return "\n".join([*lines, *more])

@@ -16,11 +16,12 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.following import Begin
 from skscn.losses import OUTLIER
-from skscn.report import _doubts, _errors, _forecasts, _influence, _model, _pictures, _summary
-from skscn.report._subject import SAMPLE, Subject, has_intervals, open_subject
-from skscn.report._words import alike, fixed, number, percent, share
+from skscn.readers import as_file
+from skscn.report import _errors, _influence, _model, _pictures, _summary
+from skscn.report._data import SAMPLE, ReportData, has_intervals, open_data, table_data
+from skscn.table_model import TableModel
 from skscn.tables import TableEncoder
-from skscn.words import count
+from skscn.words import alike, count, fixed, listed, number, percent, share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,10 +35,10 @@ _CLASSES_IN_TABLE = 25
 
 
 def write_report(
-    estimator: BaseEstimator,
-    X: ArrayLike,
-    y: ArrayLike,
-    path: str | os.PathLike[str],
+    estimator: TableModel | BaseEstimator,
+    X: Any,
+    y: Any = None,
+    path: str | os.PathLike[str] | None = None,
     *,
     feature_names: Sequence[str] | None = None,
     groups: Mapping[str, Sequence[int]] | None = None,
@@ -51,19 +52,23 @@ def write_report(
     seen: float | None = None,
     row_numbers: ArrayLike | None = None,
     state: Begin = None,
+    series: str | None = None,
 ) -> None:
-    """Write one HTML file about a fitted model and how well it does on the rows X with targets y.
+    """Write one HTML file about a fitted model and how well it does on rows with their targets.
 
     The page is self-contained, follows the reader's choice of light or dark, and can be printed. Judge a model on rows
     that it was not trained on.
 
     Parameters
     ----------
-    estimator : fitted estimator
-        Any of scikit-scn's.
+    estimator : TableModel, or a fitted estimator
+        Any of scikit-scn's. Of the parameters below, a table model needs only a table and ``path``, as in
+        ``write_report(model, table, path)``, and takes ``target_name``, ``series``, ``title``, ``model_path`` and
+        ``data_name``.
     X : array-like, DataFrame or sparse matrix of shape (n_samples, n_features)
+        For a table model, a table that contains the target: a file or a data frame, as in ``TableModel.fit``.
     y : array-like of shape (n_samples,) or (n_samples, n_outputs)
-        The true targets or classes; names of a Series or DataFrame are used.
+        The true targets or classes; names of a Series or DataFrame are used. Left out with a table model.
     path : path
         The file to write; one that is there is replaced.
     feature_names : sequence of str, default=None
@@ -76,7 +81,8 @@ def write_report(
     lags : Lags, default=None
         What added earlier values to the encoded rows, if there is such a step after the encoder.
     target_name : str, default=None
-        What a single output is called; the name of y, if not given.
+        What a single output is called; the name of y, if not given. For a table model that does not name its target,
+        the target column.
     title : str, default=None
         Heading of the page.
     model_path : path, default=None
@@ -93,6 +99,8 @@ def write_report(
     state : ReservoirState, "end" or None, default=None
         For a recurrent network, whose rows must be in order of time, and may lack a target (NaN): the state before the
         first row; "end" if the rows follow the training rows. The page shows forecasts of models that have feedback.
+    series : str, default=None
+        For a table model of several series: which of them the report is about.
 
     Examples
     --------
@@ -109,112 +117,122 @@ def write_report(
     ...     "On 142 rows of diabetes, predictions" in page.read_text(encoding="utf-8")
     True
     """
+    about_rows: dict[str, Any] = {
+        "feature_names": feature_names,
+        "groups": groups,
+        "encoder": encoder,
+        "lags": lags,
+        "times": times,
+        "seen": seen,
+        "row_numbers": row_numbers,
+        "state": state,
+    }
+    if isinstance(estimator, TableModel):
+        if path is None:
+            y, path = None, y
+        given = [name for name, value in {"y": y, **about_rows}.items() if value is not None]
+        if given:
+            raise ValueError(f"A table model finds everything that it needs in the table; leave {listed(given)} out.")
+        file = as_file(X, data_name or "the table")
+        data_name = data_name or (file.label if isinstance(X, str | os.PathLike) else None)
+        model_path = estimator.path_ if model_path is None else model_path
+        data = table_data(estimator, file, target_name, series)
+        of_series = "" if series is None else f" of {series}"
+        title = title or f"{data.outputs[0]}{of_series}{f' from {data_name}' if data_name else ''}"
+    else:
+        if series is not None:
+            raise ValueError("series is for table models of several series; leave it out.")
+        data = open_data(estimator, X, y, target_name=target_name, **about_rows)
+        title = title or f"{type(estimator).__name__}{f' on {data_name}' if data_name else ''}"
+    if path is None:
+        raise TypeError("write_report needs the path of the file to write: write_report(model, table, path).")
+    write_page(data, path, title, model_path, data_name)
+
+
+def write_page(
+    data: ReportData,
+    path: str | os.PathLike[str],
+    title: str,
+    model_path: str | os.PathLike[str] | None,
+    data_name: str | None,
+) -> None:
+    """Write the page about these data."""
     optional("matplotlib", "A report")
-    subject = open_subject(
-        estimator, X, y, feature_names, groups, target_name, encoder, times, seen, row_numbers, lags, state
-    )
     content = {
-        **_quality(subject, data_name),
-        **_growth(subject),
-        "title": title or f"{type(estimator).__name__}{f' on {data_name}' if data_name else ''}",
-        "subject": subject,
+        **_quality(data, data_name),
+        "facts": _model.facts(data),
+        "growth": _pictures.growth_pictures(data),
+        "title": title,
+        "data": data,
         "data_name": data_name,
-        "usage": _model.usage(subject, os.fspath(model_path or "model.scn"), data_name or "data.csv"),
-        "parameters": _model.parameters(subject),
+        "usage": _model.usage(data, os.fspath(model_path or "model.scn"), data_name or "data.csv"),
+        "parameters": _model.parameters(data),
         "versions": _model.versions(),
         "written": datetime.now().astimezone(),
         "statistics": _summary.STATISTICS,
-        "columns": _summary.input_columns(subject),
-        "targets": _summary.target_columns(subject),
-        "sampled": SAMPLE if subject.n_rows > SAMPLE else None,
+        "columns": _summary.input_columns(data),
+        "targets": _summary.target_columns(data),
+        "sampled": SAMPLE if data.n_rows > SAMPLE else None,
     }
     replace_file(Path(path), _render(content).encode())
 
 
-def _quality(subject: Subject, data_name: str | None) -> dict[str, Any]:
+def _quality(data: ReportData, data_name: str | None) -> dict[str, Any]:
     """Errors, their pictures, importance and dependence, and the sentences that sum them up."""
-    importances = _influence.importances(subject)
-    coverages = _coverages(subject)
-    if subject.classifies:
-        measures = {subject.outputs[0]: _errors.classification_measures(subject)}
-        pictured = _classes(subject)
-    else:
-        columns = zip(subject.outputs, subject.y.T, subject.predictions.T, strict=True)
-        measures = {name: _measures(subject, y, predicted) for name, y, predicted in columns}
-        coverage = _errors.PICTURED_COVERAGE if coverages else None
-        shown = range(min(len(subject.outputs), _OUTPUTS_PICTURED))
-        pictured = {
-            "pictures": {subject.outputs[k]: _pictures.error_pictures(subject, k, coverage) for k in shown},
-            "series": {subject.outputs[k]: _series(subject, k, coverage) for k in shown},
-        }
+    importances, measures = _influence.importances(data), _errors.measures(data)
+    coverages = _errors.interval_coverages(data) if has_intervals(data.estimator) else []
+    coverage = _errors.PICTURED_COVERAGE if coverages else None
+    shown = {} if data.classifies else dict(enumerate(data.outputs[:_OUTPUTS_PICTURED]))
+    constant = "mean" if data.quantile is None else f"{data.quantile:g} quantile"
     return {
-        **pictured,
-        "sentences": _summary.sentences(subject, measures, importances, coverages, data_name),
-        "forecasts": _forecasts.forecasts(subject.followed),
-        "cards": _summary.cards(subject, measures),
-        "honesty": _doubts.expectation(subject),
-        "doubts": _doubts.doubts(subject, measures),
+        **(_classes(data) if data.classifies else {}),
+        "pictures": {name: _pictures.error_pictures(data, k, coverage) for k, name in shown.items()},
+        "series": {name: _pictures.series_picture(data, k, coverage) for k, name in shown.items()},
+        "sentences": _summary.sentences(data, measures, importances, coverages, data_name),
+        "forecasts": _pictures.forecasts(data.followed),
+        "cards": _summary.cards(data, measures),
+        "honesty": _summary.expectation(data),
+        "doubts": _summary.doubts(data, measures),
         "measures": measures,
-        "baseline": _baseline(subject),
-        "outliers": _summary.outlier_rows(subject),
-        "outlier_outputs": subject.outputs[: _summary.outlier_outputs(subject)],
+        "baseline": "knows only how frequent each class is" if data.classifies else f"always predicts the {constant}",
+        "outliers": _summary.outlier_rows(data),
+        "outlier_outputs": data.outputs[: _summary.outlier_outputs(data)],
         "outlier_limit": OUTLIER,
-        "coverages": dict(zip(subject.outputs, coverages, strict=False)),
+        "coverages": dict(zip(data.outputs, coverages, strict=False)),
         "importances": importances[:_IMPORTANCES_SHOWN],
-        "score": "accuracy" if subject.classifies else "R²",
-        **_dependences(subject, importances),
+        "score": "accuracy" if data.classifies else "R²",
+        **_dependences(data, importances),
     }
 
 
-def _measures(subject: Subject, y: np.ndarray, predictions: np.ndarray) -> list[_errors.Measure]:
-    if subject.quantile is not None:
-        return _errors.quantile_measures(y, predictions, subject.quantile)
-    return _errors.regression_measures(y, predictions)
-
-
-def _baseline(subject: Subject) -> str:
-    if subject.classifies:
-        return "knows only how frequent each class is"
-    return f"always predicts the {'mean' if subject.quantile is None else f'{subject.quantile:g} quantile'}"
-
-
-def _series(subject: Subject, output: int, coverage: float | None) -> _pictures.Picture | None:
-    return None if subject.times is None else _pictures.series_picture(subject, subject.times, output, coverage)
-
-
-def _coverages(subject: Subject) -> list[list[_errors.Coverage]]:
-    """How prediction intervals do, for ensembles that have any."""
-    return _errors.interval_coverages(subject) if has_intervals(subject.estimator) else []
-
-
-def _classes(subject: Subject) -> dict[str, Any]:
-    table = _errors.confusions(subject)
-    labels = list(map(str, _errors.all_labels(subject)))
+def _classes(data: ReportData) -> dict[str, Any]:
+    table = _errors.confusions(data)
+    labels = list(map(str, _errors.all_labels(data)))
     mistakes = table - np.diag(np.diag(table))
     worst = [np.unravel_index(place, table.shape) for place in np.argsort(-mistakes, axis=None, kind="stable")[:6]]
     return {
-        "classes": _errors.class_qualities(subject),
+        "classes": _errors.class_qualities(data),
         "labels": labels if len(labels) <= _CLASSES_IN_TABLE else [],
         "confusions": table,
         "shares": table / np.maximum(table.sum(axis=1, keepdims=True), 1),
         "mistakes": [(labels[i], labels[j], int(table[i, j])) for i, j in worst if mistakes[i, j]],
-        "reliability": _pictures.reliability_picture(subject),
+        "reliability": _pictures.reliability_picture(data),
     }
 
 
-def _dependences(subject: Subject, importances: list[_influence.Importance]) -> dict[str, Any]:
+def _dependences(data: ReportData, importances: list[_influence.Importance]) -> dict[str, Any]:
     """Curves for numbers and tables for categories, with the outputs or classes that are shown."""
-    found = _influence.dependences(subject, importances)
-    if subject.classifies:
-        classes = subject.estimator.classes_
-        frequent = [int(k) for k in np.argsort([-np.sum(subject.y == c) for c in classes], kind="stable")]
+    found = _influence.dependences(data, importances)
+    if data.classifies:
+        classes = data.estimator.classes_
+        frequent = [int(k) for k in np.argsort([-np.sum(data.y == c) for c in classes], kind="stable")]
         shown = [1] if len(classes) == 2 else frequent[: len(_pictures.LINES)]
         names, unit = [str(classes[k]) for k in shown], "mean probability"
     else:
-        shown = list(range(min(len(subject.outputs), len(_pictures.LINES))))
-        names, unit = [subject.outputs[k] for k in shown], "mean prediction"
+        shown = list(range(min(len(data.outputs), len(_pictures.LINES))))
+        names, unit = [data.outputs[k] for k in shown], "mean prediction"
         if len(shown) > 1:
-            found = [_standardised(item, subject.y) for item in found]
+            found = [_standardised(item, data.y) for item in found]
             unit = "mean prediction in standard deviations from the mean"
     limits = _pictures.dependence_limits(found, shown) if found else (0.0, 1.0)
     named = dict(zip(shown, names, strict=True))
@@ -233,10 +251,6 @@ def _standardised(dependence: _influence.Dependence, y: np.ndarray) -> _influenc
     deviations = y.std(axis=0)
     responses = (dependence.responses - y.mean(axis=0)) / np.where(deviations > 0.0, deviations, 1.0)
     return replace(dependence, responses=responses)
-
-
-def _growth(subject: Subject) -> dict[str, Any]:
-    return {"facts": _model.facts(subject), "growth": _pictures.growth_pictures(subject)}
 
 
 def _render(content: dict[str, Any]) -> str:

@@ -17,16 +17,27 @@ from sklearn.calibration import CalibrationDisplay
 
 from skscn.estimators.networks import GrownSteps
 from skscn.extras import optional
-from skscn.plot import ConvergenceDisplay, PredictionErrorDisplay, ResidualDisplay, ScopeDisplay, SeriesDisplay
+from skscn.following import FreeRuns, free_runs, state_after
+from skscn.plot import (
+    ConvergenceDisplay,
+    ForecastDisplay,
+    HorizonDisplay,
+    PredictionErrorDisplay,
+    ResidualDisplay,
+    ScopeDisplay,
+    SeriesDisplay,
+)
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
+from skscn.report._data import SEED, FollowedRows, ReportData
 from skscn.report._influence import Dependence
-from skscn.report._subject import SEED, Subject
-from skscn.report._words import alike, enumerated, number, percent
-from skscn.words import count, shortened
+from skscn.words import alike, count, enumerated, number, percent, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# The longest horizon, as a number of rows and as a share of them, and from how many rows forecasts start.
+_LONGEST, _SHARE, _RUNS = 100, 1 / 3, 40
+_FORECAST_COVERAGE = 0.9
 _UNDONE = "Paler colours show later nodes, which were tried but not kept."
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
@@ -116,9 +127,9 @@ def themed(text: str) -> str:
     return text
 
 
-def growth_pictures(subject: Subject) -> list[Picture]:
+def growth_pictures(data: ReportData) -> list[Picture]:
     """Convergence and scopes."""
-    estimator = subject.estimator
+    estimator = data.estimator
     return [
         picture(
             partial(ConvergenceDisplay.from_estimator, estimator), "Error while the network grew", _describe_convergence
@@ -159,16 +170,16 @@ def _describe_scopes(display: ScopeDisplay) -> str:
     return f"{text} {undone}".rstrip()
 
 
-def error_pictures(subject: Subject, output: int, coverage: float | None) -> list[Picture]:
+def error_pictures(data: ReportData, output: int, coverage: float | None) -> list[Picture]:
     """Predicted against true values, and residuals, of one output."""
-    y, predictions = subject.y[:, output], subject.predictions[:, output]
+    y, predictions = data.y[:, output], data.predictions[:, output]
     interval = None
     if coverage is not None:
-        interval = tuple(end[:, output] for end in subject.sample_limits(coverage))
+        interval = tuple(end[:, output] for end in data.limits(coverage, sampled=True))
     of_sample = partial(
         _draw_predictions,
-        y[subject.sample],
-        predictions[subject.sample],
+        y[data.sample],
+        predictions[data.sample],
         random_state=SEED,
     )
     correlation = np.corrcoef(y, predictions)[0, 1] if y.std() > 0.0 < predictions.std() else np.nan
@@ -184,7 +195,7 @@ def error_pictures(subject: Subject, output: int, coverage: float | None) -> lis
             _describe_residuals_over_range,
         ),
         picture(
-            partial(ResidualDisplay.from_predictions, y, predictions, row_weights=subject.row_weights),
+            partial(ResidualDisplay.from_predictions, y, predictions, row_weights=data.row_weights),
             "Distribution of the residuals",
             _describe_residuals,
         ),
@@ -232,17 +243,19 @@ def _in_thirds(residuals: np.ndarray, words: tuple[str, ...]) -> str:
     return enumerated([f"{size} {word}" for size, word in zip(alike(sizes), words, strict=True)])
 
 
-def series_picture(subject: Subject, times: np.ndarray, output: int, coverage: float | None) -> Picture:
-    """Target and prediction of one output over time."""
+def series_picture(data: ReportData, output: int, coverage: float | None) -> Picture | None:
+    """Target and prediction of one output over time; None if the times of the rows are not known."""
+    if data.times is None:
+        return None
     interval = None
     if coverage is not None:
-        lower, upper = subject.limits(coverage)
+        lower, upper = data.limits(coverage)
         interval = lower[:, output], upper[:, output]
     draw = partial(
         SeriesDisplay.from_predictions,
-        subject.y[:, output],
-        subject.predictions[:, output],
-        times=times,
+        data.y[:, output],
+        data.predictions[:, output],
+        times=data.times,
         interval=interval,
     )
     return picture(draw, "True and predicted values over time", partial(_describe_series, coverage=coverage), WIDE)
@@ -279,14 +292,14 @@ def _describe_residuals(display: ResidualDisplay) -> str:
     )
 
 
-def reliability_picture(subject: Subject) -> Picture:
+def reliability_picture(data: ReportData) -> Picture:
     """How often a class is the true one, by the probability that it was given."""
-    classes = subject.estimator.classes_
+    classes = data.estimator.classes_
     if len(classes) == 2:
-        probabilities, happened = subject.probabilities[:, 1], subject.y == classes[1]
+        probabilities, happened = data.probabilities[:, 1], data.y == classes[1]
         title = f"Reliability: probability of {shortened(str(classes[1]))}"
     else:
-        probabilities, happened = subject.probabilities.max(axis=1), subject.predictions == subject.y
+        probabilities, happened = data.probabilities.max(axis=1), data.predictions == data.y
         title = "Reliability: probability of the predicted class"
     draw = partial(_draw_reliability, happened.astype(int), np.clip(probabilities, 0.0, 1.0))
     return picture(draw, title, _describe_reliability)
@@ -351,3 +364,111 @@ def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str
         f"The {unit} of {name} is lowest ({number(responses[low])}) at {written(dependence.values[low])} and highest "
         f"({number(responses[high])}) at {written(dependence.values[high])}."
     )
+
+
+@dataclass(frozen=True)
+class HorizonRow:
+    """Errors at one horizon: those of forecasts, of the last known value, and what share of them the former are."""
+
+    rows: int
+    forecast: str
+    persistence: str
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Forecasts:
+    """Pictures, a table, and what there is to say."""
+
+    fan: Picture
+    by_horizon: Picture
+    table: list[HorizonRow]
+    sentence: str
+
+
+def forecasts(followed: FollowedRows | None) -> Forecasts | None:
+    """What forecasts from within the rows come to; None for models that do not forecast, or too few rows."""
+    if followed is None or not followed.estimator.feedback or followed.y.shape[1] > 1:
+        return None
+    y = followed.y[:, 0]
+    steps = min(_LONGEST, int(_SHARE * len(y)))
+    if steps < 2:
+        return None
+    model, state = followed.estimator, followed.state
+    runs = free_runs(model, followed.X, y, steps=steps, runs=_RUNS, coverage=_FORECAST_COVERAGE, state=state)
+    if runs is None:
+        return None
+    return Forecasts(
+        picture(partial(_draw_fan, followed, steps), "A forecast from within these rows", _describe_fan, WIDE),
+        picture(HorizonDisplay(runs=runs).plot, "Error by horizon", _describe_horizons),
+        _table(runs),
+        _sentence(runs),
+    )
+
+
+def _draw_fan(followed: FollowedRows, steps: int, ax: Axes) -> ForecastDisplay:
+    """The forecast of the last rows, behind as many rows before."""
+    y, start = followed.y[:, 0], len(followed.y) - steps
+    state = state_after(followed.estimator, followed.X[:start], y[:start], followed.state)
+    shown = slice(max(0, start - steps), None)
+    times = np.arange(1, len(y) + 1) if followed.times is None else followed.times
+    return ForecastDisplay.from_estimator(
+        followed.estimator,
+        steps,
+        followed.X[start:] if followed.X.shape[1] else None,
+        y_before=y[shown.start : start],
+        y_after=y[start:],
+        times=times[shown],
+        state=state,
+        ax=ax,
+    )
+
+
+def _describe_fan(display: ForecastDisplay) -> str:
+    steps = len(display.forecast)
+    truth = display.y_true[-steps:]
+    known = ~np.isnan(truth)
+    parts = [f"The last {count(steps, 'row')}, forecast from the rows before the dotted line."]
+    for coverage, (lower, upper) in sorted(display.intervals.items()):
+        if np.isnan(lower).any():
+            continue
+        inside = np.mean((lower <= truth)[known] & (truth <= upper)[known]) if known.any() else np.nan
+        first, last = alike([upper[0] - lower[0], upper[-1] - lower[-1]])
+        parts.append(
+            f"The {percent(coverage)} interval widens from {first} to {last} and contains {percent(inside)} of the "
+            "true values."
+        )
+    return " ".join(parts)
+
+
+def _describe_horizons(display: HorizonDisplay) -> str:
+    runs = display.runs
+    first, last = runs.horizons[[0, -1]]
+    errors, references = alike(runs.rmse[[first - 1, last - 1]]), alike(runs.persistence_rmse[[first - 1, last - 1]])
+    return (
+        f"{count(len(runs.last), 'forecast')} from starts that are evenly spread over the rows. The RMSE is "
+        f"{errors[0]} {count(int(first), 'row')} ahead and {errors[1]} {count(int(last), 'row')} ahead; that of the "
+        f"last known value is {references[0]} and {references[1]}. The dotted line is the error of the mean of all."
+    )
+
+
+def _table(runs: FreeRuns) -> list[HorizonRow]:
+    own, last = (errors[runs.horizons - 1] for errors in (runs.rmse, runs.persistence_rmse))
+    texts = zip(runs.horizons.tolist(), alike(own), alike(last), own / np.where(last > 0.0, last, np.nan), strict=True)
+    return [HorizonRow(rows, forecast, persistence, float(ratio)) for rows, forecast, persistence, ratio in texts]
+
+
+def _sentence(runs: FreeRuns) -> str:
+    """Whether forecasts are worth it, and whether their intervals hold."""
+    worse = [rows for rows in runs.horizons.tolist() if runs.rmse[rows - 1] >= runs.persistence_rmse[rows - 1]]
+    if not worse:
+        said = f"Up to {count(runs.steps, 'row')} ahead, forecasts have a smaller error than the last known value."
+    elif len(worse) == len(runs.horizons):
+        said = "Forecasts are no better than the last known value, which needs no model."
+    else:
+        ahead = ", ".join(map(str, worse))
+        said = f"Forecasts are no better than the last known value {ahead} rows ahead."
+    if np.isnan(runs.held):
+        return said
+    few = ", which is too few" if runs.held < runs.coverage - 0.1 else ""
+    return f"{said} Their {percent(runs.coverage)} intervals contain {percent(runs.held)} of the true values{few}."

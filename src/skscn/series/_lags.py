@@ -22,6 +22,7 @@ from skscn.series._terms import (
     checked_lags,
     depth_of,
     known_means,
+    last_known,
     names_from_json,
     names_or_places,
     place_of,
@@ -494,6 +495,30 @@ class Lags(TransformerMixin, BaseEstimator):
         check_is_fitted(self, "_terms")
         _, pasts = self._following(X, groups, targets)
         self._ends = {**self._ends, **{key: past.end() for key, _, past in pasts}}
+        return self
+
+    def know(self, targets: ArrayLike, group: Any = None) -> Self:
+        """Let targets of the last rows be known, which came later than their rows.
+
+        Parameters
+        ----------
+        targets : array-like of shape (n_rows,) or (n_rows, n_outputs)
+            The targets of the last rows that were remembered, NaN where they are not known.
+        group : label, default=None
+            The group that the rows belong to, if there are several.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self, "_terms")
+        if self.target is None:
+            return self
+        key = group if self._grouped else next(iter(self._ends))
+        end, late = self._ends[key], np.asarray(targets, dtype=np.float64)
+        late = late.reshape(len(late), -1)[-len(end.targets) :] if len(end.targets) else late[:0]
+        known = np.concatenate([end.targets[: len(end.targets) - len(late)], late])
+        self._ends = {**self._ends, key: SeriesEnd(end.inputs, last_known(known))}
         return self
 
     def restart(self, groups: Iterable[Any] | None = None) -> Self:

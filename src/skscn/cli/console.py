@@ -1,0 +1,232 @@
+"""What the program prints and writes: results on standard output or in files, everything else on standard error."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+
+from rich.console import Console as RichConsole
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from skscn.files import check_writable, replacing
+from skscn.readers.arrow import arrow, is_text
+from skscn.table_model.parameters import DECLARATIONS
+from skscn.words import finite, printable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+# How the names of tables that commands write may end.
+TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+# Cells that a spreadsheet takes for a formula; numbers with a sign are none.
+_FORMULA = r"^[=+\-@\t\r]"
+_SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
+Write: TypeAlias = "Callable[[pa.Table], None]"
+# Parameters of the library whose options have other names, and those that have none but are options of commands.
+OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs"}
+_OF_COMMANDS = ("steps", "force", "coverage")
+_PARAMETER = re.compile(
+    rf"\b({'|'.join([*DECLARATIONS, *_OF_COMMANDS])})="
+    r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\})"""
+)
+# Facts that are sentences of the library.
+_SENTENCES = ("notes", "warnings", "counts", "cautions")
+_WORDS = {"memory_limit": "--memory-limit"}
+
+
+def as_options(text: str) -> str:
+    """A message of the library with options of the program in place of parameters: lags="auto" is --lags auto."""
+
+    def option(found: re.Match[str]) -> str:
+        name, quoted, boolean, plain, key, value = found.groups()
+        if key is not None:
+            return f"--set {key}={value}"
+        flag = f"--{OPTION_NAMES.get(name, name).replace('_', '-')}"
+        if boolean is not None:
+            return flag if boolean == "True" else f"--no-{name}"
+        if plain == "…":
+            return flag
+        return f"{flag} {quoted if plain is None else plain}"
+
+    text = _PARAMETER.sub(option, text)
+    return re.sub(rf"\b({'|'.join(_WORDS)})\b", lambda found: _WORDS[found.group()], text)
+
+
+def _translated(sentences: Any) -> Any:
+    if isinstance(sentences, list):
+        return list(map(_translated, sentences))
+    if isinstance(sentences, dict) and "text" in sentences:
+        return {**sentences, "text": as_options(sentences["text"])}
+    return as_options(sentences) if isinstance(sentences, str) else sentences
+
+
+class Console:
+    """Notes on standard error, results on standard output.
+
+    Parameters
+    ----------
+    quiet : bool
+        Whether notes and progress are hidden.
+    as_json : bool
+        Whether results are one JSON object.
+    """
+
+    def __init__(self, quiet: bool = False, as_json: bool = False):
+        self.quiet, self.as_json = quiet, as_json
+        self.errors = RichConsole(stderr=True, highlight=False, soft_wrap=True, quiet=quiet)
+
+    def note(self, text: str) -> None:
+        """Print something that is good to know."""
+        self.errors.print(printable(as_options(text)), markup=False)
+
+    def notes(self, texts: Iterable[str]) -> None:
+        """Print several notes, one line each."""
+        for text in texts:
+            self.note(f"- {text}")
+
+    def result(self, facts: dict[str, Any], lines: Iterable[tuple[str, str]]) -> None:
+        """Print the result: facts as JSON if asked for, else lines of a heading and a text."""
+        if self.as_json:
+            facts |= {name: _translated(facts[name]) for name in _SENTENCES if name in facts}
+            write_text(json.dumps(finite(facts), indent=2, ensure_ascii=False, default=_plain) + "\n")
+            return
+        lines = list(lines)
+        width = max(len(heading) for heading, _ in lines)
+        # Parameters are shown as Python has them.
+        said = [(heading, text if heading == "Parameters" else as_options(text)) for heading, text in lines]
+        write_text("".join(f"{heading:{width}}  {text}".rstrip() + "\n" for heading, text in said))
+
+
+def write_text(text: str) -> None:
+    """Write to standard output as UTF-8, whatever the terminal says about itself."""
+    write_bytes(printable(text).encode())
+
+
+def write_bytes(content: bytes) -> None:
+    """Write to standard output."""
+    sys.stdout.flush()
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+
+
+def _plain(value: Any) -> Any:
+    """A value of NumPy as JSON can hold it."""
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def progress_bar() -> Progress:
+    """A bar on standard error, with a description, counts, and times elapsed and remaining."""
+    return Progress(
+        TextColumn("{task.description:14}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=RichConsole(stderr=True),
+    )
+
+
+def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ()) -> None:
+    """Raise ValueError or OSError if a file cannot be written here, or if writing would destroy one of the inputs.
+
+    Parameters
+    ----------
+    out : Path
+        The file to write.
+    inputs : iterable of Path
+        Files that the command reads, or folders of them.
+    endings : sequence of str
+        How its name may end; empty for anything.
+    """
+    if endings and out.suffix.lower() not in endings:
+        one = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
+        raise ValueError(f"{out.name} must end in {one}.")
+    check_writable(out)
+    for path in inputs:
+        if out.exists() and any(out.samefile(file) for file in _files(path)):
+            raise ValueError(f"{out} is one of the input files; writing to it would destroy it. Choose another name.")
+
+
+def _files(path: Path) -> list[Path]:
+    """The file, or those of a folder."""
+    return [file for file in (path.iterdir() if path.is_dir() else [path]) if file.exists()]
+
+
+@contextmanager
+def table_writer(out: Path | None, for_spreadsheet: bool = False) -> Iterator[Write]:
+    """A function that writes one table after another: CSV to standard output, or a file that appears at the end."""
+    if out is None:
+        yield _CsvWriter(write_bytes, ",", for_spreadsheet)
+        return
+    with replacing(out) as stream:
+        if out.suffix.lower() == ".parquet":
+            with _ParquetWriter(stream) as writer:
+                yield writer
+        else:
+            yield _CsvWriter(stream.write, _DELIMITERS[out.suffix.lower()], for_spreadsheet)
+
+
+class _CsvWriter:
+    def __init__(self, write: Callable[[bytes], Any], delimiter: str, for_spreadsheet: bool):
+        self._write, self._delimiter, self._begun = write, delimiter, False
+        self._for_spreadsheet = for_spreadsheet
+
+    def __call__(self, table: pa.Table) -> None:
+        if self._for_spreadsheet:
+            table = _without_formulas(table)
+        if not self._begun:
+            header = io.StringIO()
+            csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(table.column_names)
+            self._write(header.getvalue().encode())
+            self._begun = True
+        try:
+            self._write(self._rows(table, "none"))
+        except arrow().ArrowInvalid:
+            # Text with delimiters, quotes or line ends in it.
+            self._write(self._rows(table, "needed"))
+
+    def _rows(self, table: pa.Table, quoting: str) -> bytes:
+        module, rows = arrow("pyarrow.csv"), io.BytesIO()
+        options = module.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=quoting)
+        module.write_csv(table, rows, options)
+        return rows.getvalue()
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """The table with an apostrophe before each text, name or value, that a spreadsheet would take for a formula."""
+    names = _as_text(arrow().array(table.column_names, arrow().string())).to_pylist()
+    columns = [_as_text(column) if is_text(column.type) else column for column in table.columns]
+    return arrow().table(columns, names=names)
+
+
+def _as_text(texts: pa.Array) -> pa.Array:
+    pc = arrow("pyarrow.compute")
+    formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _SIGNED_NUMBER))
+    return pc.if_else(formula, pc.binary_join_element_wise("'", texts, ""), texts)
+
+
+class _ParquetWriter:
+    def __init__(self, stream: BinaryIO):
+        self._stream = stream
+        self._writer: pq.ParquetWriter | None = None
+
+    def __enter__(self) -> _ParquetWriter:
+        return self
+
+    def __call__(self, table: pa.Table) -> None:
+        if self._writer is None:
+            self._writer = arrow("pyarrow.parquet").ParquetWriter(self._stream, table.schema)
+        self._writer.write_table(table)
+
+    def __exit__(self, *exception: object) -> None:
+        if self._writer is not None:
+            self._writer.close()

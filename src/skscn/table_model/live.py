@@ -1,0 +1,383 @@
+"""A model that runs live: one row in, one prediction out, in order of arrival; targets come when they are known."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import OrderedDict, deque
+from collections.abc import Hashable, Mapping
+from contextlib import suppress
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from skscn.fit.updating import why_not
+from skscn.fitted_loss import loss_of
+from skscn.following import is_recurrent
+from skscn.judging.sketch import RowSketch
+from skscn.readers.arrow import arrow
+from skscn.table_model.arriving import Batch, check_one_sequence
+from skscn.table_model.clock import TrainingClock, clock_after
+from skscn.table_model.series import check_known, labels_of
+from skscn.table_model.updating import FAR_OUTSIDE, gate_of
+from skscn.tables import TableEncoder
+from skscn.tables.frames import TableColumns
+from skscn.words import listed, quoted, short
+
+if TYPE_CHECKING:
+    from skscn.recurrent import RecurrentStream
+    from skscn.table_model.model import TableModel
+
+# Rows that are remembered, so that their targets may come late.
+_REMEMBERED = 1000
+
+
+@dataclass
+class Answer:
+    """The answer to a row: its prediction, interval and probabilities, and what its target will be learnt with.
+
+    ``number`` counts the rows of its series.
+    """
+
+    prediction: Any
+    X: np.ndarray
+    label: Hashable
+    number: int
+    limits: tuple[float, float] | None = None
+    probabilities: np.ndarray | None = None
+    # The encoded row and its columns, by which inputs outside the training range are found.
+    row: tuple[np.ndarray, Any] | None = None
+
+
+class LiveModel:
+    """Answers rows one at a time and learns from targets, at once or late; made by :meth:`TableModel.follow`.
+
+    Parameters
+    ----------
+    model : TableModel
+        Fitted; the live model works on a copy.
+    coverage : float, default=0.9
+        The share of targets that intervals are meant to contain.
+    learn : bool, default=True
+        Whether targets change predictions.
+    journal : path, default=None
+        A file to which each call is appended before it is answered. A live model that is opened with the journal of
+        another one does again what is written there, and so goes on where that one was, even if it was killed.
+
+    Attributes
+    ----------
+    n_answered, n_learnt, n_set_aside : int
+    columns : list of str
+        The columns that a row needs; the target is given to ``learn_one``.
+    events : list of str
+        What was unusual, in words: targets that were set aside, rows that do not follow the training rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skscn import TableModel
+    >>> x = np.linspace(0, 6, 200)
+    >>> model = TableModel("y", estimator="network", folds=0).fit({"x": x, "y": np.sin(x)})
+    >>> live = model.follow()
+    >>> round(live.predict_one({"x": 1.0}), 2)
+    0.84
+    >>> live.learn_one({"x": 1.0}, 0.84)
+    >>> live.n_learnt
+    1
+    """
+
+    def __init__(
+        self,
+        model: TableModel,
+        coverage: float = 0.9,
+        *,
+        learn: bool = True,
+        journal: str | os.PathLike[str] | None = None,
+    ):
+        if model.encoder_ is None:
+            raise ValueError(f"{model.subject} does not say which columns it needs; predict a table instead.")
+        self.model, self.coverage, self.learns = deepcopy(model), coverage, learn
+        self._encoder, self._estimator = self.model.encoder_, self.model.estimator_
+        times = self._encoder.time_types if isinstance(self._encoder, TableEncoder) else {}
+        groups = [] if model.group_ is None else [model.group_]
+        self.columns = list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
+        self._timed = isinstance(self._encoder, TableEncoder) and self._encoder.time_ is not None
+        self._gate, self._sketch = gate_of(model), RowSketch.continued(model.sketch_)
+        self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
+        self._latest: dict[Hashable, np.datetime64] = {}
+        self._streams: dict[Hashable, RecurrentStream] = {}
+        self._targets: dict[Hashable, deque[float]] = {}
+        self._counts: dict[Hashable, int] = {}
+        self._last: Answer | None = None
+        self.n_answered, self.n_learnt, self.n_set_aside, self.events = 0, 0, 0, list[str]()
+        self.outside_rows = self._encoder.looking_outside()
+        if is_recurrent(self._estimator):
+            check_one_sequence(self._estimator, model.group_)
+        loss = loss_of(self._estimator)
+        self._updatable = hasattr(self._estimator, "partial_fit") and (loss is None or why_not(loss) is None)
+        self._journal = None if journal is None else _Journal(Path(journal), self)
+
+    # Answering.
+
+    def predict_one(self, row: Mapping[str, Any]) -> Any:
+        """Predict the target of the next row: a number, or a class as it is written in the table of training.
+
+        Parameters
+        ----------
+        row : mapping of str to values
+            Numbers, text or dates; None, NaN and infinities are missing values. If the model knows the time of the
+            rows, a time that was answered before gets the same answer, and an earlier one raises ValueError.
+        """
+        if self._journal is not None:
+            self._journal.write("predict", row)
+        self._last = self._answer(row)
+        return self._last.prediction
+
+    def interval(self) -> tuple[float, float]:
+        """The lower and upper limit for the row that was answered last."""
+        if self._last is None or self._last.limits is None:
+            raise ValueError(f"{self.model.subject} has no interval; it needs a row, and a model with intervals.")
+        return self._last.limits
+
+    def probabilities(self) -> np.ndarray:
+        """The probabilities of the classes for the row that was answered last."""
+        if self._last is None or self._last.probabilities is None:
+            raise ValueError(f"{self.model.subject} has no probabilities; it needs a row, and a model of classes.")
+        return self._last.probabilities
+
+    @property
+    def outside(self) -> tuple[str, ...]:
+        """The inputs of the row that was answered last which lie outside the training range."""
+        if self._last is None or self._last.row is None:
+            return ()
+        outside = self._encoder.looking_outside()
+        outside.add(*self._last.row)
+        return tuple(column.name for column in outside.found())
+
+    def _answer(self, row: Mapping[str, Any]) -> Answer:
+        table, label, time = self._read(row)
+        key = self._key(row, label, time)
+        if self._timed and key in self._answers:
+            return self._answers[key]
+        self._check_time(time, label)
+        X = self._encoder.transform(table)
+        answer = self._step(X, table, label)
+        answer.row = X, table
+        self.outside_rows.add(X, table)
+        self._answers[key] = answer
+        if len(self._answers) > _REMEMBERED:
+            self._answers.popitem(last=False)
+        self.n_answered += 1
+        return answer
+
+    def _read(self, row: Mapping[str, Any]) -> tuple[TableColumns, Hashable, np.datetime64]:
+        """The columns of a row, its series and its time; ValueError if a column is missing."""
+        missing = [name for name in self.columns if name not in row]
+        if missing:
+            raise ValueError(
+                f"The row lacks {listed(map(quoted, missing))}, which {self.model.label} needs; it has "
+                f"{listed(map(str, row))}."
+            )
+        columns = {name: arrow().chunked_array([arrow().array([_finite(row[name])])]) for name in self.columns}
+        group = self.model.group_
+        label = None if group is None else str(labels_of(group, arrow().table({group: columns[group]}))[0])
+        table = TableColumns(columns, 1)
+        return table, label, self._encoder.row_times(table)[0] if self._timed else np.datetime64("NaT")
+
+    def _key(self, row: Mapping[str, Any], label: Hashable, time: np.datetime64) -> Hashable:
+        """Rows with the same key are the same: their time, or their values where no time is known."""
+        if self._timed:
+            return (label, None if np.isnat(time) else time.item())
+        return tuple(str(row[name]) for name in self.columns)
+
+    def _check_time(self, time: np.datetime64, label: Hashable) -> None:
+        """Raise ValueError if the time of a row is missing or not after the last one; begin anew after a gap."""
+        known = self.model.labels
+        if label is not None and known:
+            check_known(str(self.model.group_), np.array([label]), known)
+        if not self._timed:
+            return
+        latest = self._latest.get(label)
+        name = quoted(str(self._encoder.time_))
+        if np.isnat(time) and self.model.uses_past:
+            raise ValueError(f"{name} is missing; a model that uses earlier rows needs a time in every row.")
+        if latest is not None and time <= latest:
+            raise ValueError(f"{name} is {time}, and the last row was at {latest}; rows must come in order of time.")
+        if latest is None and self.model.uses_past and not self._clock(label).is_followed_by(time):
+            self._begin_anew(label)
+            self.events.append(f"The first row ({time}) does not follow the training rows; earlier rows are unknown.")
+        if not np.isnat(time):
+            self._latest[label] = time
+            labels = None if label is None else np.array([label])
+            self.model.clock_ = clock_after(self.model.clock_, np.array([time]), labels)
+
+    def _clock(self, label: Hashable) -> TrainingClock:
+        return TrainingClock.read(self.model.clock_, None if label is None else str(label))
+
+    def _begin_anew(self, label: Hashable) -> None:
+        if self.model.lags_ is not None:
+            self.model.lags_.restart(None if label is None else [label])
+        else:
+            self._streams[label] = self._stream(None)
+
+    def _stream(self, state: Any) -> RecurrentStream:
+        return self._estimator.stream(state, learning="blend" if self.learns else None, coverage=self.coverage)
+
+    def _step(self, X: np.ndarray, table: Any, label: Hashable) -> Answer:
+        """Advance by an encoded row, and predict it."""
+        model, number = self.model, self._counts.get(label, 0)
+        self._counts[label] = number + 1
+        if is_recurrent(self._estimator):
+            if label not in self._streams:
+                state = "end" if label is None else self._estimator.states_[label]
+                self._streams[label] = self._stream(state)
+            stream = self._streams[label]
+            value = float(stream.predict_one(X[0] if X.shape[1] else None))
+            low, high = stream.interval()
+            ends = model.bounded(np.array([value, low, high]))
+            return Answer(float(ends[0]), X, label, number, (float(ends[1]), float(ends[2])))
+        if model.lags_ is not None:
+            groups: Any = None if label is None else [label]
+            self._targets.setdefault(label, deque(maxlen=max(1, model.lags_.depth_))).append(np.nan)
+            encoded, X = X, model.lags_.transform(X, groups=groups)
+            model.lags_.advance(encoded, groups=groups)
+        batch = Batch(model, X, table)
+        prediction = batch.predict()
+        written = prediction if model.target_ is None else model.target_.written(prediction)
+        answer = Answer(written.tolist()[0], X, label, number)
+        if model.is_classifier:
+            answer.probabilities = batch.predict_proba()[0]
+        elif model.has_intervals:
+            low, high = batch.predict_interval(self.coverage)
+            answer.limits = float(low[0]), float(high[0])
+        return answer
+
+    # Learning.
+
+    def learn_one(self, row: Mapping[str, Any], target: Any) -> None:
+        """Learn the target of a row that was answered, now or up to 1,000 rows ago.
+
+        A target that is not plausible is set aside: far outside the range of earlier ones, with an error far larger
+        than recent ones. If such targets go on, it was a change, and they are learnt.
+        """
+        if self._journal is not None:
+            self._journal.write("learn", row, target)
+        _, label, time = self._read(row)
+        answer = self._answers.get(self._key(row, label, time))
+        if answer is None:
+            raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
+        value = self._value(target)
+        if value is not None and self._is_plausible(value, answer):
+            self._learn(value, answer)
+
+    def _value(self, target: Any) -> Any:
+        """A target as the estimator takes it; None if it is missing."""
+        column = self.model.target_
+        if column is None:
+            return target
+        y, present = column.values(arrow().chunked_array([arrow().array([_finite(target)])]))
+        return y[0] if np.asarray(present)[0] else None
+
+    def _is_plausible(self, value: Any, answer: Answer) -> bool:
+        """Whether to learn a target; recurrent networks decide themselves."""
+        if self._gate is None or is_recurrent(self._estimator):
+            return True
+        if self._gate.admits(np.array([value], dtype=float), np.array([answer.prediction], dtype=float)):
+            return True
+        self._set_aside(value)
+        return False
+
+    def _set_aside(self, value: Any) -> None:
+        self.n_set_aside += 1
+        self.events.append(f"{FAR_OUTSIDE}: {short(float(value))}. It is learnt if such values go on.")
+
+    def _learn(self, value: Any, answer: Answer) -> None:
+        late = self._counts[answer.label] - 1 - answer.number
+        if is_recurrent(self._estimator):
+            stream = self._streams[answer.label]
+            before = stream.n_set_aside
+            if not stream.learn_late(value, late):
+                self.events.append(f"A target came {late} rows late, which is too late to be learnt.")
+                return
+            if stream.n_set_aside > before:
+                self._set_aside(value)
+                return
+        elif self.model.lags_ is not None and late < len(self._targets[answer.label]):
+            known = self._targets[answer.label]
+            known[-1 - late] = float(value) if not self.model.is_classifier else np.nan
+            self.model.lags_.know(np.array(known), group=answer.label)
+        if self.learns and not is_recurrent(self._estimator) and self._updatable:
+            self._estimator.partial_fit(answer.X, np.array([value]))
+        if self._sketch is not None:
+            self._sketch.add(answer.X, np.array([value]))
+        self.n_learnt += 1
+
+    def close(self) -> None:
+        """Close the journal, if there is one; ``with`` does it too."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def __enter__(self) -> LiveModel:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def save(self, path: str | os.PathLike[str], source: str = "live rows") -> None:
+        """Write the model as it is now, with the state after the last row; ``source`` is where the rows came from."""
+        model = self.model
+        if is_recurrent(self._estimator):
+            states = {label: stream.state for label, stream in self._streams.items()}
+            first = next(iter(self._estimator.states_))
+            named = {first if label is None else label: state for label, state in states.items()}
+            self._estimator.states_ = {**self._estimator.states_, **named}
+        model.gate_ = self._gate
+        model.sketch_ = model.sketch_ if self._sketch is None else self._sketch.to_json()
+        before = model.record_
+        model.note_update(source, self.n_learnt)
+        model.save(path)
+        # What was learnt in all is written down once.
+        model.record_ = before
+
+
+def _finite(value: Any) -> Any:
+    """A value, or None for numbers that are not finite."""
+    return None if isinstance(value, float | np.floating) and not np.isfinite(value) else value
+
+
+class _Journal:
+    """The calls of a live model, one a line, written before they are answered and done again by the next one."""
+
+    def __init__(self, path: Path, live: LiveModel):
+        self._replaying = True
+        lines = path.read_bytes().splitlines(keepends=True) if path.exists() else []
+        # A line that was being written when the program was killed.
+        whole = [line for line in lines if line.endswith(b"\n")]
+        live._journal = self
+        for line in whole:
+            method, *arguments = json.loads(line)
+            with suppress(ValueError):
+                (live.predict_one if method == "predict" else live.learn_one)(*arguments)
+        self._replaying = False
+        self._stream = path.open("r+b" if lines else "ab")
+        self._stream.truncate(sum(map(len, whole)))
+        self._stream.seek(0, os.SEEK_END)
+
+    def write(self, method: str, *arguments: Any) -> None:
+        """Append a call."""
+        if self._replaying:
+            return
+        plain = [dict(argument) if isinstance(argument, Mapping) else argument for argument in arguments]
+        self._stream.write(json.dumps([method, *plain], default=_plain).encode() + b"\n")
+        self._stream.flush()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._stream.close()
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) and not isinstance(value, np.datetime64) else str(value)

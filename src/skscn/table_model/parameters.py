@@ -1,0 +1,121 @@
+"""The parameters of a table model, declared once: for :class:`~skscn.TableModel` and for the options of the program.
+
+This module imports nothing that takes time, so that the program can show its help at once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+KINDS = ("auto", "network", "ensemble", "deep", "recurrent", "recurrent-ensemble")
+
+
+class Declaration(NamedTuple):
+    """A parameter: its default, its type in words, and its text."""
+
+    default: Any
+    kind: str
+    text: str
+
+
+DECLARATIONS = {
+    "target": Declaration(None, "str or None", "The column to predict. None is the last column."),
+    "time": Declaration(
+        None,
+        "str, None or False",
+        "The column with the time of each row. Rows are sorted by it, and the model is tested on later rows than "
+        "those it was trained on. None means a column of dates that increase with the rows, if there is one. "
+        "False ignores the order of the rows, and uses dates as inputs like other columns.",
+    ),
+    "group": Declaration(
+        None,
+        "str or None",
+        "The column that says which rows belong together, such as those of a patient or a machine; it is not an "
+        "input. Tests and early stopping hold out whole groups. With ``lags`` or recurrent networks, each of them "
+        "is a series with its own earlier rows, and the model is tested on later rows.",
+    ),
+    "lags": Declaration(
+        None,
+        '{"auto"}, list of int or None',
+        'Use values of the inputs some rows ago as inputs: "auto" searches for a few that help, [1, 2, 5] uses '
+        'those. Lags count rows; ``parameters={"max_lag": 60}`` searches further back than 30 rows.',
+    ),
+    "estimator": Declaration(
+        "auto",
+        '{"auto", "network", "ensemble", "deep", "recurrent", "recurrent-ensemble"} or estimator',
+        'The kind of model. "ensemble" is more accurate and provides prediction intervals, "network" is faster, '
+        '"deep" has layers where held-out rows confirm them; "recurrent" is for rows in order of time, with a '
+        'memory of earlier rows; "auto" is an ensemble or a network, chosen by the size of the table. An '
+        "estimator of this package is cloned.",
+    ),
+    "loss": Declaration(
+        None,
+        "str, Loss or None",
+        'What is minimised. For numbers: "squared", the default, estimates the mean; "huber", "welsch", '
+        '"bisquare" and "kde" give outliers little weight; "absolute" estimates the median, "quantile:0.9" that '
+        'quantile, and "poisson" the mean of counts. For classes: "log_loss", the default, or "squared".',
+    ),
+    "task": Declaration(
+        "auto",
+        '{"auto", "regression", "classification"}',
+        'Whether the target is a number or a class. "auto": text, booleans, and whole numbers with up to 10 '
+        "different values are classes.",
+    ),
+    "class_weight": Declaration(
+        None,
+        '{"balanced"}, dict or None',
+        '"balanced" gives all classes the same total weight, so that more rows of rare classes are found; other '
+        "classes are then mistaken for them more often.",
+    ),
+    "delay": Declaration(
+        None,
+        "int or None",
+        "With ``lags``: the target of a row is known this number of rows later, so targets that are at least as "
+        "old are inputs too.",
+    ),
+    "feedback": Declaration(
+        False,
+        "bool",
+        "With recurrent networks: the target of the row before is an input, and ``forecast`` lets predictions "
+        "take its place.",
+    ),
+    "drop": Declaration((), "sequence of str", "Columns to ignore."),
+    "weight": Declaration(None, "str or None", "The column with the sample weights."),
+    "bounds": Declaration(
+        None,
+        "tuple of two floats or None",
+        "The physical limits of the target, such as (0, 100): no prediction lies outside.",
+    ),
+    "folds": Declaration(
+        None,
+        "int or None",
+        "Number of cross-validation folds; 0 skips the tests. By default 5; for large tables, only one of the 5 "
+        "folds is tested.",
+    ),
+    "dates": Declaration(
+        "auto",
+        '{"auto", "day-first", "month-first"}',
+        "How to read dates such as 03/04/2024 if the other dates of the column do not settle it.",
+    ),
+    "parameters": Declaration(
+        None,
+        "dict or None",
+        'Parameters of the estimator, its members, the encoder or the lags, such as ``{"max_nodes": 200}``.',
+    ),
+    "random_state": Declaration(0, "int, RandomState or None", "Random seed."),
+    "n_jobs": Declaration(
+        None, "int or None", "Number of processors to use; -1 means all. The model does not depend on it."
+    ),
+    "memory_limit": Declaration(
+        None,
+        "int or None",
+        "Bytes that training may use; tables that are too large for it are read from disk in chunks. By default a "
+        "quarter of all memory.",
+    ),
+    "verbose": Declaration(False, "bool", "Whether to print what is decided while the model is fitted."),
+}
+
+
+def entry(name: str) -> str:
+    """The entry of a parameter in a docstring: its type, and its text."""
+    return f"{DECLARATIONS[name].kind}\n{DECLARATIONS[name].text}"

@@ -1,0 +1,192 @@
+"""Table models in Python: what they decide, what they predict, and that the program does the same."""
+
+import csv
+import io
+from copy import deepcopy
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import skscn
+from skscn import SCNRegressor, TableModel, assess, load_model, save_model
+from skscn.cli.app import app
+from skscn.cli.console import as_options
+from skscn.datasets import EXAMPLES
+
+FEW = {"max_nodes": 8}
+
+
+def flats(n_rows, seed=0):
+    return pd.DataFrame(EXAMPLES["flats"](n_rows, random_state=seed))
+
+
+def plant(n_rows, seed=0):
+    return pd.DataFrame(EXAMPLES["plant"](n_rows, random_state=seed))
+
+
+def program(*arguments, text=None):
+    done = CliRunner().invoke(app, list(map(str, arguments)), input=text)
+    assert done.exit_code == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+KINDS = {
+    "network": ({"estimator": "network"}, flats, "rent", []),
+    "ensemble": ({"estimator": "ensemble", "parameters": {**FEW, "n_members": 2}}, flats, "rent", []),
+    "deep": ({"estimator": "deep"}, flats, "rent", []),
+    "classifier": ({"estimator": "network"}, flats, "heating", []),
+    "lags": ({"estimator": "network", "lags": [1, 2], "delay": 2}, plant, "quality", ["--lags", "1,2", "--delay", 2]),
+    "recurrent": ({"estimator": "recurrent"}, plant, "quality", []),
+    "recurrent ensemble": (
+        {"estimator": "recurrent-ensemble", "parameters": {**FEW, "n_estimators": 2}},
+        plant,
+        "quality",
+        [],
+    ),
+}
+
+
+@pytest.fixture(scope="module", params=list(KINDS))
+def fitted(request, tmp_path_factory):
+    options, table, target, more = KINDS[request.param]
+    rows = table(360 if target != "heating" else 700)
+    rows = rows if target != "heating" else rows[rows["heating"].notna()].reset_index(drop=True)
+    options = {"parameters": FEW, "folds": 2, **options}
+    model = TableModel(target, **options).fit(rows[:300])
+    return request.param, model, rows[:300], rows[300:360], options, more, tmp_path_factory.mktemp("model")
+
+
+def test_frames_files_and_the_program_give_the_same(fitted):
+    _, model, known, later, options, more, folder = fitted
+    known.to_csv(folder / "known.csv", index=False)
+    later.to_csv(folder / "later.csv", index=False)
+    settings = [text for name, value in options["parameters"].items() for text in ("--set", f"{name}={value}")]
+    path = folder / "model.scn"
+    program(
+        *("fit", folder / "known.csv", "-t", model.target, "-o", path, "--estimator", options["estimator"]),
+        *("--folds", 2, "--jobs", 1, *settings, *more, "-q"),
+    )
+    predicted = list(csv.DictReader(io.StringIO(program("predict", path, folder / "later.csv", "-q"))))
+    of_program = load_model(path)
+    assert isinstance(of_program, TableModel)
+    for other in (
+        of_program.predict(folder / "later.csv"),
+        TableModel(model.target, **options).fit(folder / "known.csv").predict(later),
+    ):
+        if model.is_classifier:
+            assert other.tolist() == model.predict(later).tolist() == [row["prediction"] for row in predicted]
+        else:
+            np.testing.assert_array_equal(other, [float(row["prediction"]) for row in predicted])
+            np.testing.assert_allclose(other, model.predict(later), rtol=1e-9)
+    found = assess(of_program, folder / "later.csv")
+    assert found.scores == pytest.approx(assess(model, later).scores)
+    assert found.verdict in program("evaluate", path, folder / "later.csv", "-q")
+    tests, again = model.assessment_, of_program.record_["tested"]
+    assert {name: value["mean"] for name, value in again.items() if name in tests.scores} == pytest.approx(tests.scores)
+
+
+def test_a_saved_model_is_the_same(fitted, tmp_path):
+    _, model, _, later, *_ = fitted
+    model.save(tmp_path / "a.scn", notes={"plant": "north"})
+    save_model(load_model(tmp_path / "a.scn"), tmp_path / "b.scn")
+    loaded = load_model(tmp_path / "b.scn")
+    assert loaded.user_notes_ == {"plant": "north"}
+    assert loaded.predict(later).tolist() == model.predict(later).tolist()
+    if model.has_intervals:
+        np.testing.assert_array_equal(loaded.predict_interval(later), model.predict_interval(later))
+    assert str(assess(loaded, later)) == str(assess(model, later))
+
+
+def test_every_kind_can_be_updated(fitted):
+    _, model, _, later, *_ = fitted
+    first, second = later[:40], later[40:]
+    # A copy learns; the model itself stays as it is.
+    before = model.predict(later)
+    updated = deepcopy(model)
+    found = updated.update(first, force=True)
+    assert found.n_rows == first[model.target].notna().sum()
+    assert updated.estimator_.n_rows_seen_ > model.estimator_.n_rows_seen_
+    assert updated.record_["updated_with"][-1]["rows"] == found.n_rows
+    assert model.predict(later).tolist() == before.tolist()
+    assert len(updated.predict(second)) == len(second)
+
+
+def test_answers_one_by_one_are_those_of_a_table(fitted):
+    kind, model, _, later, *_ = fitted
+    live = model.follow(learn=False)
+    rows = later.to_dict("records")
+    expected = model.predict(later)
+    for row, value in zip(rows, expected.tolist(), strict=True):
+        answer = live.predict_one(row)
+        if kind == "lags":
+            live.learn_one(row, row[model.target])
+        assert answer == value if model.is_classifier else answer == pytest.approx(value, rel=1e-9)
+    assert live.n_answered == len(rows)
+    if model.is_classifier:
+        assert live.probabilities().sum() == pytest.approx(1.0)
+    elif model.has_intervals:
+        low, high = live.interval()
+        assert low < answer < high
+
+
+def test_libraries_of_frames(fitted):
+    _, model, _, later, *_ = fitted
+    frame = pl.from_pandas(later)
+    for table in (frame, frame.to_arrow(), frame.to_dict(as_series=False)):
+        assert model.predict(table).tolist() == model.predict(later).tolist()
+
+
+def test_what_was_decided_is_said():
+    rows = flats(120)
+    model = TableModel("rent", estimator="network", folds=0, parameters=FEW).fit(rows)
+    assert any(note.startswith("rent: regression") for note in model.notes_)
+    assert model.assessment_.tests is None
+    # The target is the last column unless it is named.
+    assert TableModel(estimator="network", folds=0, parameters=FEW).fit(rows).target_.name == rows.columns[-1]
+
+
+def test_bounds_hold_for_predictions_and_intervals():
+    rows = flats(200)
+    low, high = rows["rent"].quantile([0.3, 0.6])
+    model = TableModel("rent", folds=0, bounds=(low, high), parameters={**FEW, "n_members": 2}).fit(rows)
+    ends = np.concatenate([model.predict(rows), *model.predict_interval(rows)])
+    assert (ends.min(), ends.max()) == (low, high)
+
+
+def test_an_estimator_of_ones_own():
+    model = TableModel("rent", estimator=SCNRegressor(max_nodes=5, random_state=3), folds=2).fit(flats(120))
+    assert model.estimator_.n_nodes_ <= 5
+    assert model.estimator_.random_state == 3
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"target": "rents"}, "did you mean 'rent'"),
+        ({"target": "rent", "lags": "auto", "time": False}, "time=False cannot be combined with lags"),
+        ({"target": "rent", "feedback": True}, 'feedback=True needs estimator="recurrent"'),
+        ({"target": "rent", "loss": "hubr"}, "did you mean 'huber'"),
+        ({"target": "rent", "loss": "quantile:2"}, "between 0 and 1"),
+        ({"target": "rent", "parameters": {"nodes": 3}}, "did you mean 'max_nodes'"),
+        ({"target": "rent", "bounds": (5, 1)}, "increasing order"),
+        ({"target": "district", "bounds": (0, 1)}, "bounds are for numbers"),
+        ({"target": "rent", "delay": 3}, "delay needs lags"),
+        ({"target": "rent", "folds": 1}, "at least 2"),
+    ],
+)
+def test_wrong_parameters_are_refused_in_a_sentence(options, sentence):
+    with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
+        TableModel(**options).fit(flats(60))
+
+
+def test_messages_of_the_library_become_options_of_the_program():
+    said = 'add lags="auto", time=False, feedback=True or parameters={"max_nodes": 200}; raise memory_limit (folds=0)'
+    expected = "add --lags auto, --no-time, --feedback or --set max_nodes=200; raise --memory-limit (--folds 0)"
+    assert as_options(said) == expected
+
+
+def test_the_package_offers_it():
+    assert {"TableModel", "assess", "Assessment"} <= set(skscn.__all__)
