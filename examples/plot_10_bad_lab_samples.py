@@ -62,8 +62,8 @@ for name, error in rmse.items():
 # Which samples were bad
 # ----------------------
 # ``row_weights_`` has one weight per training row: 1 for a residual of zero, near 0 for an outlier. A weight below 0.2
-# is the limit that ``skscn evaluate --outliers`` uses too; for Welsch's loss it is a residual beyond 3.8 times the scale.
-# Errors of the laboratory that are hardly larger than its noise cannot be told from noise, and are not found.
+# is the limit that ``skscn evaluate --outliers`` uses too; for Welsch's loss that is a residual beyond 3.8 times the
+# scale. Errors of the laboratory that are hardly larger than its noise cannot be told from noise, and are not found.
 
 weights = models["welsch"].row_weights_
 suspect = weights < 0.2
