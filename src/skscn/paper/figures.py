@@ -12,10 +12,9 @@ import numpy as np
 
 from skscn.estimators.base import NetworkRegressor
 from skscn.files import replacing
-from skscn.paper.data import split
 from skscn.paper.reported import METHODS
 from skscn.paper.tables import NODES, curve_unit
-from skscn.paper.trials import FIRST_SEARCH, Results, Trial, Unit
+from skscn.paper.trials import FIRST_SEARCH, Results, Trial, Unit, split
 from skscn.plot import FitDisplay
 from skscn.plot.style import logarithmic_axis
 

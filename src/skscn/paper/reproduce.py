@@ -9,11 +9,10 @@ from pathlib import Path
 
 from skscn.files import check_writable, make_folder, replace_file
 from skscn.paper import studies
-from skscn.paper.data import split
 from skscn.paper.figures import FIGURES, save
 from skscn.paper.page import PageFigure, Reading, Report
 from skscn.paper.tables import seconds, table_cells, table_units, write_csv, write_rows
-from skscn.paper.trials import FIRST_SEARCH, SEARCHES, Results, TrialStore, Unit
+from skscn.paper.trials import FIRST_SEARCH, SEARCHES, Results, TrialStore, Unit, split
 
 TABLES = {f"table{number}": number for number in range(1, 6)}
 EXPERIMENTS = FIGURES | studies.EXPERIMENTS
@@ -88,12 +87,14 @@ class Reproduction:
         return self.store.missing(self.units, self.trials)
 
     def run(self, jobs: int) -> Iterator[Unit]:
-        """Run the trials that are missing, in processes; yield the unit of each as it ends."""
+        """Run the trials that are missing, in processes; an iterator over their units, as they end.
+
+        A data set that cannot be had is reported at once.
+        """
         tasks = self.missing()
-        # A data set that cannot be had is reported before the first trial.
         for data in dict.fromkeys(unit.data for unit, _ in tasks):
             split(data, self.seed)
-        yield from self.store.run(tasks, jobs)
+        return self.store.run(tasks, jobs)
 
     def write(self) -> list[Path]:
         """Write tables, figures and the page; all trials must be complete. Return what was written."""

@@ -10,16 +10,18 @@ import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 from joblib import Parallel, delayed
+from sklearn.model_selection import train_test_split
 
+from skscn.datasets import load_compactiv, load_concrete, load_stock, make_db1
 from skscn.estimators import DeepSCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.estimators.base import NetworkRegressor
 from skscn.growth import StopReason
-from skscn.paper.data import split
 from skscn.paper.reported import TOLERANCE
 
 ALL_SCOPES = (1, 5, 15, 30, 50, 100, 150, 200)
@@ -36,6 +38,7 @@ SCOPES: dict[str, dict[str, tuple[int, ...]]] = {
     "ladder": {"DB1": (100, 150, 200)},
     "renewal": {"DB1": (50, 100, 150, 200)},
 }
+_LOADERS = {"DB2": load_stock, "DB3": load_concrete, "DB4": load_compactiv}
 _BASELINES: dict[str, type[NetworkRegressor]] = {"MQ": ModifiedQuickpropRegressor, "IRVFL": IRVFLRegressor}
 
 Record: TypeAlias = dict[str, Any]
@@ -121,6 +124,28 @@ class Trial:
     def reached(self) -> int | None:
         """The number of nodes at which the training error is at most ε, if it gets there."""
         return next((nodes for nodes, error in enumerate(self.train, start=1) if error <= TOLERANCE), None)
+
+
+def product_of_sines(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """∏ sin(πx_j) of six inputs, on 2000 rows to train on and 2000 to test: a product is easier in two steps."""
+    X = np.random.default_rng(seed).uniform(size=(4000, 6))
+    y = np.prod(np.sin(np.pi * X), axis=1)
+    return X[:2000], X[2000:], y[:2000], y[2000:]
+
+
+@cache
+def split(data: str, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Training inputs, test inputs, training targets and test targets of a data set of the experiments.
+
+    ``data`` is DB1, DB2, DB3, DB4 or sines; ``seed`` is the seed of the sample or of the split.
+    """
+    if data == "DB1":
+        db1 = make_db1(random_state=seed)
+        return db1.data, db1.test_data, db1.target, db1.test_target
+    if data == "sines":
+        return product_of_sines(seed)
+    bunch = _LOADERS[data]()
+    return tuple(train_test_split(bunch.data, bunch.target, test_size=0.25, random_state=seed))
 
 
 def run_trial(unit: Unit, seed: int, data_seed: int) -> Trial:

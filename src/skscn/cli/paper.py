@@ -1,7 +1,8 @@
-"""``skscn demo``: Table 1 and Figure 3 of the paper, once."""
+"""The commands about the paper: ``demo``, Table 1 and Figure 3 once, and ``reproduce``, all tables and figures."""
 
 from pathlib import Path
 
+import typer
 from rich.console import Console
 from rich.table import Table
 
@@ -9,10 +10,10 @@ from skscn.cli.console import check_output, progress_bar
 from skscn.estimators.base import NetworkRegressor
 from skscn.extras import optional
 from skscn.files import make_folder, replacing
-from skscn.paper.data import split
 from skscn.paper.figures import PANELS, draw_approximations, grow_panel
 from skscn.paper.reported import TABLE1
-from skscn.paper.trials import Trial
+from skscn.paper.reproduce import Reproduction
+from skscn.paper.trials import Trial, split
 
 _ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".webp")
 # Rows of Table 1 -> panel.
@@ -54,3 +55,25 @@ def _table(models: dict[str, NetworkRegressor], seed: int) -> Table:
 
 def _short(error: float) -> str:
     return f"{error:.4f}".removeprefix("0")
+
+
+def run_reproduce(
+    targets: list[str], trials: int, jobs: int, out: Path, seed: int, method: str | None, search: str
+) -> None:
+    """Run the trials that are missing, then write everything."""
+    reproduction = Reproduction(targets, out, trials, seed, method, search)
+    try:
+        if missing := len(reproduction.missing()):
+            units, total = reproduction.run(jobs), len(reproduction.units) * trials
+            with progress_bar() as progress:
+                bar = progress.add_task("trials", total=total, completed=total - missing)
+                for unit in units:
+                    progress.update(bar, description=f"{unit.data} {unit.method}", advance=1)
+        written = reproduction.write()
+    except KeyboardInterrupt as interrupt:
+        Console(stderr=True).print(
+            f"Interrupted. The trials completed so far are in {out}; the same command continues from there."
+        )
+        raise typer.Exit(130) from interrupt
+    for path in written:
+        typer.echo(path)
