@@ -38,7 +38,7 @@ from accuracy_parts.sets import DATA_VARIABLE, load_sets
 from accuracy_parts.tables import Table, write_csv, write_markdown
 from accuracy_parts.writing import save_pictures, summaries_of, table_of
 
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 TASKS = {"both": ["regression", "classification"], "all": list(METHODS), **{task: [task] for task in METHODS}}
 GROUPS = ("ours", "others")

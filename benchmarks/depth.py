@@ -29,7 +29,7 @@ from sklearn.model_selection import train_test_split
 from threadpoolctl import threadpool_limits
 
 from skscn import DeepSCNClassifier, DeepSCNRegressor, SCNClassifier, SCNRegressor
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 KEY = ("task", "set", "seed")
 PAIRS = {"regression": (SCNRegressor, DeepSCNRegressor), "classification": (SCNClassifier, DeepSCNClassifier)}

@@ -26,7 +26,7 @@ from accuracy_parts.tables import write_csv
 from large_parts.fits import METHODS, fit_ordered, measure_in_process
 from large_parts.report import counted, failures, page, table_of
 
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 KEY = ("function", "rows", "method")
 ROWS = (10**5, 10**6, 10**7)

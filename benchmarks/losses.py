@@ -41,7 +41,7 @@ from losses_parts.experiments import Case, Experiment
 from losses_parts.measuring import Cell, cells_of, run_missing
 from losses_parts.results import KEY, Results
 
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 PARTS = {
     "robust": robust.EXPERIMENTS,

@@ -81,7 +81,7 @@ def picture_name(part: Part) -> str:
 
 def write_tables(store: ResultStore, sizes: Sizes, out: Path) -> list[Path]:
     """Write the tables and pictures of all parts that were measured."""
-    from skscn.experiments.figures import save
+    from skscn.paper.figures import save
 
     written = [out / "speed.md"]
     lines = ["# Speed", "", *machine(), *part_lines(store, sizes)]

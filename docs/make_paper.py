@@ -16,12 +16,11 @@ import shutil
 import sys
 from pathlib import Path
 
-from skscn.experiments.page import Report
-from skscn.experiments.readings import Reading
-from skscn.experiments.reproduce import TABLES, file_name
-from skscn.experiments.studies import STUDIES, findings, read_study
-from skscn.experiments.tables import read_csv
-from skscn.experiments.trials import SEARCHES
+from skscn.paper.page import Reading, Report
+from skscn.paper.reproduce import TABLES, file_name
+from skscn.paper.studies import STUDIES, findings, read_study
+from skscn.paper.tables import read_csv
+from skscn.paper.trials import SEARCHES
 
 HERE = Path(__file__).parent
 RESULTS, IMAGES, PAGE = HERE / "reproduced", HERE / "images", HERE / "paper.md"
@@ -47,7 +46,7 @@ def read_reading(search: str) -> Reading:
 def blocks() -> dict[str, str]:
     """Name -> Markdown, for every part of the page that is computed."""
     report = Report([read_reading(search) for search in SEARCHES], trials=100, seed=0)
-    settings = [read_study(study, RESULTS / f"{study}.csv") for study in STUDIES]
+    settings = [read_study(RESULTS / f"{study}.csv") for study in STUDIES]
     sentences = [sentence for group in settings for sentence in findings(group)]
     return {**report.blocks(), "studies": "\n".join(f"- {sentence}" for sentence in sentences)}
 

@@ -15,14 +15,15 @@ WARNINGS = ["-W", "default::pyparsing.warnings.PyparsingDeprecationWarning"]
 # What depends most on other packages; the rest is as good with the newest ones, with which ./run test runs everything.
 TESTS = [
     "tests/search",
-    "tests/datasets",
     "tests/estimators",
     "tests/output_weights",
     "tests/persistence",
     "tests/plot",
+    "tests/readers/test_keel.py",
     "tests/rows",
     "tests/tables",
     "tests/test_activations.py",
+    "tests/test_datasets.py",
     "tests/test_growth.py",
     "tests/test_network.py",
     "tests/test_nodes.py",

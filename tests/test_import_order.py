@@ -1,6 +1,8 @@
 """One direction, no call back up: each part may import only those below it."""
 
 import ast
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,9 +14,9 @@ SOURCE = Path(skscn.__file__).parent
 # From the bottom to the top; what is missing here is above everything.
 LAYERS = [
     {"checks", "declarations", "extras", "files", "locks", "threads", "words"},
-    {"archive", "datasets", "graphs"},
+    {"archive", "graphs"},
     {"readers"},
-    {"scaling"},
+    {"datasets", "scaling"},
     {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
     {"activations", "kernels", "losses", "recursive"},
     {"rows", "network"},
@@ -65,7 +67,7 @@ def test_imports_point_down(path):
         if name.startswith("skscn.") and name != "skscn.__version__":
             imported = name.split(".")[1]
             assert imported == module or level(imported) < level(module) or level(module) == len(LAYERS), name
-        if at_import and module not in ("cli", "experiments"):
+        if at_import and module != "cli":
             assert name.split(".")[0] not in OPTIONAL, f"{name} is optional and is imported where it is used"
 
 
@@ -76,6 +78,22 @@ def test_private_modules_are_imported_within_their_package_only(path):
         parts = name.split(".")
         if parts[0] == "skscn" and package not in parts[1:2]:
             assert not any(part.startswith("_") and part != "__version__" for part in parts[1:]), name
+
+
+def test_only_the_program_imports_the_paper():
+    importers = {
+        path.relative_to(SOURCE).parts[0]
+        for path in FILES
+        for name, _ in imports(path)
+        if name == "skscn.paper" or name.startswith("skscn.paper.")
+    }
+    assert importers == {"cli", "paper"}
+
+
+def test_the_program_imports_the_paper_when_a_command_needs_it():
+    program = "import sys, skscn.cli.app; print(any(name.startswith('skscn.paper') for name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
 
 
 def test_a_class_name_stands_for_one_thing():

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from accuracy_parts.methods import METHODS
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 # What a mean is kept under, what is said about it, and the numbers that there may be. ``failed`` counts splits.
 NAMES = ("task", "set", "method")

@@ -14,7 +14,7 @@ from accuracy_parts.methods import METHODS
 from accuracy_parts.peers import errors, is_installed, package_version
 from accuracy_parts.sets import DataSet, DrawnSet
 from skscn.cli.console import progress_bar
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 _NRMSE = {"nrmse": "NRMSE"}
 METRICS = {

@@ -10,7 +10,7 @@ from accuracy_parts.summary import Summary, summarise
 from accuracy_parts.tables import Table
 from accuracy_parts.times import draw_times
 from accuracy_parts.titles import title
-from skscn.experiments.figures import save
+from skscn.paper.figures import save
 
 
 def summaries_of(means: Means, task: str) -> list[Summary]:

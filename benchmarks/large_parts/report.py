@@ -5,7 +5,7 @@ from accuracy_parts.tables import Row, Table
 from speed_parts.machine import machine
 
 from large_parts.fits import BLOCK, OURS, TEST_ROWS
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 # Name -> label, unit, digits, whether a smaller number is better.
 QUANTITIES = {

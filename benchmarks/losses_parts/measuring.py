@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from losses_parts.experiments import Case, Experiment, Method
 from skscn.cli.console import progress_bar
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 # Characters of a warning that are kept.
 WARNING_LENGTH = 200

@@ -9,7 +9,7 @@ from accuracy_parts.means import mean_metric
 from accuracy_parts.summary import Summary, over_columns
 from accuracy_parts.tables import Row, Table
 
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 
 # What a result is kept under.
 KEY = ("part", "set", "method", "split")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skscn.experiments.jsonlines import KeyedLines
+from skscn.paper.trials import KeyedLines
 from speed_parts.sizes import Sizes
 from speed_parts.writing import Table
 

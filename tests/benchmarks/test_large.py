@@ -49,8 +49,8 @@ def test_rows_are_drawn_in_blocks_and_in_single_precision(load, monkeypatch):
 
 
 def test_failures_are_kept_and_written(load, tmp_path, capsys):
-    large, jsonlines = load("large"), load("skscn.experiments.jsonlines")
-    store = jsonlines.KeyedLines(tmp_path / "results.jsonl", large.KEY)
+    large, trials = load("large"), load("skscn.paper.trials")
+    store = trials.KeyedLines(tmp_path / "results.jsonl", large.KEY)
     for rows in (1000, 10_000):
         store.add(("friedman", rows, "SCN"), {"nrmse": 0.3, "cpu": rows / 1000, "predict": 1e-6, "noise": 0.2})
     store.add(("friedman", 1000, "boosting-100"), {"failed": "ended by signal 9"})
@@ -68,8 +68,8 @@ def test_a_process_that_ends_badly_says_why(load):
 
 
 def test_ours_over_the_others_is_said(load, tmp_path):
-    report, jsonlines = load("large_parts.report"), load("skscn.experiments.jsonlines")
-    store = jsonlines.KeyedLines(tmp_path / "results.jsonl", ("function", "rows", "method"))
+    report, trials = load("large_parts.report"), load("skscn.paper.trials")
+    store = trials.KeyedLines(tmp_path / "results.jsonl", ("function", "rows", "method"))
     store.add(("jumps", 1000, "SCN"), {"nrmse": 0.3, "cpu": 4.0, "predict": 1e-6})
     store.add(("jumps", 1000, "LightGBM-100"), {"nrmse": 0.2, "cpu": 1.0, "predict": 4e-6})
     assert report.against_others(store, "jumps", 1000, ["SCN", "LightGBM-100"]) == [

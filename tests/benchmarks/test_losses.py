@@ -199,8 +199,8 @@ def test_the_scale_of_targets_withstands_a_third_of_outliers(load):
 
 
 def test_a_set_that_others_make_no_error_on_counts_against_us(load, tmp_path):
-    results, jsonlines = load("losses_parts.results"), load("skscn.experiments.jsonlines")
-    store = jsonlines.KeyedLines(tmp_path / "results.jsonl", results.KEY)
+    results, trials = load("losses_parts.results"), load("skscn.paper.trials")
+    store = trials.KeyedLines(tmp_path / "results.jsonl", results.KEY)
     for case, method, error in (("a", "own", 0.1), ("a", "peer", 0.2), ("b", "own", 0.1), ("b", "peer", 0.0)):
         store.add(("classes", case, method, 0), {"error": error, "cpu": 1.0})
     found = results.Results(store, "classes", ["a", "b"], ["own", "peer"], frozenset(["own"]), 1)

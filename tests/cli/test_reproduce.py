@@ -14,12 +14,12 @@ TELLING = """
 import signal
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from skscn.cli import main
-from skscn.experiments.store import TrialStore
-add = TrialStore.add
+from skscn.paper.trials import TrialStore
+keep = TrialStore.keep
 def told(*arguments):
-    add(*arguments)
+    keep(*arguments)
     print("kept", flush=True)
-TrialStore.add = told
+TrialStore.keep = told
 main()
 """
 

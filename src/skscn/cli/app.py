@@ -384,7 +384,7 @@ def demo(
 
     Example: skscn demo --out curves.png
     """
-    from skscn.cli._demo import run_demo
+    from skscn.cli.paper import run_demo
 
     run_demo(out, seed)
 
@@ -416,9 +416,10 @@ def reproduce(
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
-    from skscn.experiments.paper import METHODS
-    from skscn.experiments.reproduce import NAMES
-    from skscn.experiments.trials import SEARCHES
+    from skscn.cli.paper import run_reproduce
+    from skscn.paper.reported import METHODS
+    from skscn.paper.reproduce import NAMES
+    from skscn.paper.trials import SEARCHES
 
     unknown = [target for target in targets if target not in NAMES]
     if unknown:
@@ -427,6 +428,4 @@ def reproduce(
         raise typer.BadParameter(f"{method} is not one of {', '.join(METHODS)}.", param_hint="--method")
     if search not in SEARCHES:
         raise typer.BadParameter(f"{search} is not one of {', '.join(SEARCHES)}.", param_hint="--search")
-    from skscn.cli._reproduce import run_reproduce
-
     run_reproduce(targets, trials, jobs, out, seed, method, search)

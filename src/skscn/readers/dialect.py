@@ -10,10 +10,10 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from skscn.datasets import DataFileError
-from skscn.datasets.keel import read_keel_header
 from skscn.readers.arrow import arrow
 from skscn.readers.encodings import decoded
+from skscn.readers.errors import DataFileError
+from skscn.readers.keel import read_keel_header
 from skscn.readers.missing import MISSING
 from skscn.readers.text_rows import Row, scan
 from skscn.words import listed

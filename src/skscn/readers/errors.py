@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from types import TracebackType
 
-from skscn.datasets import DataFileError
 from skscn.readers.arrow import arrow
 from skscn.readers.text_rows import LONGEST_ROW, Row
 from skscn.words import quoted
@@ -21,6 +20,10 @@ _VALUES = {
     "timestamp": "a date",
     "time64": "a time of day",
 }
+
+
+class DataFileError(ValueError):
+    """Raised for a data file that is missing or does not have the expected contents."""
 
 
 class Readable:

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skscn.datasets import DataFileError
 from skscn.readers.arrow import arrow
+from skscn.readers.errors import DataFileError
 from skscn.readers.table_file import TableFile
 from skscn.words import listed
 

@@ -10,8 +10,8 @@ from tempfile import mkdtemp
 from typing import IO
 from weakref import finalize
 
-from skscn.datasets import DataFileError
 from skscn.readers.arrow_files import ArrowFile, ParquetFile
+from skscn.readers.errors import DataFileError
 from skscn.readers.folders import Folder
 from skscn.readers.table_file import TableFile
 from skscn.readers.text_files import TextFile

@@ -13,10 +13,9 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from skscn.datasets import DataFileError
 from skscn.readers.arrow import arrow
 from skscn.readers.dialect import NUMBER, find_dialect, open_quote
-from skscn.readers.errors import Readable, is_too_long
+from skscn.readers.errors import DataFileError, Readable, is_too_long
 from skscn.readers.missing import MISSING, means_no_number
 from skscn.readers.table_file import TableFile
 from skscn.readers.text_rows import LONGEST_ROW, Row, scan

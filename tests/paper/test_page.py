@@ -2,13 +2,11 @@
 
 import pytest
 
-from skscn.experiments.page import Report
-from skscn.experiments.paper import METHODS, Reported
-from skscn.experiments.readings import Closeness, Reading, closeness
-from skscn.experiments.reproduce import NAMES, TARGETS, file_name, units_of
-from skscn.experiments.store import TrialStore
-from skscn.experiments.tables import Cell, table_cells
-from skscn.experiments.trials import FIRST_SEARCH, SCOPES, SEARCHES, Trial, Unit
+from skscn.paper.page import Closeness, Reading, Report, closeness
+from skscn.paper.reported import METHODS, Reported
+from skscn.paper.reproduce import NAMES, TARGETS, file_name, units_of
+from skscn.paper.tables import Cell, table_cells
+from skscn.paper.trials import FIRST_SEARCH, SCOPES, SEARCHES, Trial, TrialStore, Unit
 from skscn.search import CONFIGURATIONS
 
 
@@ -32,7 +30,7 @@ def test_a_search_is_that_of_its_networks(search):
 def test_baselines_have_the_same_trials_with_every_search(tmp_path):
     store = TrialStore(tmp_path / "trials.jsonl", 0)
     for method in METHODS:
-        store.add(Unit("DB1", method, 5), 0, Trial([0.1], [0.1], [1.0]))
+        store.keep(Unit("DB1", method, 5), 0, Trial([0.1], [0.1], [1.0]))
     missing = [unit.method for unit, _ in store.missing(units_of("table1", "renewal"), 1)]
     assert missing == list(METHODS)
     shorter = [Unit("DB1", method, 5).searched("renewal") for method in METHODS]

@@ -1,10 +1,9 @@
 import pytest
 
-from skscn.experiments.claims import claims
-from skscn.experiments.figures import draw_curves, figure_units, mean_curve
-from skscn.experiments.paper import METHODS, TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, Reported
-from skscn.experiments.tables import Cell, read_csv, table_cells, table_units, write_csv
-from skscn.experiments.trials import Trial
+from skscn.paper.figures import FIGURES, draw_curves, mean_curve
+from skscn.paper.reported import METHODS, TABLE1, TABLE2, TABLE3, TABLE4, TABLE5, Reported
+from skscn.paper.tables import Cell, claims, read_csv, table_cells, table_units, write_csv
+from skscn.paper.trials import Trial
 
 # Made-up trials with the paper's own order.
 LEVELS = {"MQ": 0.06, "IRVFL": 0.2, "SC-I": 0.1, "SC-II": 0.04, "SC-III": 0.03}
@@ -109,8 +108,8 @@ def test_modified_quickprop_takes_part_in_the_order():
 
 
 def test_tables_and_figures_share_their_trials():
-    assert set(figure_units(1)) == set(table_units(1)) <= set(table_units(3))
-    assert len(figure_units(4)) == 10
+    assert set(FIGURES["figure1"].units) == set(table_units(1)) <= set(table_units(3))
+    assert len(FIGURES["figure4"].units) == 10
     assert len(table_units(2)) == 3 * len(METHODS)
 
 

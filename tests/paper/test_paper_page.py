@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from skscn.experiments.page import Report
-from skscn.experiments.readings import Reading
-from skscn.experiments.tables import read_csv
+from skscn.paper.page import Reading, Report
+from skscn.paper.tables import read_csv
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
 READINGS = {
     search: Reading(search, {n: read_csv(ROOT / "docs" / "reproduced" / f"table{n}{suffix}.csv") for n in range(1, 6)})

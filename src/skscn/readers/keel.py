@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from skscn.readers.errors import DataFileError
+
 if TYPE_CHECKING:
     from sklearn.utils import Bunch
 
 _ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|[^\s{\[]+)\s*(real|integer|\{)?", re.IGNORECASE)
-
-
-class DataFileError(ValueError):
-    """Raised for a data file that is missing or does not have the expected contents."""
 
 
 @dataclass

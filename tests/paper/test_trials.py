@@ -1,9 +1,9 @@
 import json
 
+import numpy as np
 import pytest
 
-from skscn.experiments.store import TrialStore
-from skscn.experiments.trials import Trial, Unit, run_trial
+from skscn.paper.trials import Trial, TrialStore, Unit, product_of_sines, run_trial
 
 UNIT = Unit("DB1", "SC-III", 6, (("max_candidates", 10),))
 OTHER = Unit("DB1", "IRVFL", 6)
@@ -62,3 +62,10 @@ def test_reading_a_trial():
     assert trial.at("test", 2) == 0.06
     assert trial.at("train", 100) == 0.01
     assert trial.reached() == 2
+
+
+def test_the_product_of_sines():
+    X, X_test, y, y_test = product_of_sines(0)
+    np.testing.assert_allclose(y_test[0], np.prod([np.sin(np.pi * x) for x in X_test[0]]))
+    assert X.shape == X_test.shape == (2000, 6)
+    assert (y > 0).all()

@@ -1,0 +1,1 @@
+"""The paper: its numbers, its experiments, and their results next to its own; only the program imports this package."""
