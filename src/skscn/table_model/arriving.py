@@ -198,11 +198,14 @@ def targets_of(target: Target, table: Any) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """Some rows of a table, encoded; methods take which of them are wanted, as a mask."""
+    """Some rows of a table, encoded; methods take which of them are wanted, as a mask.
+
+    ``table`` is the part of the Arrow table that they come from; a row that arrives alone has none.
+    """
 
     model: TableModel
     X: np.ndarray
-    table: pa.Table | None = None
+    table: Any = None
 
     def predict(self, rows: Any = slice(None)) -> np.ndarray:
         """Predictions, within the bounds of the model."""
