@@ -33,8 +33,6 @@ from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.stopping import BestSoFar, StoppingMonitor
 from skscn.supervision import Sums, admissible, alive, forward_selection, slack, supported
 
-# Rows on which it is measured how much the network depends on each feature.
-_ROWS_FOR_RELEVANCE = 500
 _OTHER_DATA = (
     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
     "warm_start=False for other data."
@@ -240,6 +238,7 @@ def grow(
     """
     monitor = StoppingMonitor() if monitor is None else monitor
     state = GrowthState() if state is None else state
+    search = search.opened(rows)
     while not monitor.exhausted:
         if rows.rmse <= tol:
             return StopReason.TOL
@@ -252,13 +251,13 @@ def grow(
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = accepted[0].node.joined([new.node for new in accepted])
+        added = accepted[0].nodes.joined([block.nodes for block in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,
-            scope=max(float(new.node.scopes[0]) for new in accepted),
-            contraction=max(new.contraction for new in accepted),
-            slack=min(new.slack for new in accepted),
+            scope=float(added.scopes.max()),
+            contraction=max(block.contraction for block in accepted),
+            slack=min(block.slack for block in accepted),
             train_rmse=state.rmse(rows),
             candidates=candidates,
             seconds=perf_counter() - started,
@@ -295,18 +294,17 @@ def _configure(
     Where nodes are added together, a step is one block, so that adding the nodes of a step again gives the same
     result as growing them.
     """
-    node = output_weights.nodes + 1
-    proposals = search.propose(rows, node, np.random.default_rng((seed, node)), count)
+    first = output_weights.nodes
+    proposals = search.propose(rows, first + 1, np.random.default_rng((seed, first + 1)), count)
     accepted: list[_Accepted] = []
     candidates, proposal = 0, next(proposals, None)
     while proposal is not None:
-        candidates = proposal.candidates
-        found = _accept(rows, output_weights, proposal, count - len(accepted))
-        accepted += found
-        if len(accepted) == count or (accepted and output_weights.takes_blocks):
+        candidates, before = proposal.candidates, output_weights.nodes
+        accepted += _accept(rows, output_weights, proposal, first + count - before)
+        if output_weights.nodes == first + count or (accepted and output_weights.takes_blocks):
             break
         try:
-            proposal = proposals.send(len(found))
+            proposal = proposals.send(output_weights.nodes - before)
         except StopIteration:
             break
     return accepted, candidates
@@ -319,8 +317,7 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     """
     if not output_weights.nodes or not rows.layer.has_gradients or rows.layer.width(rows.n_features) == 1:
         return None
-    sample = rows.sample(np.unique(np.linspace(0, rows.n_rows - 1, _ROWS_FOR_RELEVANCE).astype(int)))
-    X, weights = rows.layer.features(sample.X), None if sample.sqrt_weight is None else sample.sqrt_weight**2
+    X, weights = rows.some_features(rows.layer)
     linear, other = np.split(output_weights.output_weights(), [output_weights.fixed])
     squares = mean_squared_gradients(
         output_weights.grown,
@@ -336,31 +333,29 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
 
 @dataclass(frozen=True)
 class _Accepted:
-    """An accepted node and the values with which it was accepted."""
+    """Nodes that were accepted together: the largest r, with which each satisfies the inequality, and the smallest ξ_L."""
 
-    node: Nodes
+    nodes: Nodes
     contraction: float
     slack: float
 
 
 def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
     """Let up to ``count`` candidates of the short list join: as one block, or one after the other."""
-    if output_weights.takes_blocks:
-        return _accept_block(rows, output_weights, proposal, count)[0]
     accepted: list[_Accepted] = []
-    while len(accepted) < count:
-        new, chosen = _accept_block(rows, output_weights, proposal, 1)
-        if not new:
+    for _ in range(1 if output_weights.takes_blocks else count):
+        new, chosen = _accept_block(rows, output_weights, proposal, count if output_weights.takes_blocks else 1)
+        if new is None:
             break
-        accepted += new
+        accepted.append(new)
         proposal = proposal.take(np.delete(np.arange(len(proposal)), chosen))
     return accepted
 
 
 def _accept_block(
     rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int
-) -> tuple[list[_Accepted], np.ndarray]:
-    """Let up to ``count`` candidates join together; return them, and their numbers in the list.
+) -> tuple[_Accepted | None, np.ndarray]:
+    """Let up to ``count`` candidates join together; return them, if any, and their numbers in the list.
 
     Those that are refused are replaced by others from the list.
     """
@@ -372,40 +367,31 @@ def _accept_block(
     while len(chosen):
         candidates = proposal.take(chosen)
         block = output_weights.open(rows, candidates.nodes)
-        judged = _judge(rows, block, candidates, node)
-        accepted = [new for new in judged if new is not None]
-        if len(accepted) == len(chosen):
+        passed, contraction, least = _judge(rows, block, candidates, node)
+        if passed.all():
             output_weights.join(rows, block)
-            return accepted, chosen
-        passed = np.array([new is not None for new in judged])
+            return _Accepted(candidates.nodes, contraction, least), chosen
         if sums is None:
             chosen = chosen[passed]
         else:
             usable[chosen[~passed]] = False
             chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
-    return [], chosen
+    return None, chosen
 
 
-def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
-    """Judge the candidates of a block one after the other, each given those before it that were admitted.
+def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> tuple[np.ndarray, float, float]:
+    """Which candidates of a block are admitted, the largest r that one of them needs, and the smallest ξ_L.
 
     A candidate is admitted if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0
-    for node L on all rows.
+    for node L on all rows, given the candidates before it. If one is refused, the others are to be judged again.
     """
-    usable, judged = passes_guards(rows, block.columns.sums, proposal.nodes), list[_Accepted | None]()
-    contractions = np.reshape(proposal.contractions, (-1, 1, 1))
-    for j in range(len(block)):
-        judged.append(None)
-        if not usable[j] or not block.is_independent(j):
-            continue
-        slacks = slack(block.sums, block.residual_squares, contractions, node, together=rows.together)[:, :, j]
-        passing = np.flatnonzero(slacks.min(axis=1) >= 0.0)
-        if len(passing):
-            r, xi = proposal.contractions[passing[0]], float(slacks[passing[0]].sum())
-            judged[j] = _Accepted(proposal.nodes.take(slice(j, j + 1)), r, xi)
-            block.admit(j)
-            node += 1
-    return judged
+    passed = passes_guards(rows, block.columns.sums, proposal.nodes) & block.admit_all()
+    contractions, numbers = np.reshape(proposal.contractions, (-1, 1, 1)), node + np.arange(len(block))
+    slacks = slack(block.sums, block.residual_squares, contractions, numbers, together=rows.together)
+    satisfied = slacks.min(axis=1) >= 0.0
+    smallest, each = satisfied.argmax(axis=0), np.arange(len(block))
+    contraction, least = proposal.contractions[smallest.max()], slacks.sum(axis=1)[smallest, each].min()
+    return passed & satisfied[smallest, each], contraction, float(least)
 
 
 def _choose(

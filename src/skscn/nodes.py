@@ -455,6 +455,8 @@ class Nodes:
     @classmethod
     def joined(cls, blocks: Sequence[Nodes]) -> Nodes:
         """The nodes of all blocks; where some have fewer weights than others, the rest are 0."""
+        if len(blocks) == 1:
+            return blocks[0]
         width = max(len(block.weights) for block in blocks)
         weights = np.zeros((width, sum(map(len, blocks))))
         for block, stop in zip(blocks, np.cumsum([len(block) for block in blocks]), strict=True):

@@ -28,6 +28,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from scipy import sparse
 from scipy.linalg import qr, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri, dtrtrs
 
 from skscn.factor import Factor
 from skscn.nodes import Nodes
@@ -43,11 +44,12 @@ _BLOCK = 16
 
 @dataclass(frozen=True)
 class Solution:
-    """The output weights that a network keeps: β = U C of shape (columns, m), and its factors."""
+    """The output weights that a network keeps: β = U C of shape (columns, m), its factors, and the penalty α."""
 
     output_weights: np.ndarray
     directions: sparse.csc_array
     coefficients: np.ndarray
+    alpha: float = 0.0
 
 
 class Ridge(NamedTuple):
@@ -79,9 +81,9 @@ class Admission:
     Attributes
     ----------
     sums : Sums
-        Row sums of the columns against the residual left by those admitted so far; with those of a ridge, if there is
-        one.
-    residual_squares : ndarray of shape (m,)
+        Row sums of each column against the residual that the columns admitted before it leave; with those of a ridge,
+        if there is one.
+    residual_squares : ndarray of shape (m, k)
         ‖e_q‖² of that residual, likewise.
     factor, coefficients : ndarray of shape (k, k) and (k, m)
         Of those admitted.
@@ -90,13 +92,14 @@ class Admission:
     def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool, ridge: Ridge | None = None):
         self.nodes, self.columns = nodes, rows.open(nodes, None if ridge is None else ridge.absent)
         self.orthogonal, self._ridge = orthogonal, ridge
-        self.residual_squares, self._squares = rows.residual_squares, self.columns.sums.squares
+        squares, self._squares = rows.residual_squares, self.columns.sums.squares
         self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
         if ridge is not None:
-            self.residual_squares, self._squares = self.residual_squares + ridge.squares, self._squares + ridge.alpha
+            squares, self._squares = squares + ridge.squares, self._squares + ridge.alpha
             self._left += ridge.alpha * np.eye(len(self._left))
             self._inner += self.columns.projection.T @ ridge.inner
         self.factor, self.coefficients = np.zeros_like(self._left), np.zeros_like(self._inner)
+        self.residual_squares = np.repeat(squares[:, np.newaxis], len(self._left), axis=1)
         self._smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * self._left.diagonal())
 
     def __len__(self) -> int:
@@ -107,38 +110,44 @@ class Admission:
         """The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩."""
         return Sums(self._inner.T, self._squares, self.columns.sums.quartics)
 
-    def is_independent(self, j: int) -> bool:
-        """Whether enough of column j is left after removing the basis and the columns admitted before it."""
-        return bool(self._left[j, j] > self._smallest[j])
+    def admit_all(self) -> np.ndarray:
+        """Admit each column that adds enough to the basis and to the columns before it; return which do.
 
-    def admit(self, j: int) -> None:
-        """Admit column j: remove it from the residual and from the columns after it."""
+        Column after column is removed from the residual and from the columns after it. If all can be admitted, which
+        is the rule, one Cholesky factorisation does the same.
+        """
+        if self.orthogonal:
+            factor, failed = dpotrf(self._left, lower=0, clean=1)
+            sizes = factor.diagonal()
+            if not failed and (sizes**2 > self._smallest).all():
+                self.factor, self.coefficients = factor, dtrtrs(factor, self._inner, trans=1)[0]
+                self._inner = self.coefficients * sizes[:, np.newaxis]
+                self.residual_squares[:, 1:] -= np.cumsum(self.coefficients[:-1] ** 2, axis=0).T
+                return np.ones(len(self), dtype=bool)
+        passed = np.zeros(len(self), dtype=bool)
+        for j in range(len(self)):
+            if self._left[j, j] > self._smallest[j]:
+                self._admit(j)
+                passed[j] = True
+        return passed
+
+    def _admit(self, j: int) -> None:
         size = np.sqrt(self._left[j, j])
         row, coefficients = self._left[j] / size, self._inner[j] / size
         self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
-        self._inner -= np.outer(row, coefficients)
-        self.residual_squares = self.residual_squares - coefficients**2
+        self._inner[j + 1 :] -= np.outer(row[j + 1 :], coefficients)
+        self.residual_squares[:, j + 1 :] -= coefficients[:, np.newaxis] ** 2
         if self.orthogonal:
             self._left -= np.outer(row, row)
         elif self._ridge is not None:
             # Its output weight is not evaluated again, and no longer penalised.
-            self.residual_squares = self.residual_squares - self._ridge.alpha * (coefficients / size) ** 2
-
-    def admit_all(self) -> np.ndarray:
-        """Admit each column that is independent; return which are."""
-        passed = np.zeros(len(self), dtype=bool)
-        for j in range(len(self)):
-            if self.is_independent(j):
-                self.admit(j)
-                passed[j] = True
-        return passed
+            self.residual_squares[:, j + 1 :] -= self._ridge.alpha * (coefficients[:, np.newaxis] / size) ** 2
 
     @cached_property
     def transform(self) -> np.ndarray:
         """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
         if self.orthogonal:
-            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self)))
-            return inverse
+            return dtrtri(self.factor, lower=0)[0]
         return np.diag(1.0 / self.factor.diagonal())
 
 
@@ -194,7 +203,9 @@ class OutputWeights:
     @property
     def grown(self) -> Nodes:
         """The nodes, without linear columns and layers below; there must be some."""
-        return self._joined[0].joined(self._joined)
+        if len(self._joined) > 1:
+            self._joined = [Nodes.joined(self._joined)]
+        return self._joined[0]
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Start with linear columns.
@@ -273,7 +284,7 @@ class OutputWeights:
         rows.join(transform, block.coefficients, keep=block.orthogonal)
         self._coefficients.extend(block.coefficients)
         # Each direction is a combination of the kept columns and the columns of its block up to its own.
-        kept = solve_triangular(self.factor, projection @ transform) if size else projection @ transform
+        kept = dtrtrs(self.factor, projection @ transform)[0] if size else projection @ transform
         for j in range(len(transform)):
             first = 0 if block.orthogonal else j
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
@@ -303,7 +314,7 @@ class OutputWeights:
 
     def solution(self, rows: Rows, nodes: int) -> Solution:
         """The final output weights of the first ``nodes`` nodes."""
-        return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes))
+        return Solution(self.output_weights(nodes), self.directions(nodes), self.coefficients(nodes), self.penalty)
 
     def final_factor(self, rows: Rows, nodes: int) -> Factor | None:
         """The factor of the first nodes, which further rows can join; None if some output weights are fixed."""
@@ -360,7 +371,7 @@ class LeastSquares(OutputWeights):
         """β = R⁻¹ Qᵀ T; the triangular solve is backward stable where the product U C is not quite."""
         coefficients = self.coefficients(nodes)
         size = len(coefficients)
-        return solve_triangular(self.factor[:size, :size], coefficients) if size else coefficients
+        return dtrtrs(self.factor[:size, :size], coefficients)[0] if size else coefficients
 
     def final_factor(self, rows: Rows, nodes: int) -> Factor:
         """R and C of the first nodes; the residual then still contained what later nodes removed from it."""
@@ -396,7 +407,7 @@ def solved(factor: Factor, alpha: float) -> Solution:
     """The output weights that follow from a factor, regularised if α > 0, and those of every smaller network."""
     ridge = factor.regularised(alpha) if alpha > 0.0 else factor
     directions = sparse.csc_array(solve_triangular(ridge.triangle, np.eye(len(ridge.triangle))))
-    return Solution(ridge.output_weights(), directions, ridge.coefficients)
+    return Solution(ridge.output_weights(), directions, ridge.coefficients, alpha)
 
 
 ALGORITHMS: dict[str, type[OutputWeights]] = {"SC-I": Constructive, "SC-II": Windowed, "SC-III": LeastSquares}

@@ -248,12 +248,11 @@ class Validation(BestNodes):
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         outputs = self._columns[:, : self._size] @ output_weights.output_weights()
-        squares, weights = (self.targets - outputs) ** 2, self.sample_weight
-        rmse = float(np.sqrt(np.average(squares.mean(axis=1), weights=weights)))
-        self._errors[output_weights.nodes] = self._present = rmse
+        weights, squares = self.sample_weight, np.average((self.targets - outputs) ** 2, axis=0, weights=self.sample_weight)
+        self._errors[output_weights.nodes] = self._present = float(np.sqrt(squares.mean()))
         if self.own_loss is not None:
             self._present = float(np.average(self.own_loss(outputs), weights=weights))
-        return self._present, self.outputs.rmse(np.average(squares, axis=0, weights=weights))
+        return self._present, self.outputs.rmse(squares)
 
     def losses(self, output_weights: OutputWeights) -> np.ndarray:
         """What is minimised, row by row; the squared error, unless there is a loss."""

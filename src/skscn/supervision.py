@@ -97,15 +97,22 @@ class SampledSums:
         )
 
 
-def weakening(contraction: float | np.ndarray, node: int) -> float | np.ndarray:
+def weakening(contraction: float | np.ndarray, node: int | np.ndarray) -> float | np.ndarray:
     """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
     return (1.0 - contraction) / (node + 1)
 
 
 def slack(
-    sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int, *, together: bool = False
+    sums: Sums,
+    residual_squares: np.ndarray,
+    contraction: float | np.ndarray,
+    node: int | np.ndarray,
+    *,
+    together: bool = False,
 ) -> np.ndarray:
     """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T); for several r of shape (R, 1, 1), (R, m, T).
+
+    ‖e_q‖², of shape (m,), and L are the same for all candidates or, with shapes (m, T) and (T,), one for each.
 
     A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
     ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
@@ -126,7 +133,8 @@ def slack(
     score = np.zeros_like(sums.projections)
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
     required = 1.0 - contraction - weakening(contraction, node)
-    slacks: np.ndarray = score - required * residual_squares[:, np.newaxis]
+    squares = residual_squares if residual_squares.ndim == 2 else residual_squares[:, np.newaxis]
+    slacks: np.ndarray = score - required * squares
     return slacks.sum(axis=-2, keepdims=True) if together else slacks
 
 
@@ -196,8 +204,8 @@ def forward_selection(
         chosen.append(best)
         size = np.sqrt(squares[best])
         row, along = gram[best] / size, projections[:, best] / size
-        projections, explained = projections - np.outer(along, row), explained + along**2
+        projections, explained = projections - along[:, np.newaxis] * row, explained + along**2
         if orthogonal:
-            gram = gram - np.outer(row, row)
+            gram = gram - row[:, np.newaxis] * row
             squares = gram.diagonal()
     return np.array(chosen, dtype=int)

@@ -538,14 +538,12 @@ class GrowingLayer:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
-            solution, alpha = _shrunk(rule.solved(whole), shares), rule.chosen(whole)
+            solution = _shrunk(rule.solved(whole), shares)
         else:
             solution = rule.solution(layer.rows, most)
-            # Once further rows join, all output weights are penalised.
-            alpha = rule.chosen(factor) if isinstance(rule, LeastSquares) and factor is not None else rule.penalty
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
-        return spec.with_bounds(replace(network, alpha=alpha, shares=shares), self.data)
+        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares), self.data)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
@@ -553,7 +551,7 @@ def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
     size = len(shares) - int((np.cumsum(shares[::-1]) == 0.0).sum())
     coefficients = shares[:size, np.newaxis] * solution.coefficients[:size]
     directions = solution.directions[:size, :size]
-    return Solution(directions @ coefficients, directions, coefficients)
+    return replace(solution, output_weights=directions @ coefficients, directions=directions, coefficients=coefficients)
 
 
 def _losses(loss: Loss, targets: np.ndarray, outputs: Scaling, scaled: np.ndarray) -> np.ndarray:

@@ -383,12 +383,12 @@ class _ScratchStorage(Storage):
     def write_basis(self, rows: slice, place: int, vectors: np.ndarray) -> None:
         self._basis[place:, rows] = vectors
 
-    def gather(self, rows: np.ndarray, size: int) -> Sample:
-        residual, basis = np.empty((len(rows), self.residual.shape[1])), np.empty((size, len(rows)))
+    def gather(self, rows: np.ndarray, size: int, first: int = 0) -> Sample:
+        residual, basis = np.empty((len(rows), self.residual.shape[1])), np.empty((size - first, len(rows)))
         for places, numbers, stretch in grouped(rows, self._X.shape[0]):
             residual[places] = self.residual[stretch][numbers]
-            if size:
-                basis[:, places] = self._basis[:size, stretch][:, numbers]
+            if size > first:
+                basis[:, places] = self._basis[first:size, stretch][:, numbers]
         return Sample(scaled(self._X.gather(rows), self._scaling), residual, basis, self.sqrt_weight_of(rows))
 
     def reserve(self, basis: int, columns: int) -> None:

@@ -49,8 +49,8 @@ PANEL = 16
 _SMALL = 4_000_000
 # The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
 _ORTHOGONAL = 1e-13
-# Rows that tell how large columns of unbounded activations are.
-_ROWS_FOR_SCALES = 500
+# Rows that tell how large columns of unbounded activations are, and how much the network depends on each feature.
+_FEW_ROWS = 500
 
 
 def stretch_length(n_rows: int, longest: int = STRETCH) -> int:
@@ -128,8 +128,8 @@ class Storage(ABC):
         """Write basis vectors, shape (k, n), from number ``place`` on."""
 
     @abstractmethod
-    def gather(self, rows: np.ndarray, size: int) -> Sample:
-        """The rows with these numbers, with the first ``size`` basis vectors."""
+    def gather(self, rows: np.ndarray, size: int, first: int = 0) -> Sample:
+        """The rows with these numbers, with the basis vectors from ``first`` up to ``size``."""
 
     @abstractmethod
     def reserve(self, basis: int, columns: int) -> None:
@@ -194,8 +194,10 @@ class MemoryStorage(Storage):
         for number, vector in enumerate(vectors, start=place):
             self._panels[number // self._panel][number % self._panel, rows] = vector
 
-    def gather(self, rows: np.ndarray, size: int) -> Sample:
-        basis = np.vstack([np.zeros((0, len(rows))), *self.basis(rows, size)])
+    def gather(self, rows: np.ndarray, size: int, first: int = 0) -> Sample:
+        start = first // self._panel * self._panel
+        panels = [panel[:, rows] for panel in self._panels[first // self._panel : -(-size // self._panel)]]
+        basis = np.vstack([np.zeros((0, len(rows))), *panels])[first - start : size - start]
         return Sample(self.inputs.block(rows)[:, :-1], self.residual[rows], basis, self.sqrt_weight_of(rows))
 
     def reserve(self, basis: int, columns: int) -> None:
@@ -416,12 +418,13 @@ class Rotate(Operation[int]):
 
 @dataclass(frozen=True)
 class Gather(Selection[Sample]):
-    """The rows themselves: scaled inputs, residual, the first ``size`` basis vectors, and √p."""
+    """The rows themselves: scaled inputs, residual, the basis vectors from ``first`` up to ``size``, and √p."""
 
     size: int
+    first: int = 0
 
     def __call__(self, storage: Storage, rows: np.ndarray) -> Sample:
-        return storage.gather(rows, self.size)
+        return storage.gather(rows, self.size, self.first)
 
     @staticmethod
     def combine(answers: Sequence[Sample]) -> Sample:
@@ -595,6 +598,8 @@ class Rows:
         ‖e_q‖².
     basis_size : int
         Vectors in the basis.
+    basis_version : int
+        Changes when vectors of the basis are replaced; as long as it stays, vectors are only added.
     """
 
     def __init__(self, backend: Backend, layer: Layer, *, together: bool = False):
@@ -602,7 +607,7 @@ class Rows:
         self.n_rows, self.n_features, self.n_outputs = backend.shape
         weight, *squares = backend.total(Weigh())
         self.weight, self.residual_squares = float(weight), np.array(squares)
-        self.basis_size = 0
+        self.basis_size = self.basis_version = 0
         self._open = ExitStack()
         # A layer, and the features and weights of some rows for it.
         self._some: tuple[Layer, np.ndarray, np.ndarray | None] | None = None
@@ -621,7 +626,7 @@ class Rows:
         """Return to the scaled targets as the residual, and to an empty basis."""
         self.backend.restart()
         self.residual_squares = self.backend.total(Weigh())[1:]
-        self.basis_size = 0
+        self.basis_size, self.basis_version = 0, self.basis_version + 1
 
     @property
     def rmse(self) -> float:
@@ -644,20 +649,26 @@ class Rows:
         """Row sums of T candidates on the rows with these numbers."""
         return self.backend.select(ScoreSample(nodes, precision), rows)
 
-    def sample(self, rows: np.ndarray) -> Sample:
-        """The rows with these numbers, in the form that searches on a sample need."""
-        return self.backend.select(Gather(self.basis_size), rows)
+    def sample(self, rows: np.ndarray, first: int = 0) -> Sample:
+        """The rows with these numbers, in the form that searches on a sample need; basis vectors from ``first`` on."""
+        return self.backend.select(Gather(self.basis_size, first), rows)
 
     def scales(self, nodes: Nodes) -> float | np.ndarray:
         """The size that the columns of nodes have where they are active: a bound, or from some of the rows."""
         layer = nodes.layer
         if np.isfinite(layer.bound):
             return layer.bound
+        features, weights = self.some_features(layer)
+        return layer.scales(features, nodes, weights)
+
+    def some_features(self, layer: Layer) -> tuple[np.ndarray, np.ndarray | None]:
+        """What nodes of a layer see of some of the rows, and the weights of these rows."""
         if self._some is None or self._some[0] is not layer:
-            sample = self.sample(np.unique(np.linspace(0, self.n_rows - 1, _ROWS_FOR_SCALES).astype(int)))
+            numbers = np.unique(np.linspace(0, self.n_rows - 1, _FEW_ROWS).astype(int))
+            sample = self.sample(numbers, self.basis_size)
             weights = None if sample.sqrt_weight is None or not sample.sqrt_weight.any() else sample.sqrt_weight**2
             self._some = layer, layer.features(sample.X), weights
-        return layer.scales(self._some[1], nodes, self._some[2])
+        return self._some[1:]
 
     def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""
@@ -697,7 +708,7 @@ class Rows:
     def rotate(self, rotation: np.ndarray) -> None:
         """Replace the basis Q by Q @ rotation, for a rotation with orthonormal columns."""
         self.backend.total(Rotate(self.basis_size, rotation))
-        self.basis_size = rotation.shape[1]
+        self.basis_size, self.basis_version = rotation.shape[1], self.basis_version + 1
 
     def leave_one_out(
         self, rows: np.ndarray, smoother: np.ndarray | None = None, coefficients: np.ndarray | None = None

@@ -101,6 +101,10 @@ class Configuration(ABC):
         self.contractions = tuple(contractions)
         self.max_candidates = max_candidates
 
+    def opened(self, rows: Rows) -> Self:
+        """The strategy for a network that grows on these rows, of which it may keep what it has read."""
+        return self
+
     def informed(self, contraction: float, relevance: np.ndarray | None) -> Self:
         """The strategy for the next step.
 

@@ -25,6 +25,8 @@ MANY_INPUTS = 32
 # the mean of the matrix's diagonal is added to it, for weights that do not matter.
 _BETTER, _WORSE, _SHARE = 0.2, 8.0, 1e-3
 _SMALLEST_DAMPING, _FLAT = 1e-6, 1e-12
+# The rows on which the Gauss–Newton matrix is formed: this number, or more for many weights.
+_MATRIX_ROWS, _MATRIX_ROWS_PER_WEIGHT = 1200, 6
 # The relative shift of VᵀV that keeps it positive definite in single precision.
 _SHIFT = 1e-6
 
@@ -113,20 +115,23 @@ class LocalProblem:
             slope, h = slope * self.sqrt_weight, h * self.sqrt_weight
         return slope, h - (h @ self.basis.T) @ self.basis
 
-    def derivatives(self, slope: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n)."""
-        inputs = len(self.centred) - 1
-        all_used = used.shape[1] == inputs
-        x = self.centred if all_used else self.centred[np.column_stack([used, np.full(len(used), inputs)])]
-        return slope[:, np.newaxis] * x
+    def derivatives(self, slope: np.ndarray, used: np.ndarray, rows: slice) -> np.ndarray:
+        """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n), on some rows."""
+        x = self.centred[:, rows]
+        if used.shape[1] < len(x) - 1:
+            x = x[np.column_stack([used, np.full(len(used), len(x) - 1)])]
+        return slope[:, np.newaxis, rows] * x
 
     def move(self, points: np.ndarray, move: np.ndarray, used: np.ndarray) -> np.ndarray:
         """The points after a move, in which biases are those of centred inputs."""
         move = move.reshape(len(points), -1)
         move = move / np.maximum(np.abs(move).max(axis=1, keepdims=True) / self.longest, 1.0)
+        move[:, -1] -= (move[:, :-1] * self.centre[used]).sum(axis=1)
+        if used.shape[1] == len(self.centre):
+            return points + move
         moved = points.copy()
         np.put_along_axis(moved, used, np.take_along_axis(points, used, axis=1) + move[:, :-1], axis=1)
-        moved[:, -1] += move[:, -1] - np.einsum("bp,bp->b", move[:, :-1], self.centre[used])
+        moved[:, -1] += move[:, -1]
         return moved
 
 
@@ -137,7 +142,8 @@ class _Together:
         self.problem, self.points = problem, points
         self.slope, v = problem.slopes_and_new_parts(points)
         gram = (v @ v.T).astype(np.float64)
-        gram[np.diag_indices_from(gram)] += _SHIFT * gram.diagonal() + problem.floor
+        diagonal(gram)[:] *= 1.0 + _SHIFT
+        diagonal(gram)[:] += problem.floor
         _, inverse = cholesky(gram)
         along = inverse.T @ (v @ problem.residual.T).astype(np.float64)
         self.output_weights = inverse @ along
@@ -145,23 +151,35 @@ class _Together:
         self.directions: np.ndarray = inverse.T.astype(v.dtype) @ v
         self.residual = problem.residual - self.output_weights.T.astype(v.dtype) @ v
 
-    def normal_equations(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The Gauss–Newton matrix and minus the gradient, with respect to weights of used inputs, and biases; these."""
-        problem, beta, (used, there) = self.problem, self.output_weights, weights_to_improve(self.points)
-        (count, inputs), n = used.shape, len(problem.X)
-        derivatives = problem.derivatives(self.slope, used).reshape(-1, n)
-        known = derivatives @ np.concatenate([problem.basis, self.directions]).T
-        gram = (derivatives @ derivatives.T - known @ known.T).astype(np.float64)
-        products = np.repeat(np.repeat(beta @ beta.T, inputs + 1, axis=0), inputs + 1, axis=1)
+    def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The Gauss–Newton matrix and minus the gradient, with respect to the weights of used inputs, and biases."""
+        problem, beta, (count, inputs), n = self.problem, self.output_weights, used.shape, len(self.problem.X)
+        # The gradient is that of all rows; for the matrix, which only shapes the step, some of them are enough.
+        some = min(n, max(_MATRIX_ROWS, _MATRIX_ROWS_PER_WEIGHT * there.size))
+        rows = slice(0, some)
+        derivatives = problem.derivatives(self.slope, used, rows).reshape(-1, some)
+        gram = derivatives @ derivatives.T
+        for vectors in (problem.basis, self.directions):
+            known = derivatives @ vectors[:, rows].T
+            gram -= known @ known.T
+        matrix = gram.astype(np.float64)
         # Of each output, weighted by how much a node contributes to it.
+        matrix.reshape(count, inputs + 1, count, inputs + 1)[:] *= (n / some) * (beta @ beta.T)[:, None, :, None]
         left = beta.astype(self.residual.dtype) @ self.residual
-        gradient = np.einsum("bpn,bn->bp", derivatives.reshape(count, -1, n), left).astype(np.float64)
-        gradient[:, :-1] -= problem.penalty * np.take_along_axis(self.points, used, axis=1)
-        matrix = gram * products * np.logical_and.outer(there.ravel(), there.ravel())
-        penalties = np.full((count, inputs + 1), problem.penalty)
-        penalties[:, -1] = 0.0
-        matrix[np.diag_indices_from(matrix)] += penalties.ravel()
-        return matrix, (gradient * there).ravel(), used
+        left *= self.slope
+        gradient, points = (left @ problem.centred.T).astype(np.float64), self.points[:, :-1]
+        if inputs < points.shape[1]:
+            matrix *= np.logical_and.outer(there.ravel(), there.ravel())
+            gradient = np.column_stack([np.take_along_axis(gradient, used, axis=1), gradient[:, -1]]) * there
+            points = np.take_along_axis(points, used, axis=1) * there[:, :-1]
+        gradient[:, :-1] -= problem.penalty * points
+        diagonal(matrix).reshape(count, -1)[:, :-1] += problem.penalty
+        return matrix, gradient.ravel()
+
+
+def diagonal(matrix: np.ndarray) -> np.ndarray:
+    """The diagonal of a square matrix, contiguous in memory, to be changed in place."""
+    return matrix.reshape(-1)[:: len(matrix) + 1]
 
 
 def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> np.ndarray:
@@ -170,11 +188,11 @@ def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> n
         state, damping = _Together(problem, points.copy()), problem.damping
     except LinAlgError:
         return points.copy()
-    equations = None
+    equations, (used, there) = None, weights_to_improve(points)
     for _ in range(steps):
-        matrix, gradient, used = equations = state.normal_equations() if equations is None else equations
-        diagonal, damped = matrix.diagonal(), matrix.copy()
-        damped[np.diag_indices_from(damped)] += damping * (diagonal + _SHARE * diagonal.mean()) + _FLAT
+        matrix, gradient = equations = state.normal_equations(used, there) if equations is None else equations
+        sizes, damped = diagonal(matrix), matrix.copy()
+        diagonal(damped)[:] += damping * (sizes + _SHARE * sizes.mean()) + _FLAT
         _, move, failed = dposv(damped, gradient)
         try:
             tried = None if failed else _Together(problem, problem.move(state.points, move, used))
@@ -184,61 +202,4 @@ def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> n
             state, equations, damping = tried, None, max(_BETTER * damping, _SMALLEST_DAMPING)
         else:
             damping *= _WORSE
-    return state.points
-
-
-class _Alone:
-    """Candidates at some weights and biases, each as if it were the only one to join the network."""
-
-    arrays = ("points", "slope", "new", "squares", "output_weights", "losses")
-
-    def __init__(self, problem: LocalProblem, points: np.ndarray):
-        self.problem, self.points = problem, points
-        slope, self.new = problem.slopes_and_new_parts(points)
-        # To be changed below; a layer may return what is read-only.
-        self.slope = np.require(slope, requirements="W")
-        self.squares = np.einsum("ij,ij->i", self.new, self.new).astype(np.float64) + problem.floor + _FLAT
-        along = (self.new @ problem.residual.T).astype(np.float64)
-        self.output_weights = along / self.squares[:, np.newaxis]
-        self.losses = problem.penalty * (points[:, :-1] ** 2).sum(axis=1) - (along * self.output_weights).sum(axis=1)
-
-    def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """For each candidate, the Gauss–Newton matrix and minus the gradient."""
-        problem, (count, inputs), dtype = self.problem, used.shape, self.new.dtype
-        derivatives = problem.derivatives(self.slope, used)
-        known = (derivatives.reshape(-1, len(problem.X)) @ problem.basis.T).reshape(count, inputs + 1, -1)
-        own = (derivatives @ self.new[:, :, np.newaxis]).astype(np.float64) / np.sqrt(self.squares)[:, None, None]
-        gram = (derivatives @ derivatives.transpose(0, 2, 1) - known @ known.transpose(0, 2, 1)).astype(np.float64)
-        gram -= own @ own.transpose(0, 2, 1)
-        sizes = (self.output_weights**2).sum(axis=1)
-        left = self.output_weights.astype(dtype) @ problem.residual
-        left -= sizes.astype(dtype)[:, np.newaxis] * self.new
-        gradients = (derivatives @ left[:, :, np.newaxis])[:, :, 0].astype(np.float64)
-        gradients[:, :-1] -= problem.penalty * np.take_along_axis(self.points, used, axis=1)
-        gram *= sizes[:, np.newaxis, np.newaxis]
-        gram *= there[:, :, np.newaxis] & there[:, np.newaxis]
-        diagonal = np.arange(inputs)
-        gram[:, diagonal, diagonal] += problem.penalty
-        return gram, gradients * there
-
-
-def improve_alone(problem: LocalProblem, points: np.ndarray, steps: int) -> np.ndarray:
-    """As :func:`improve_together`, for candidates of which each is improved as if it were the only one."""
-    state, damping = _Alone(problem, points.copy()), np.full(len(points), problem.damping)
-    used, there = weights_to_improve(points)
-    for _ in range(steps):
-        matrices, gradients = state.normal_equations(used, there)
-        diagonals = np.einsum("bii->bi", matrices)
-        extra = damping[:, np.newaxis] * (diagonals + _SHARE * diagonals.mean(axis=1, keepdims=True)) + _FLAT
-        matrices = matrices + extra[:, :, np.newaxis] * np.eye(extra.shape[1])
-        moves = np.linalg.solve(matrices, gradients[:, :, np.newaxis])[:, :, 0]
-        tried = _Alone(problem, problem.move(state.points, moves, used))
-        better = tried.losses < state.losses
-        damping = np.where(better, np.maximum(_BETTER * damping, _SMALLEST_DAMPING), _WORSE * damping)
-        if better.all():
-            state = tried
-        else:
-            # Nothing has to be evaluated again.
-            for name in _Alone.arrays:
-                getattr(state, name)[better] = getattr(tried, name)[better]
     return state.points

@@ -25,21 +25,23 @@ from scipy.linalg import LinAlgError, qr
 
 from skscn.factor import Factor
 from skscn.nodes import Layer, Nodes
-from skscn.rows import Rows
+from skscn.rows import Rows, Sample
 from skscn.scaling import weighted_quantiles
 from skscn.search.base import Configuration, Proposal, Proposals, StepSchedule
 from skscn.search.polish import (
     MANY_INPUTS,
     LocalProblem,
     cholesky,
-    improve_alone,
+    diagonal,
     improve_together,
     weights_to_improve,
 )
 from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_selection, participates, slack
 
 # Number of rows to search on; with very many inputs fewer rows are used, which limits the size of the sample.
-SAMPLE = 2000
+SAMPLE = 4000
+# Rows on which a pool is ranked.
+_ROWS_TO_RANK = 1000
 _FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
 # If the largest scaled input lies between these, inputs are in single precision.
 _TINY, _MODERATE = 1e-6, 100.0
@@ -61,9 +63,8 @@ _BATCH, _PER_NODE = 8, 3
 _ENOUGH_TO_POLISH = 100
 # Nodes of a step: what can be found together grows with the network.
 _SCHEDULE = StepSchedule(3, share=1 / 6, most=16)
-# For each node of a step, the candidates that are polished, and the steps for each alone and for those chosen together.
-# The first nodes matter most: a network of few nodes should be as good as possible.
-_THOROUGH, _QUICK = (3, 5, 4), (2, 2, 2)
+# The steps in which the nodes of a step are polished together, and the damping of the first one.
+_STEPS, _MUCH_DAMPING = 3, 1.0
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
@@ -79,23 +80,21 @@ class Search:
 
     Features are what nodes see: the scaled inputs, in a dense layer. Residual and basis are multiplied by
     ``sqrt_weight``, the square roots of the ``weights`` of the rows, if any, whose sum is ``total``. All rows are used,
-    or a sample if there are more than ``most_rows``. Features of at most ``moderate`` are in single precision.
+    or a sample if there are more than ``most_rows``; they are in random order, so that a slice of them is a sample.
+    Features of at most ``moderate`` are in single precision.
     """
 
     def __init__(self, rows: Rows, rng: np.random.Generator, *, most_rows: int = SAMPLE, moderate: float = _MODERATE):
         size = min(most_rows, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
         # With fewer rows than basis vectors, no column would add anything new.
         size = max(size, 2 * rows.basis_size)
-        everything = rows.n_rows <= size
-        sample = rows.sample(np.arange(rows.n_rows) if everything else rng.choice(rows.n_rows, size, replace=False))
+        self.numbers = rng.permutation(rows.n_rows) if rows.n_rows <= size else rng.choice(rows.n_rows, size, False)
+        sample = rows.sample(self.numbers)
         X = rows.layer.features(sample.X)
         largest = np.abs(X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= moderate else np.float64
-        self.norm = float(np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))) or 1.0
-        self.layer = rows.layer
+        self.layer, self.together, self.precision = rows.layer, rows.together, precision
         self.X: np.ndarray = np.ascontiguousarray(X.T, dtype=precision).T
-        self.residual: np.ndarray = np.ascontiguousarray((sample.residual / self.norm).T, dtype=precision)
-        self.basis: np.ndarray = np.ascontiguousarray(sample.basis, dtype=precision)
         self.sqrt_weight: np.ndarray | None = None
         self.weights: np.ndarray | None = None
         self.total = float(len(X))
@@ -105,25 +104,47 @@ class Search:
         # The smallest ‖h‖² of a node that is not almost zero, if the activation is bounded.
         bound = self.layer.bound
         self.smallest = SMALLEST_MEAN_SQUARE * bound**2 * self.total if np.isfinite(bound) else 0.0
+        self._version, self._vectors = rows.basis_version, np.zeros((0, len(X)), precision)
+        self._load(rows, sample)
         # The basis of all rows is ``change``ᵀ times that of the sample, which explains a little more.
         self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
-        if not everything and len(self.basis):
+        if len(X) < rows.n_rows and len(self.basis):
             # Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well
             # conditioned; the shift is for a vector that is almost zero in the sample.
             gram = (self.basis @ self.basis.T).astype(np.float64)
-            gram[np.diag_indices_from(gram)] += 100.0 * np.finfo(precision).eps * np.trace(gram) / len(gram)
+            diagonal(gram)[:] += 100.0 * np.finfo(precision).eps * np.trace(gram) / len(gram)
             self.change, inverse = cholesky(gram)
             self.basis = inverse.T.astype(precision) @ self.basis
             self.explained = (self.basis @ self.residual.T).astype(np.float64)
             self.residual -= self.explained.T.astype(precision) @ self.basis
 
-    def columns(self, nodes: Nodes) -> np.ndarray:
-        """h of candidates, shape (count, n)."""
-        h = self.layer.hidden(self.X, nodes).T
-        return h if self.sqrt_weight is None else h * self.sqrt_weight
+    def _load(self, rows: Rows, sample: Sample) -> None:
+        """Take over the residual, and the basis vectors that are new."""
+        self.norm = float(np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))) or 1.0
+        self.residual: np.ndarray = np.ascontiguousarray((sample.residual / self.norm).T, dtype=self.precision)
+        known = rows.basis_size - len(sample.basis)
+        if rows.basis_size > len(self._vectors):
+            vectors = np.empty((2 * rows.basis_size, len(self.X)), self.precision)
+            vectors[:known] = self._vectors[:known]
+            self._vectors = vectors
+        self._vectors[known : rows.basis_size] = sample.basis
+        self.basis: np.ndarray = self._vectors[: rows.basis_size]
 
-    def new_parts(self, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
-        """v, the columns of candidates without their projection on the basis; whether each is active on enough rows."""
+    def update(self, rows: Rows) -> bool:
+        """Read what joining nodes have changed, if these are all rows; return whether that was possible."""
+        if rows.basis_version != self._version or len(self.X) < rows.n_rows or rows.basis_size < len(self.basis):
+            return False
+        self._load(rows, rows.sample(self.numbers, len(self.basis)))
+        self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
+        return True
+
+    def columns(self, nodes: Nodes, rows: slice = slice(None)) -> np.ndarray:
+        """h of candidates, shape (count, n)."""
+        h = self.layer.hidden(self.X[rows], nodes).T
+        return h if self.sqrt_weight is None else h * self.sqrt_weight[rows]
+
+    def new_parts(self, nodes: Nodes) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """v, columns without their projection on the basis, ‖h‖² of them, and whether each is active on enough rows."""
         h = self.columns(nodes)
         v = h - (h @ self.basis.T) @ self.basis
         squares = v * v
@@ -132,64 +153,65 @@ class Search:
         if self.weights is not None:
             bare = np.divide(squares, self.weights, out=np.zeros_like(squares), where=self.weights > 0.0)
         fewest = max(min(_FEWEST_ROWS, self.total / 4), _SMALLEST_SHARE * self.total)
-        return v, participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
+        return v, _squares(h), participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
 
-    def rank(self, candidates: Nodes, first: int) -> Nodes:
-        """Candidates that add something new, largest ⟨e, v⟩²/‖v‖² first.
+    def rank(self, candidates: Nodes, rng: np.random.Generator) -> Nodes:
+        """Candidates that are not almost constant, largest ⟨e, h⟩²/‖h‖² first, for h minus its mean on some of the rows."""
+        start = int(rng.integers(max(1, len(self.X) - _ROWS_TO_RANK + 1)))
+        rows = slice(start, start + _ROWS_TO_RANK)
+        h = self.columns(candidates, rows)
+        roots = np.ones(h.shape[1], h.dtype) if self.sqrt_weight is None else self.sqrt_weight[rows]
+        h -= np.outer(h @ roots / (roots @ roots), roots)
+        squares, residual = _squares(h), self.residual[:, rows]
+        floor = self.smallest * h.shape[1] / len(self.X) or SMALLEST_MEAN_SQUARE * squares.max(initial=0.0)
+        decrease = _squares(h @ residual.T)
+        scores = np.divide(decrease, squares, out=np.zeros_like(squares), where=squares > floor)
+        return candidates.take(np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)])
 
-        All are scored given the first columns of the basis, and the best of them given all columns, which takes longer.
-        """
-        h = self.columns(candidates)
-        norms = _squares(h)
-        floor = self.smallest or SMALLEST_MEAN_SQUARE * float(norms.max(initial=0.0))
-        best_first = np.arange(len(h))
-        some: np.ndarray | slice = slice(None)
-        for basis in [self.basis[:first], self.basis] if first < len(self.basis) else [self.basis]:
-            squares = norms[some] - _squares(h[some] @ basis.T)
-            new = squares > np.maximum(1e-2 * floor, _SMALLEST_PART[norms.dtype] * norms[some])
-            scores = np.divide(_squares(h[some] @ self.residual.T), squares, out=np.zeros_like(squares), where=new)
-            order = np.argsort(-scores, kind="stable")[: min(_FINALISTS, np.count_nonzero(scores))]
-            best_first = some = best_first[order]
-        return candidates.take(best_first)
-
-    def select(self, candidates: Nodes, count: int) -> Nodes:
+    def select(self, candidates: Nodes, count: int, contraction: float, node: int) -> Nodes:
         """Up to ``count`` candidates: the best, the best given that one, and so on, by the orthogonalised score.
 
-        Only the first candidates take part, _PER_NODE for each one wanted. Those that are active on too few rows, or
-        that add nothing new to the ones before them, are skipped.
+        Those that are active on too few rows, that add nothing new to the ones before them, or that do not satisfy the
+        inequality for node L = ``node`` with this r on these rows are skipped.
         """
-        if len(candidates.biases) > (most := max(_BATCH, _PER_NODE * count)):
-            candidates = candidates.take(slice(most))
-        v, left = self.new_parts(candidates)
-        gram = v @ v.T
-        sums = Sums(self.residual @ v.T, gram.diagonal().copy(), gram=gram)
+        v, norms, left = self.new_parts(candidates)
+        gram, projections = v @ v.T, self.residual @ v.T
+        squares = gram.diagonal().copy()
+        inequality = slack(Sums(projections, norms), _squares(self.residual), contraction, node, together=self.together)
+        left &= admissible(inequality)
 
         def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
             left[chosen] = False
-            np.logical_and(left, given.squares > _REPETITION * sums.squares, out=left)
-            decrease = _squares(given.projections.T)
-            scores = np.divide(decrease, given.squares, out=np.full_like(decrease, -np.inf), where=left)
-            return np.where(scores > 0.0, scores, -np.inf)
+            np.logical_and(left, given.squares > _REPETITION * squares, out=left)
+            decrease = (given.projections**2).sum(axis=0)
+            return np.divide(decrease, given.squares, out=np.full_like(decrease, -np.inf), where=left)
 
-        return candidates.take(forward_selection(sums, count, score, orthogonal=True))
+        return candidates.take(forward_selection(Sums(projections, squares, gram=gram), count, score, orthogonal=True))
 
-    def polish(self, nodes: Nodes, steps: int, scope: float, *, together: bool, damping: float = 1.0) -> Nodes:
-        """Nodes after some Levenberg–Marquardt steps, on all of them together or on each alone.
+    def passing(self, nodes: Nodes, contraction: float, node: int) -> Nodes:
+        """Of nodes to be proposed together, those that satisfy the inequality on these rows, given those before them."""
+        v, norms, left = self.new_parts(nodes)
+        gram = (v @ v.T).astype(np.float64)
+        diagonal(gram)[:] *= 1.0 + 1e-6
+        try:
+            factor, inverse = cholesky(gram)
+        except LinAlgError:
+            return self.select(nodes, len(nodes), contraction, node)
+        along = inverse.T @ (v @ self.residual.T).astype(np.float64)
+        squares = _squares(self.residual)[:, np.newaxis] - np.cumsum(along**2, axis=0).T + along.T**2
+        sums, numbers = Sums(along.T * factor.diagonal(), norms), node + np.arange(len(nodes))
+        left &= admissible(slack(sums, squares, contraction, numbers, together=self.together))
+        left &= factor.diagonal() ** 2 > _REPETITION * gram.diagonal()
+        return nodes if left.all() else nodes.take(np.flatnonzero(left))
 
-        No step is longer than the scope. A node stays unchanged if its result is active on too few rows.
-        """
+    def polish(self, nodes: Nodes, steps: int, scope: float, damping: float) -> Nodes:
+        """Nodes after some Levenberg–Marquardt steps on all of them together, none of which is longer than the scope."""
         # On rows without any error left there is nothing to improve.
-        if not self.residual.any() or not len(nodes.biases):
+        if not self.residual.any():
             return nodes
         where = (self.layer, self.X, self.sqrt_weight, self.basis, self.residual)
         problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
-        starts = np.vstack([nodes.weights, nodes.biases])
-        found = (improve_together if together else improve_alone)(problem, starts.T, steps).T
-        polished = replace(nodes, weights=found[:-1], biases=found[-1])
-        _, supported = self.new_parts(polished)
-        if supported.all():
-            return polished
-        found = np.where(supported, found, starts)
+        found = improve_together(problem, np.vstack([nodes.weights, nodes.biases]).T, steps).T
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
 
@@ -238,7 +260,7 @@ class Sweep:
         again = v @ search.basis.T
         v -= again @ search.basis
         gram = (v @ v.T).astype(np.float64)
-        gram[np.diag_indices_from(gram)] *= 1.0 + 1e-6
+        diagonal(gram)[:] *= 1.0 + 1e-6
         try:
             factor, inverse = cholesky(gram)
         except LinAlgError:
@@ -267,6 +289,21 @@ class Pooled(Configuration):
     # The most rows to search on.
     most_rows = SAMPLE
     _relevance: np.ndarray | None = None
+    _kept: list[Search] | None = None
+
+    def opened(self, rows: Rows) -> Self:
+        """Keep what was read of the rows, if that is all of them."""
+        search = copy(self)
+        search._kept = []
+        return search
+
+    def _open(self, rows: Rows, rng: np.random.Generator, most_rows: int) -> Search:
+        """All rows, which are kept for later steps, or a new sample of at most this number."""
+        if rows.n_rows > self.most_rows or self._kept is None:
+            return Search(rows, rng, most_rows=most_rows)
+        if not self._kept or not self._kept[0].update(rows):
+            self._kept[:] = [Search(rows, np.random.default_rng(rows.n_rows), most_rows=most_rows)]
+        return copy(self._kept[0])
 
     def informed(self, contraction: float, relevance: np.ndarray | None) -> Self:
         """Draw half of the candidates by the relevance of the features."""
@@ -280,29 +317,23 @@ class Pooled(Configuration):
         Each has the smallest contraction that it satisfies on all rows. With several outputs the best candidate often
         fails the inequality for one of them; then the next ones follow.
         """
-        search = Search(rows, rng, most_rows=self.most_rows)
+        search = self._open(rows, rng, self.most_rows)
         drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng, self._relevance)
-        best_first = search.rank(Nodes(rows.layer, *drawn), min(rows.n_features + 1, rows.basis_size))
-        together = self._choose(search, best_first, count)
+        ranked = search.rank(Nodes(rows.layer, *drawn), rng)
+        best_first = ranked.take(slice(max(_FINALISTS, _PER_NODE * count)))
+        together = self._choose(search, best_first, count, node)
         if len(together):
             accepted = yield Proposal(together, self.contractions, self.max_candidates)
             if accepted:
                 return
         for start in range(0, len(best_first), _BATCH):
-            batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH)
-            hopeful = np.ones(len(batch), dtype=bool)
-            # With one output, or if all are supervised together, the inequality hardly ever fails; otherwise one pass
-            # over all rows checks the whole batch.
-            if len(batch) and rows.n_outputs > 1 and not rows.together:
-                sums = rows.sums(batch)
-                passed = [admissible(slack(sums, rows.residual_squares, r, node)) for r in self.contractions]
-                hopeful = np.any(passed, axis=0)
-            for j in np.flatnonzero(hopeful):
+            batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH, self.contractions[-1], node)
+            for j in range(len(batch)):
                 yield Proposal(batch.take(slice(j, j + 1)), self.contractions, self.max_candidates)
 
-    def _choose(self, search: Search, best_first: Nodes, count: int) -> Nodes:
+    def _choose(self, search: Search, best_first: Nodes, count: int, node: int) -> Nodes:
         """The nodes to propose together: the best on the searched rows, the best given that one, and so on."""
-        return search.select(best_first, count)
+        return search.select(best_first, count, self.contractions[-1], node)
 
 
 class Polished(Pooled):
@@ -316,16 +347,13 @@ class Polished(Pooled):
         """Nodes are added one by one where they cannot be polished."""
         return _SCHEDULE if layer.differentiable and weight >= _ENOUGH_TO_POLISH else StepSchedule(1)
 
-    def _choose(self, search: Search, best_first: Nodes, count: int) -> Nodes:
+    def _choose(self, search: Search, best_first: Nodes, count: int, node: int) -> Nodes:
         """The nodes to propose together, polished."""
-        if not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
-            return search.select(best_first, count)
-        per_node, alone, together = _THOROUGH if count <= _SCHEDULE.least else _QUICK
-        found, scope = search.select(best_first, per_node * count), max(self.scopes)
-        found = search.select(search.polish(found, alone, scope, together=False), count)
-        if count > 1:
-            found = search.polish(found, together, scope, together=True)
-        return search.select(found, count)
+        found = super()._choose(search, best_first, count, node)
+        if not len(found) or not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
+            return found
+        found = search.polish(found, _STEPS, max(self.scopes), _MUCH_DAMPING)
+        return search.passing(found, self.contractions[-1], node)
 
     def is_due(self, before: int, nodes: int) -> bool:
         """Whether all nodes are polished once there are ``nodes`` of them, ``before`` the last step fewer."""
@@ -340,14 +368,18 @@ class Polished(Pooled):
         needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(weights_to_improve(points.T)[1]))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
-        search = Search(rows, rng, most_rows=max(_ROWS, needed))
+        search = self._open(rows, rng, max(_ROWS, needed))
         sweep = Sweep(search, factor)
         size = max(1, min(_BLOCK, _WEIGHTS // (1 + min(len(nodes.weights), MANY_INPUTS))))
         scope = max(self.scopes)
         for block in np.array_split(rng.permutation(len(nodes)), -(-len(nodes) // size)):
             sweep.leave(block)
-            found = search.polish(nodes.take(block), _STEPS_PER_BLOCK, scope, together=True, damping=_LITTLE_DAMPING)
-            points[:-1, block], points[-1, block] = found.weights, found.biases
+            found = search.polish(nodes.take(block), _STEPS_PER_BLOCK, scope, _LITTLE_DAMPING)
+            # A node that would be active on too few rows stays as it is.
+            *_, supported = search.new_parts(found)
+            places = block[supported]
+            points[:-1, places], points[-1, places] = found.weights[:, supported], found.biases[supported]
+            found = replace(found, weights=points[:-1, block], biases=points[-1, block])
             if not sweep.join(found, block):
                 return None
         return replace(nodes, weights=points[:-1], biases=points[-1])
