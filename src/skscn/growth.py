@@ -31,7 +31,7 @@ from skscn.rows import Rows
 from skscn.scaling import Scaling
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.stopping import BestSoFar, StoppingMonitor
-from skscn.supervision import Sums, admissible, alive, forward_selection, slack, supported
+from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates, slack
 
 # Rows on which it is measured how much the network depends on each feature.
 _ROWS_FOR_RELEVANCE = 500
@@ -252,13 +252,13 @@ def grow(
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = accepted[0].node.joined([new.node for new in accepted])
+        added = accepted[0].nodes.joined([new.nodes for new in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,
-            scope=max(float(new.node.scopes[0]) for new in accepted),
-            contraction=max(new.contraction for new in accepted),
-            slack=min(new.slack for new in accepted),
+            scope=float(added.scopes.max()),
+            contraction=max(max(new.contractions) for new in accepted),
+            slack=min(min(new.slacks) for new in accepted),
             train_rmse=state.rmse(rows),
             candidates=candidates,
             seconds=perf_counter() - started,
@@ -293,20 +293,26 @@ def _configure(
     """Add up to ``count`` nodes; return those that were accepted, and how many candidates were drawn.
 
     Where nodes are added together, a step is one block, so that adding the nodes of a step again gives the same
-    result as growing them.
+    result as growing them. Otherwise they join one after the other.
     """
-    node = output_weights.nodes + 1
+    node, together = output_weights.nodes + 1, output_weights.takes_blocks
     proposals = search.propose(rows, node, np.random.default_rng((seed, node)), count)
     accepted: list[_Accepted] = []
     candidates, proposal = 0, next(proposals, None)
     while proposal is not None:
-        candidates = proposal.candidates
-        found = _accept(rows, output_weights, proposal, count - len(accepted))
-        accepted += found
-        if len(accepted) == count or (accepted and output_weights.takes_blocks):
+        candidates, before = proposal.candidates, output_weights.nodes
+        while (missing := node + count - 1 - output_weights.nodes) > 0:
+            new, chosen = _accept_block(rows, output_weights, proposal, missing if together else 1)
+            if new is None:
+                break
+            accepted.append(new)
+            if together:
+                return accepted, candidates
+            proposal = proposal.take(np.delete(np.arange(len(proposal.nodes)), chosen))
+        if not missing:
             break
         try:
-            proposal = proposals.send(len(found))
+            proposal = proposals.send(output_weights.nodes - before)
         except StopIteration:
             break
     return accepted, candidates
@@ -334,78 +340,63 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     return np.asarray(np.sqrt(squares / squares.max())) if squares.max() > 0.0 else None
 
 
-@dataclass(frozen=True)
-class _Accepted:
-    """An accepted node and the values with which it was accepted."""
+class _Accepted(NamedTuple):
+    """Nodes that have joined together, and r and ξ_L with which each was accepted."""
 
-    node: Nodes
-    contraction: float
-    slack: float
-
-
-def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Let up to ``count`` candidates of the short list join: as one block, or one after the other."""
-    if output_weights.takes_blocks:
-        return _accept_block(rows, output_weights, proposal, count)[0]
-    accepted: list[_Accepted] = []
-    while len(accepted) < count:
-        new, chosen = _accept_block(rows, output_weights, proposal, 1)
-        if not new:
-            break
-        accepted += new
-        proposal = proposal.take(np.delete(np.arange(len(proposal)), chosen))
-    return accepted
+    nodes: Nodes
+    contractions: list[float]
+    slacks: list[float]
 
 
 def _accept_block(
     rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int
-) -> tuple[list[_Accepted], np.ndarray]:
+) -> tuple[_Accepted | None, np.ndarray]:
     """Let up to ``count`` candidates join together; return them, and their numbers in the list.
 
     Those that are refused are replaced by others from the list.
     """
-    node, chosen, sums, usable = output_weights.nodes + 1, np.arange(len(proposal)), None, np.ones(0, dtype=bool)
-    if len(proposal) > count:
+    node, size, sums, usable = output_weights.nodes + 1, len(proposal.nodes), None, np.ones(0, dtype=bool)
+    chosen = np.arange(size)
+    if size > count:
         sums = rows.sums(proposal.nodes, complete=True)
         usable = passes_guards(rows, sums, proposal.nodes)
         chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
     while len(chosen):
-        candidates = proposal.take(chosen)
-        block = output_weights.open(rows, candidates.nodes)
-        judged = _judge(rows, block, candidates, node)
-        accepted = [new for new in judged if new is not None]
-        if len(accepted) == len(chosen):
+        nodes = proposal.nodes.take(chosen)
+        block = output_weights.open(rows, nodes)
+        passed, contractions, slacks = _judge(rows, block, proposal.contractions, node)
+        if passed.all():
             output_weights.join(rows, block)
-            return accepted, chosen
-        passed = np.array([new is not None for new in judged])
+            return _Accepted(nodes, contractions, slacks), chosen
         if sums is None:
             chosen = chosen[passed]
         else:
             usable[chosen[~passed]] = False
             chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
-    return [], chosen
+    return None, chosen
 
 
-def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> list[_Accepted | None]:
-    """Judge the candidates of a block one after the other, each given those before it that were admitted.
+def _judge(
+    rows: Rows, block: Admission, contractions: tuple[float, ...], node: int
+) -> tuple[np.ndarray, list[float], list[float]]:
+    """Judge the candidates of a block one after the other, each given those before it that pass.
 
-    A candidate is admitted if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0
-    for node L on all rows.
+    A candidate passes if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0 for
+    its node L on all rows. Returns which of them pass, and the first such r and ξ_L of each.
     """
-    usable, judged = passes_guards(rows, block.columns.sums, proposal.nodes), list[_Accepted | None]()
-    contractions = np.reshape(proposal.contractions, (-1, 1, 1))
-    for j in range(len(block)):
-        judged.append(None)
-        if not usable[j] or not block.is_independent(j):
-            continue
-        slacks = slack(block.sums, block.residual_squares, contractions, node, together=rows.together)[:, :, j]
-        passing = np.flatnonzero(slacks.min(axis=1) >= 0.0)
-        if len(passing):
-            r, xi = proposal.contractions[passing[0]], float(slacks[passing[0]].sum())
-            judged[j] = _Accepted(proposal.nodes.take(slice(j, j + 1)), r, xi)
-            block.admit(j)
-            node += 1
-    return judged
+    usable = passes_guards(rows, block.columns.sums, block.nodes)
+    while True:
+        passed = block.admit(usable)
+        numbers, squares = node + np.cumsum(passed) - passed, block.residual_squares[:, :-1]
+        slacks = slack(block.sums, squares, np.reshape(contractions, (-1, 1, 1)), numbers, together=rows.together)
+        satisfied = slacks.min(axis=1) >= 0.0
+        refused = np.flatnonzero(passed & ~satisfied.any(axis=0))
+        if not len(refused):
+            break
+        # The candidates after the first that is refused are judged again, without it.
+        usable[refused[0]] = False
+    first = satisfied.argmax(axis=0)
+    return passed, [contractions[r] for r in first], [float(slacks[r, :, j].sum()) for j, r in enumerate(first)]
 
 
 def _choose(
@@ -434,7 +425,9 @@ def _choose(
 
 def passes_guards(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
     """Whether each candidate passes the guards against almost dead nodes and against those active on a few rows."""
-    return np.asarray(alive(sums, rows.weight, rows.scales(nodes)) & supported(sums, rows.weight))
+    assert sums.quartics is not None, "quartics must be requested"
+    supported = participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * rows.weight)
+    return np.asarray(alive(sums, rows.weight, rows.scales(nodes)) & supported)
 
 
 # Polishing all nodes ----------------------------------------------------------------------------------------------
@@ -568,11 +561,12 @@ def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: StepS
         block = output_weights.open(rows, blocks[0])
         if not passes_guards(rows, block.columns.sums, blocks[0]).all():
             return False
-        if block.admit_all().all():
+        size = len(blocks[0])
+        if block.admit(np.ones(size, dtype=bool)).all():
             output_weights.join(rows, block)
             blocks = blocks[1:]
-        elif len(block) > 1:
-            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(len(block))), *blocks[1:]]
+        elif size > 1:
+            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(size)), *blocks[1:]]
         else:
             return False
     return True

@@ -79,65 +79,63 @@ class Admission:
     Attributes
     ----------
     sums : Sums
-        Row sums of the columns against the residual left by those admitted so far; with those of a ridge, if there is
-        one.
-    residual_squares : ndarray of shape (m,)
-        ‖e_q‖² of that residual, likewise.
+        Row sums of each column against the residual that the columns admitted before it leave; with those of a ridge,
+        if there is one.
+    residual_squares : ndarray of shape (m, k + 1)
+        ‖e_q‖² of these residuals, likewise, and of the one that is left in the end.
     factor, coefficients : ndarray of shape (k, k) and (k, m)
         Of those admitted.
     """
 
+    sums: Sums
+    residual_squares: np.ndarray
+    factor: np.ndarray
+    coefficients: np.ndarray
+
     def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool, ridge: Ridge | None = None):
         self.nodes, self.columns = nodes, rows.open(nodes, None if ridge is None else ridge.absent)
         self.orthogonal, self._ridge = orthogonal, ridge
-        self.residual_squares, self._squares = rows.residual_squares, self.columns.sums.squares
-        self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
+        self._first, self._squares = rows.residual_squares, self.columns.sums.squares
+        self._gram, self._inner = self.columns.gram, self.columns.inner
         if ridge is not None:
-            self.residual_squares, self._squares = self.residual_squares + ridge.squares, self._squares + ridge.alpha
-            self._left += ridge.alpha * np.eye(len(self._left))
-            self._inner += self.columns.projection.T @ ridge.inner
-        self.factor, self.coefficients = np.zeros_like(self._left), np.zeros_like(self._inner)
-        self._smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * self._left.diagonal())
+            self._first, self._squares = self._first + ridge.squares, self._squares + ridge.alpha
+            self._gram = self._gram + ridge.alpha * np.eye(len(self._gram))
+            self._inner = self._inner + self.columns.projection.T @ ridge.inner
 
-    def __len__(self) -> int:
-        return len(self._left)
+    def admit(self, usable: np.ndarray) -> np.ndarray:
+        """Admit those of the columns that are usable and do not depend on those before; return which these are.
 
-    @property
-    def sums(self) -> Sums:
-        """The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩."""
-        return Sums(self._inner.T, self._squares, self.columns.sums.quartics)
-
-    def is_independent(self, j: int) -> bool:
-        """Whether enough of column j is left after removing the basis and the columns admitted before it."""
-        return bool(self._left[j, j] > self._smallest[j])
-
-    def admit(self, j: int) -> None:
-        """Admit column j: remove it from the residual and from the columns after it."""
-        size = np.sqrt(self._left[j, j])
-        row, coefficients = self._left[j] / size, self._inner[j] / size
-        self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
-        self._inner -= np.outer(row, coefficients)
-        self.residual_squares = self.residual_squares - coefficients**2
-        if self.orthogonal:
-            self._left -= np.outer(row, row)
-        elif self._ridge is not None:
-            # Its output weight is not evaluated again, and no longer penalised.
-            self.residual_squares = self.residual_squares - self._ridge.alpha * (coefficients / size) ** 2
-
-    def admit_all(self) -> np.ndarray:
-        """Admit each column that is independent; return which are."""
-        passed = np.zeros(len(self), dtype=bool)
-        for j in range(len(self)):
-            if self.is_independent(j):
-                self.admit(j)
-                passed[j] = True
-        return passed
+        Each is removed from the residual and from the columns after it.
+        """
+        gram, inner, residual_squares = self._gram.copy(), self._inner.copy(), self._first
+        smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * gram.diagonal())
+        admitted, met = np.zeros(len(gram), dtype=bool), np.empty_like(inner.T)
+        self.factor, self.coefficients = np.zeros_like(gram), np.zeros_like(inner)
+        self.residual_squares = np.empty((inner.shape[1], len(gram) + 1))
+        for j in range(len(gram)):
+            # The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩.
+            met[:, j], self.residual_squares[:, j] = inner[j], residual_squares
+            if not usable[j] or gram[j, j] <= smallest[j]:
+                continue
+            admitted[j], size = True, np.sqrt(gram[j, j])
+            row, coefficients = gram[j] / size, inner[j] / size
+            self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
+            inner -= np.outer(row, coefficients)
+            residual_squares = residual_squares - coefficients**2
+            if self.orthogonal:
+                gram -= np.outer(row, row)
+            elif self._ridge is not None:
+                # Its output weight is not evaluated again, and no longer penalised.
+                residual_squares = residual_squares - self._ridge.alpha * (coefficients / size) ** 2
+        self.residual_squares[:, -1] = residual_squares
+        self.sums = Sums(met, self._squares, self.columns.sums.quartics)
+        return admitted
 
     @cached_property
     def transform(self) -> np.ndarray:
         """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
         if self.orthogonal:
-            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self)))
+            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self.factor)))
             return inverse
         return np.diag(1.0 / self.factor.diagonal())
 
@@ -154,6 +152,15 @@ class OutputWeights:
     alpha : float or "gcv"
         The ridge penalty: of the final output weights, in a rule that regularises these; in others, of the output
         weights that are evaluated with each node.
+
+    Attributes
+    ----------
+    nodes : int
+        L, the number of nodes so far, without those of layers below.
+    linear, below : int
+        The numbers of columns before the first node: linear ones, and those of layers below.
+    factor : ndarray of shape (b, b)
+        R of the columns that are kept.
     """
 
     # Whether the columns of nodes, and linear ones, are solved for again together with those of later nodes.
@@ -175,16 +182,11 @@ class OutputWeights:
     def restart(self) -> None:
         """Forget all columns."""
         self.factor = np.zeros((0, 0))
-        self.linear = self.below = 0
+        self.nodes = self.linear = self.below = 0
         self.linear_nodes: Nodes | None = None
         self._joined: list[Nodes] = []
         self._directions: list[np.ndarray] = []
         self._coefficients: list[np.ndarray] = []
-
-    @property
-    def nodes(self) -> int:
-        """L, the number of nodes so far, without those of layers below."""
-        return len(self._directions) - self.fixed
 
     @property
     def fixed(self) -> int:
@@ -222,7 +224,7 @@ class OutputWeights:
             if not len(numbers):
                 continue
             block = Admission(rows, nodes.take(numbers), orthogonal=True)
-            passed = block.admit_all()
+            passed = block.admit(np.ones(len(numbers), dtype=bool))
             if passed.all():
                 self._join(rows, block)
                 kept.extend(numbers)
@@ -234,7 +236,7 @@ class OutputWeights:
     def begin_layer(self) -> None:
         """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
         self.below = len(self._directions) - self.linear
-        self.linear_nodes, self._joined = None, []
+        self.nodes, self.linear_nodes, self._joined = 0, None, []
 
     def open(self, rows: Rows, nodes: Nodes) -> Admission:
         """Form the columns of nodes, to be judged one after the other; nothing is changed yet."""
@@ -250,10 +252,10 @@ class OutputWeights:
 
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
-        before = self.nodes
         self._join(rows, block)
         self._joined.append(block.nodes)
-        block.nodes.layer.join(block.nodes, before)
+        block.nodes.layer.join(block.nodes, self.nodes)
+        self.nodes += len(block.factor)
 
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add nodes that were accepted before.
@@ -262,7 +264,7 @@ class OutputWeights:
         them. If one cannot, nothing is changed.
         """
         block = self.open(rows, nodes)
-        passed = block.admit_all()
+        passed = block.admit(np.ones(len(nodes), dtype=bool))
         if passed.all():
             self.join(rows, block)
         return passed

@@ -97,13 +97,13 @@ class SampledSums:
         )
 
 
-def weakening(contraction: float | np.ndarray, node: int) -> float | np.ndarray:
-    """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
-    return (1.0 - contraction) / (node + 1)
-
-
 def slack(
-    sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int, *, together: bool = False
+    sums: Sums,
+    residual_squares: np.ndarray,
+    contraction: float | np.ndarray,
+    node: int | np.ndarray,
+    *,
+    together: bool = False,
 ) -> np.ndarray:
     """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T); for several r of shape (R, 1, 1), (R, m, T).
 
@@ -111,6 +111,8 @@ def slack(
     ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
     ξ_L = Σ_q ξ_{L,q} is returned, shape (1, T): if it is ≥ 0, adding the candidate reduces Σ_q ‖e_q‖² to at most
     (r + μ_L) times what it was, which is all that the proof of Theorem 6 needs.
+
+    If candidates join one after the other, each has its own ‖e_q‖², shape (m, T), and its own L, shape (T,).
 
     Examples
     --------
@@ -125,8 +127,9 @@ def slack(
     """
     score = np.zeros_like(sums.projections)
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
-    required = 1.0 - contraction - weakening(contraction, node)
-    slacks: np.ndarray = score - required * residual_squares[:, np.newaxis]
+    # μ_L, the sequence that weakens the constraint on node L.
+    mu = (1.0 - contraction) / (node + 1)
+    slacks: np.ndarray = score - (1.0 - contraction - mu) * residual_squares.reshape(len(residual_squares), -1)
     return slacks.sum(axis=-2, keepdims=True) if together else slacks
 
 
@@ -150,12 +153,6 @@ def alive(sums: Sums, weight: float, scale: float | np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         smallest = SMALLEST_MEAN_SQUARE * (scale**2 * weight)
     return (sums.squares > 0.0) & (sums.squares >= smallest)
-
-
-def supported(sums: Sums, weight: float) -> np.ndarray:
-    """Whether each candidate is active on enough rows of this total weight."""
-    assert sums.quartics is not None, "quartics must be requested"
-    return participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * weight)
 
 
 def participates(squares: np.ndarray, quartics: np.ndarray, fewest: float) -> np.ndarray:
