@@ -252,7 +252,9 @@ def grow(
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = accepted[0].nodes.joined([new.nodes for new in accepted])
+        added = accepted[0].nodes
+        if len(accepted) > 1:
+            added = added.joined([new.nodes for new in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,
@@ -362,7 +364,7 @@ def _accept_block(
         usable = passes_guards(rows, sums, proposal.nodes)
         chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
     while len(chosen):
-        nodes = proposal.nodes.take(chosen)
+        nodes = proposal.nodes if len(chosen) == size else proposal.nodes.take(chosen)
         block = output_weights.open(rows, nodes)
         passed, contractions, slacks = _judge(rows, block, proposal.contractions, node)
         if passed.all():
@@ -426,8 +428,8 @@ def _choose(
 def passes_guards(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
     """Whether each candidate passes the guards against almost dead nodes and against those active on a few rows."""
     assert sums.quartics is not None, "quartics must be requested"
-    supported = participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * rows.weight)
-    return np.asarray(alive(sums, rows.weight, rows.scales(nodes)) & supported)
+    usable = alive(sums, rows.weight, rows.scales(nodes))
+    return usable & participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * rows.weight)
 
 
 # Polishing all nodes ----------------------------------------------------------------------------------------------
