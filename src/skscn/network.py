@@ -253,22 +253,17 @@ class Network:
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float32 if single else np.float64)
         threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
-            self._predict_into(predictions, X)
+            self._write_outputs(predictions, X, mean=True)
         else:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
             with single_threaded(), ThreadPoolExecutor(threads) as executor:
-                list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
+                list(executor.map(lambda rows: self._write_outputs(predictions[rows], X[rows], mean=True), parts))
         return predictions[:, 0] if self.single_output else predictions
-
-    def _predict_into(self, predictions: np.ndarray, X: Any) -> None:
-        for rows, f in self._outputs(X):
-            predictions[rows] = self.loss.mean(f)
 
     def link(self, X: Any) -> np.ndarray:
         """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
         outputs = np.empty((X.shape[0], self.n_outputs))
-        for rows, f in self._outputs(X):
-            outputs[rows] = f
+        self._write_outputs(outputs, X, mean=False)
         return outputs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -317,15 +312,16 @@ class Network:
         bounded = outputs if self.bounds is None else outputs.clip(*self.bounds)
         return self.outputs.inverse_transform(bounded)
 
-    def _outputs(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """For each block of rows: its slice, and its outputs f."""
+    def _write_outputs(self, out: np.ndarray, X: Any, *, mean: bool) -> None:
+        """Write the outputs f of rows into an array, block by block, or the mean of the loss at these outputs."""
         layers, straight = self._folded.layers, self._folded.straight
         for rows, x, values in self._blocks(X):
             outputs = values[0] @ layers[0].outgoing
             for layer, h in zip(layers[1:], values[1:], strict=True):
                 outputs += h @ layer.outgoing
             outputs += x @ straight
-            yield rows, self._unscaled(outputs)
+            f = self._unscaled(outputs)
+            out[rows] = self.loss.mean(f) if mean else f
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer.

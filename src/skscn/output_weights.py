@@ -22,7 +22,6 @@ block, and a Cholesky factorisation of VᵀV has the same effect as adding them 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -130,14 +129,6 @@ class Admission:
         self.residual_squares[:, -1] = residual_squares
         self.sums = Sums(met, self._squares, self.columns.sums.quartics)
         return admitted
-
-    @cached_property
-    def transform(self) -> np.ndarray:
-        """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
-        if self.orthogonal:
-            inverse: np.ndarray = solve_triangular(self.factor, np.eye(len(self.factor)))
-            return inverse
-        return np.diag(1.0 / self.factor.diagonal())
 
 
 class OutputWeights:
@@ -271,16 +262,20 @@ class OutputWeights:
 
     def _join(self, rows: Rows, block: Admission) -> None:
         """Move the output along the directions of a block; keep them in the basis, if they are evaluated again."""
-        transform, projection, size = block.transform, block.columns.projection, len(self.factor)
+        projection, size, count = block.columns.projection, len(self.factor), len(block.factor)
+        # From columns to directions.
+        transform = np.diag(1.0 / block.factor.diagonal())
+        if block.orthogonal:
+            transform = solve_triangular(block.factor, np.eye(count))
         rows.join(transform, block.coefficients, keep=block.orthogonal)
         self._coefficients.extend(block.coefficients)
         # Each direction is a combination of the kept columns and the columns of its block up to its own.
         kept = solve_triangular(self.factor, projection @ transform) if size else projection @ transform
-        for j in range(len(transform)):
+        for j in range(count):
             first = 0 if block.orthogonal else j
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
         if block.orthogonal:
-            extended = np.zeros((size + len(transform), size + len(transform)))
+            extended = np.zeros((size + count, size + count))
             extended[:size, :size], extended[:size, size:], extended[size:, size:] = (
                 self.factor,
                 projection,
@@ -376,10 +371,6 @@ class LeastSquares(OutputWeights):
         factor = self.final_factor(rows, nodes)
         alpha = self.chosen(factor)
         return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
-
-    def solved(self, factor: Factor) -> Solution:
-        """The output weights that follow from a factor of these columns, perhaps of more rows."""
-        return solved(factor, self.chosen(factor))
 
     def chosen(self, factor: Factor) -> float:
         """α for a factor."""

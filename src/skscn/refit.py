@@ -142,7 +142,7 @@ class HeldOut:
         self.weight = float(len(targets) if sample_weight is None else sample_weight.sum())
         inputs = Inputs(X, scaling)
         blocks: list[Nodes] = [columns.linear, *columns.blocks]
-        h = np.vstack([block.columns(inputs) for block in blocks])
+        h = np.vstack([block.layer.evaluate(block, inputs) for block in blocks])
         self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
 
     def outputs_of(self, coefficients: np.ndarray) -> np.ndarray:

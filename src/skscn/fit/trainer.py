@@ -2,9 +2,11 @@
 
 fit_network        plans, begins or continues a fit, and sets the fitted attributes, all of them at the end
 Fit                splits and scales the rows; runs the rounds of a loss, and grows one layer after the other
-GrowingLayer     rows, output weights and monitor of one layer, which growth.grow extends node by node
-.network()     freezes the nodes to keep
-Refit            output weights of fixed nodes under another loss than squared error
+  GrowingLayer     rows, output weights and monitor of one layer, which growth.grow extends node by node
+    .network()     freezes the nodes to keep
+  Refit            output weights of fixed nodes under another loss than squared error
+
+Further layers are grown by ``Fit.grow_layer`` as well; ``deepen.py`` judges them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, gr
 from skscn.losses import Loss, Penalised
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
 from skscn.nodes import Inputs, Layer, Nodes
-from skscn.output_weights import LeastSquares, Solution
+from skscn.output_weights import LeastSquares, Solution, solved
 from skscn.progress import Callbacks, round_of, run_observed
 from skscn.refit import (
     Candidate,
@@ -538,7 +540,8 @@ class GrowingLayer:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
-            solution, alpha = _shrunk(rule.solved(whole), shares), rule.chosen(whole)
+            alpha = rule.chosen(whole)
+            solution = _shrunk(solved(whole, alpha), shares)
         else:
             solution = rule.solution(layer.rows, most)
             # Once further rows join, all output weights are penalised.

@@ -342,7 +342,9 @@ class Open(Operation[np.ndarray]):
 
     def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
         sqrt_weight = storage.sqrt_weight_of(rows)
-        h = self.nodes.columns(storage.inputs[rows], sqrt_weight)
+        h = self.nodes.layer.evaluate(self.nodes, storage.inputs[rows])
+        if sqrt_weight is not None:
+            h *= sqrt_weight
         storage.columns[: len(h), rows] = h
         squares = h * h
         # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
