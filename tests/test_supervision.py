@@ -6,7 +6,7 @@ from skscn.activations import resolve_activation
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, participates, slack
@@ -83,7 +83,7 @@ def rows_of(activation, unit=1.0):
     """Rows of which a few have an input that is the largest."""
     X = np.append(np.linspace(0.0, 0.98, 196), [1.0] * 4)[:, np.newaxis] * unit
     layer = Dense(resolve_activation(activation))
-    return memory_rows(X, (unit <= X).astype(float), layer=layer, scaling=scale_inputs(None, X))
+    return open_rows(X, (unit <= X).astype(float), layer=layer, scaling=scale_inputs(None, X))
 
 
 def are_alive(rows, weights, biases):

@@ -26,8 +26,7 @@ from skscn.fit.data import (
 from skscn.fit.plan import MANY_ROWS
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
-from skscn.nodes import Layer
-from skscn.rows import DaskBackend, Rows, stretch_length
+from skscn.rows import Backend, DaskBackend, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.partitions import Collections, Part, Partitions
 from skscn.scaling import SCALINGS, InputScaling, Scaling, rounded, scale_targets, wanted_weight
@@ -326,18 +325,9 @@ class DaskData(TrainingData):
         values, _ = self.parts.aligned()
         return Partitions(values)
 
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
-        shape = (*self.shape, self.n_outputs)
-        return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer, together=together)
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled; the cluster determines how many workers run at a time."""
+        return DaskBackend(self.parts, (*self.shape, self.n_outputs), scaling=inputs, outputs=outputs)
 
     def working(self, loss: Loss, model: Outputs | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the model so far."""

@@ -22,8 +22,8 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.checks import is_dask
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
-from skscn.nodes import Layer, Matrix
-from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
+from skscn.nodes import Matrix
+from skscn.rows import Backend, ScratchInputs, open_backend, stretch_length
 from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
 from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
@@ -229,16 +229,8 @@ class TrainingData(ABC):
         """A function of targets and outputs of a model, for each row."""
 
     @abstractmethod
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled."""
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled."""
 
     @abstractmethod
     def working(self, loss: Loss, model: Outputs | None) -> TrainingData:
@@ -370,26 +362,10 @@ class ArrayData(TrainingData):
     def _outputs(self, model: Outputs) -> np.ndarray:
         return stretchwise(model.link, self.X, stretch_length(self.shape[0]))
 
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled."""
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled."""
         targets = outputs.transform(self.targets)
-        return open_rows(
-            self.X,
-            targets,
-            layer=layer,
-            scaling=scaling,
-            sample_weight=self.sample_weight,
-            n_jobs=n_jobs,
-            together=together,
-        )
+        return open_backend(self.X, targets, scaling=inputs, sample_weight=self.sample_weight, n_jobs=n_jobs)
 
     def working(self, loss: Loss, model: Outputs | None) -> ArrayData:
         """The rows with the working targets and weights of a loss, given the model so far."""

@@ -45,6 +45,7 @@ from skscn.refit import (
     solve_candidates,
     solve_path,
 )
+from skscn.rows import Rows
 from skscn.scaling import InputScaling, Scaling, medians_of
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 
@@ -457,13 +458,8 @@ class GrowingLayer:
         self.fit, self.round, self.spec, self.previous, self.monitor = fit, this, spec, previous, monitor
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
-        self.rows = self.data.open_rows(
-            spec.outputs,
-            layer=spec.layer,
-            scaling=spec.inputs,
-            n_jobs=fit.estimator.n_jobs,
-            together=spec.loss.together,
-        )
+        backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
+        self.rows = Rows(backend, spec.layer, together=spec.loss.together)
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.
@@ -618,7 +614,7 @@ class Refit:
         """Columns on some rows, for as long as these are open."""
         spec, count = self.spec, data.n_outputs
         unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
-        with data.open_rows(unscaled, layer=spec.layer, scaling=spec.inputs, n_jobs=self.n_jobs) as rows:
+        with Rows(data.open_backend(spec.inputs, unscaled, self.n_jobs), spec.layer) as rows:
             yield Columns(rows, spec.outputs, linear, blocks)
 
     def _held_out(self, columns: Columns) -> HeldOut | None:
