@@ -247,6 +247,7 @@ def grow(
             return StopReason.MAX_NODES
         started, before = perf_counter(), output_weights.nodes
         count = min(pace.after(before), max_nodes - before)
+        # Propose candidates, judge them on all rows, and let those that pass join.
         relevance = _relevance(rows, output_weights) if search.guided else None
         informed = search.informed(state.records[-1].contraction if state.records else 0.0, relevance)
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
@@ -266,6 +267,7 @@ def grow(
             seconds=perf_counter() - started,
             validation_rmse=observe(rows, output_weights, state, monitor, added),
         )
+        # Polish all nodes together, if it is time.
         step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
         state.record(step)
         yield replace(step, nodes=output_weights.below + step.nodes)

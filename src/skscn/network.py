@@ -15,7 +15,7 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks, scaled
+from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -519,7 +519,7 @@ def mean_squared_gradients(
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     squares = np.zeros(n_inputs)
     for rows in blocks(n_rows, max(n_inputs, len(nodes))):
-        x = X[rows] if scaling is None else scaled(X[rows], scaling)
+        x = X[rows] if scaling is None else scaling.transform(X[rows])
         gradients = nodes.layer.gradients(x, nodes, output_weights)
         for output, (gradient, constant) in enumerate(zip(gradients, straight.T, strict=True)):
             gradient += constant
@@ -539,9 +539,9 @@ def spreads(X: Matrix, sample_weight: np.ndarray | None = None, scaling: InputSc
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
     # Relative to one of the rows, the sums lose few digits, and those of a constant column none.
-    first = X[0:1] if scaling is None else scaled(X[0:1], scaling)
+    first = X[0:1] if scaling is None else scaling.transform(X[0:1])
     for rows in blocks(n_rows, n_inputs):
-        moved = (X[rows] if scaling is None else scaled(X[rows], scaling)) - first
+        moved = (X[rows] if scaling is None else scaling.transform(X[rows])) - first
         sums += p[rows] @ moved
         moved *= moved
         squares += p[rows] @ moved

@@ -194,7 +194,7 @@ class OutputWeights:
 
         Return the numbers of those that do not depend on the others, in the order in which they were added.
         """
-        kept = self._append_independent(rows, nodes)
+        kept = self.append_independent(rows, nodes)
         self.linear, self.linear_nodes = len(kept), nodes.take(kept)
         if not self.keeps_linear:
             self._forget(rows)
@@ -206,7 +206,7 @@ class OutputWeights:
             rows.rotate(np.zeros((len(self.factor), 0)))
             self.factor = np.zeros((0, 0))
 
-    def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+    def append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
         kept: list[int] = []
         left = np.split(np.arange(len(nodes)), range(_BLOCK, len(nodes), _BLOCK))

@@ -21,7 +21,7 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skscn.nodes import Inputs, scaled
+from skscn.nodes import Inputs
 from skscn.rows.operations import PANEL, Backend, LocalBackend, Sample, Storage, stretch_length, stretches
 from skscn.scaling import InputScaling
 
@@ -387,7 +387,7 @@ class _ScratchStorage(Storage):
             residual[places] = self.residual[stretch][numbers]
             if size:
                 basis[:, places] = self._basis[:size, stretch][:, numbers]
-        return Sample(scaled(self._X.gather(rows), self._scaling), residual, basis, self.sqrt_weight_of(rows))
+        return Sample(self._scaling.transform(self._X.gather(rows)), residual, basis, self.sqrt_weight_of(rows))
 
     def reserve(self, basis: int, columns: int) -> None:
         """Files grow as they are written."""
