@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skscn.fit.data import (
     ArrayData,
+    RowStatistics,
     TrainingData,
     WeightCount,
     check_indicators,
@@ -29,7 +30,7 @@ from skscn.network import Outputs
 from skscn.rows import Backend, DaskBackend, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.partitions import Collections, Part, Partitions
-from skscn.scaling import SCALINGS, InputScaling, Scaling, rounded, scale_targets, wanted_weight
+from skscn.scaling import InputScaling, Scaling, rounded, wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
 _STEPS = 256
@@ -295,13 +296,10 @@ class DaskData(TrainingData):
         """These rows, left on the workers."""
         return self._with(self.parts.kept(rows))
 
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-        return SCALINGS[name](PartStatistics(self.parts, _inputs_of, self.dtype))
-
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
-        return scale_targets(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
+        targets = PartStatistics(self.parts, _targets_of, np.dtype(np.float64))
+        return RowStatistics(PartStatistics(self.parts, _inputs_of, self.dtype), targets)
 
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""

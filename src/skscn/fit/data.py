@@ -24,7 +24,7 @@ from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
 from skscn.nodes import Matrix
 from skscn.rows import Backend, ScratchInputs, open_backend, stretch_length
-from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
+from skscn.scaling import ArrayStatistics, InputScaling, Scaling, Statistics, rounded
 from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
 from skscn.words import listed
@@ -136,6 +136,13 @@ class WeightCount:
 _BLOCK = 2**20
 
 
+class RowStatistics(NamedTuple):
+    """What scalings need to know of the inputs, and of the targets."""
+
+    inputs: Statistics
+    targets: Statistics
+
+
 class TrainingData(ABC):
     """Rows of positive weight.
 
@@ -213,12 +220,8 @@ class TrainingData(ABC):
         """These rows, in increasing order, kept where all rows are."""
 
     @abstractmethod
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-
-    @abstractmethod
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
 
     @abstractmethod
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
@@ -342,13 +345,10 @@ class ArrayData(TrainingData):
 
     keep = take
 
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-        return scale_inputs(name, self.X, self.sample_weight)
-
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
-        return scale_targets(name, self.targets)
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
+        weights = self.sample_weight
+        return RowStatistics(ArrayStatistics(self.X, weights), ArrayStatistics(self.targets, weights))
 
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""

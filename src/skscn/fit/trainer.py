@@ -46,7 +46,7 @@ from skscn.refit import (
     solve_path,
 )
 from skscn.rows import Rows
-from skscn.scaling import InputScaling, Scaling, medians_of
+from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 
 if TYPE_CHECKING:
@@ -266,8 +266,8 @@ class Fit:
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, own = train.scale_inputs(recipe.scaling), self.own_scaling
-            outputs = train.working(loss, None).scale_targets(recipe.scaling) if own is None else own
+            inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
