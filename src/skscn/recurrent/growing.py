@@ -50,6 +50,10 @@ class Looked(Layer):
         """Rows of the columns."""
         return folded[x[:, 0].astype(int)]
 
+    def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> np.ndarray:
+        """The largest absolute value of each column on these rows."""
+        return np.abs(self.values(X, self.folded(nodes))).max(axis=0, initial=0.0)
+
     def evaluate(self, nodes: Nodes, inputs: Inputs) -> np.ndarray:
         """All rows are looked up at once."""
         return self.values(inputs.X, self.folded(nodes)).T.copy()
