@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from skscn.datasets import make_db1
-from skscn.rows import ROWS, Chunks, opened
+from skscn.rows import ROWS, Chunks, Rows, opened
 
 BROWSER = os.environ.get("SKSCN_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
 C_COMPILERS = filter(None, map(shutil.which, ("cc", "gcc", "clang", "tcc")))
@@ -124,7 +124,7 @@ def rows_in():
 
         def open_rows(backend, X, targets, *, layer, scaling, sample_weight=None):
             inputs, targets, weights = AS[backend](stack, X, targets, sample_weight)
-            return ROWS[backend](inputs, targets, layer=layer, scaling=scaling, sample_weight=weights)
+            return Rows(ROWS[backend](inputs, targets, scaling=scaling, sample_weight=weights), layer)
 
         yield open_rows
 

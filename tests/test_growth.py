@@ -13,7 +13,7 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import ROWS, LocalBackend, MemoryStorage, Operation, Rows, memory_rows
+from skscn.rows import ROWS, LocalBackend, MemoryStorage, Operation, Rows, open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import CONFIGURATIONS, Configuration, Proposal, StepSchedule
 
@@ -264,7 +264,7 @@ class Fixed(Configuration):
 )
 def test_growth_refuses_what_a_strategy_should_not_have_proposed(nodes):
     X = np.linspace(0.0, 1.0, 1000)[:, None]
-    rows = memory_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    rows = open_rows(X, np.sin(7 * X), layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
     *good, _ = nodes
     rule = ALGORITHMS["SC-III"](1, 15)
     growth = grow(rows, Fixed(*nodes), rule, max_nodes=9, tol=0.0, pace=StepSchedule(1), seed=0)
@@ -275,7 +275,7 @@ def test_growth_says_why_it_ended():
     X, Y, _ = _problem(0, 60, 3, 1, weighted=False)
 
     def reason(max_nodes, tol, contractions=(0.999999,)):
-        rows = memory_rows(X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+        rows = open_rows(X, Y, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
         growth = grow(
             rows,
             CONFIGURATIONS["ladder"]((1.0,), contractions, 20),

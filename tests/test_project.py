@@ -62,3 +62,13 @@ def test_issue_forms_are_complete(name):
 def test_extras_and_groups_have_different_names():
     """./run tells them apart by their names."""
     assert not PYPROJECT["project"]["optional-dependencies"].keys() & PYPROJECT["dependency-groups"].keys()
+
+
+def test_the_architecture_names_modules_that_exist():
+    source, page = Path(str(files("skscn"))), (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    for row in page.splitlines():
+        # In the table of modules, paths are relative to the package that the row is about.
+        package = re.match(r"\| `([\w/]+)/`", row)
+        folders = [source, ROOT, *([source / package[1]] if package else [])]
+        for name in re.findall(r"`([a-z_/]+\.(?:py|html))`", row):
+            assert any((folder / name).is_file() for folder in folders), f"{name} in: {row[:80]}"

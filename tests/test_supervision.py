@@ -6,19 +6,14 @@ from skscn.activations import resolve_activation
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
-from skscn.supervision import Sums, admissible, alive, slack, supported, weakening
+from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, participates, slack
 
 RNG = np.random.default_rng(0)
 E, H = RNG.normal(size=(40, 2)), RNG.uniform(size=(40, 5))
 SUMS = Sums(E.T @ H, (H**2).sum(axis=0), (H**4).sum(axis=0))
-
-
-def test_weakening_is_the_papers_sequence():
-    assert weakening(0.9, 1) == pytest.approx(0.05)
-    assert weakening(0.9, 9) == pytest.approx(0.01)
 
 
 def test_slack_is_the_papers_formula():
@@ -29,6 +24,14 @@ def test_slack_is_the_papers_formula():
             e, h = E[:, q], H[:, j]
             truth = (e @ h) ** 2 / (h @ h) - (1 - r - mu) * (e @ e)
             assert slack(SUMS, (E**2).sum(axis=0), r, node)[q, j] == pytest.approx(truth, rel=1e-12)
+
+
+def test_each_candidate_can_meet_a_residual_and_a_number_of_nodes_of_its_own():
+    r, squares, numbers = np.reshape([0.9, 0.99], (-1, 1, 1)), RNG.uniform(1.0, 2.0, (2, 5)), np.arange(3, 8)
+    slacks = slack(SUMS, squares, r, numbers)
+    for j, number in enumerate(numbers):
+        expected = [slack(SUMS, squares[:, j], each, int(number))[:, j] for each in (0.9, 0.99)]
+        np.testing.assert_array_equal(slacks[:, :, j], expected)
 
 
 def test_slack_says_exactly_when_the_error_falls_enough():
@@ -57,7 +60,9 @@ def test_guards_refuse_almost_dead_and_lonely_nodes():
     columns = np.column_stack([np.full(1000, 0.5), np.full(1000, 1e-3), np.r_[np.ones(5), np.zeros(995)]])
     sums = Sums(np.zeros((1, 3)), (columns**2).sum(axis=0), (columns**4).sum(axis=0))
     np.testing.assert_array_equal(alive(sums, 1000.0, 1.0), [True, False, True])
-    np.testing.assert_array_equal(supported(sums, 1000.0), [True, True, False])
+    np.testing.assert_array_equal(
+        participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * 1000.0), [True, True, False]
+    )
 
 
 def test_guards_do_not_depend_on_the_unit_of_the_activation():
@@ -78,7 +83,7 @@ def rows_of(activation, unit=1.0):
     """Rows of which a few have an input that is the largest."""
     X = np.append(np.linspace(0.0, 0.98, 196), [1.0] * 4)[:, np.newaxis] * unit
     layer = Dense(resolve_activation(activation))
-    return memory_rows(X, (unit <= X).astype(float), layer=layer, scaling=scale_inputs(None, X))
+    return open_rows(X, (unit <= X).astype(float), layer=layer, scaling=scale_inputs(None, X))
 
 
 def are_alive(rows, weights, biases):

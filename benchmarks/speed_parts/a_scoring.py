@@ -8,7 +8,7 @@ import numpy as np
 
 from skscn.activations import ACTIVATIONS
 from skscn.nodes import Dense, blocks
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from speed_parts.fits import make_data, timed
 from speed_parts.results import Cell, Part, ResultStore
@@ -62,9 +62,7 @@ def measure_sums(scoring: tuple[int, int, int], activation: str, threads: int) -
     X, y = make_data(size, inputs)
     weights, biases = candidates_for(inputs, candidates)
     scaling = scale_inputs("minmax", X, None)
-    with memory_rows(
-        X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads
-    ) as rows:
+    with open_rows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS[activation]), scaling=scaling, n_jobs=threads) as rows:
         return timed(lambda: rows.sums(rows.nodes(weights, biases)))
 
 

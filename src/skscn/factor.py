@@ -204,6 +204,18 @@ class Factor:
         first = np.linalg.solve(scaled.triangle[:linear, :linear], known)
         return np.concatenate([first, inner], axis=1) / units[:, np.newaxis]
 
+    def paths(
+        self, sizes: Sequence[int], penalties: Sequence[float], window: int | None, linear: int
+    ) -> list[np.ndarray]:
+        """For each size, β of shape (penalties, size, m) of the first columns.
+
+        Without a window for each penalty by ridge (SC-III); with one as :meth:`windowed`, which has no penalty.
+        """
+        leading = [self.leading(size) for size in sizes]
+        if window is None:
+            return [factor.ridge_path(penalties) for factor in leading]
+        return [np.repeat(factor.windowed(linear, window)[np.newaxis], len(penalties), axis=0) for factor in leading]
+
     def degrees_of_freedom(self, penalty: float) -> float:
         """Those of output weights on the ridge path."""
         scaled, _ = self.standardised()

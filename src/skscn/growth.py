@@ -31,7 +31,7 @@ from skscn.rows import Rows
 from skscn.scaling import Scaling
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.stopping import BestSoFar, StoppingMonitor
-from skscn.supervision import Sums, admissible, alive, forward_selection, slack, supported
+from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates, slack
 
 _OTHER_DATA = (
     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
@@ -246,23 +246,25 @@ def grow(
             return StopReason.MAX_NODES
         started, before = perf_counter(), output_weights.nodes
         count = min(pace.after(before), max_nodes - before)
+        # Propose candidates, judge them on all rows, and let those that pass join.
         relevance = _relevance(rows, output_weights) if search.guided else None
         informed = search.informed(state.records[-1].contraction if state.records else 0.0, relevance)
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = accepted[0].nodes.joined([block.nodes for block in accepted])
+        added = Nodes.joined([new.nodes for new in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,
             scope=float(added.scopes.max()),
-            contraction=max(block.contraction for block in accepted),
-            slack=min(block.slack for block in accepted),
+            contraction=max(max(new.contractions) for new in accepted),
+            slack=min(min(new.slacks) for new in accepted),
             train_rmse=state.rmse(rows),
             candidates=candidates,
             seconds=perf_counter() - started,
             validation_rmse=observe(rows, output_weights, state, monitor, added),
         )
+        # Polish all nodes together, if it is time.
         step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
         state.record(step)
         yield replace(step, nodes=output_weights.below + step.nodes)
@@ -292,16 +294,23 @@ def _configure(
     """Add up to ``count`` nodes; return those that were accepted, and how many candidates were drawn.
 
     Where nodes are added together, a step is one block, so that adding the nodes of a step again gives the same
-    result as growing them.
+    result as growing them. Otherwise they join one after the other.
     """
-    first = output_weights.nodes
-    proposals = search.propose(rows, first + 1, np.random.default_rng((seed, first + 1)), count)
+    node, together = output_weights.nodes + 1, output_weights.takes_blocks
+    proposals = search.propose(rows, node, np.random.default_rng((seed, node)), count)
     accepted: list[_Accepted] = []
     candidates, proposal = 0, next(proposals, None)
     while proposal is not None:
         candidates, before = proposal.candidates, output_weights.nodes
-        accepted += _accept(rows, output_weights, proposal, first + count - before)
-        if output_weights.nodes == first + count or (accepted and output_weights.takes_blocks):
+        while (missing := node + count - 1 - output_weights.nodes) > 0:
+            new, chosen = _accept_block(rows, output_weights, proposal, missing if together else 1)
+            if new is None:
+                break
+            accepted.append(new)
+            if together:
+                return accepted, candidates
+            proposal = proposal.take(np.delete(np.arange(len(proposal.nodes)), chosen))
+        if not missing:
             break
         try:
             proposal = proposals.send(output_weights.nodes - before)
@@ -331,46 +340,34 @@ def _relevance(rows: Rows, output_weights: OutputWeights) -> np.ndarray | None:
     return np.asarray(np.sqrt(squares / squares.max())) if squares.max() > 0.0 else None
 
 
-@dataclass(frozen=True)
-class _Accepted:
-    """Nodes that were accepted together: the largest r, with which each satisfies the inequality, and the smallest ξ_L."""
+class _Accepted(NamedTuple):
+    """Nodes that have joined together, and r and ξ_L with which each was accepted."""
 
     nodes: Nodes
-    contraction: float
-    slack: float
-
-
-def _accept(rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int) -> list[_Accepted]:
-    """Let up to ``count`` candidates of the short list join: as one block, or one after the other."""
-    accepted: list[_Accepted] = []
-    for _ in range(1 if output_weights.takes_blocks else count):
-        new, chosen = _accept_block(rows, output_weights, proposal, count if output_weights.takes_blocks else 1)
-        if new is None:
-            break
-        accepted.append(new)
-        proposal = proposal.take(np.delete(np.arange(len(proposal)), chosen))
-    return accepted
+    contractions: list[float]
+    slacks: list[float]
 
 
 def _accept_block(
     rows: Rows, output_weights: OutputWeights, proposal: Proposal, count: int
 ) -> tuple[_Accepted | None, np.ndarray]:
-    """Let up to ``count`` candidates join together; return them, if any, and their numbers in the list.
+    """Let up to ``count`` candidates join together; return them, and their numbers in the list.
 
     Those that are refused are replaced by others from the list.
     """
-    node, chosen, sums, usable = output_weights.nodes + 1, np.arange(len(proposal)), None, np.ones(0, dtype=bool)
-    if len(proposal) > count:
+    node, size, sums, usable = output_weights.nodes + 1, len(proposal.nodes), None, np.ones(0, dtype=bool)
+    chosen = np.arange(size)
+    if size > count:
         sums = rows.sums(proposal.nodes, complete=True)
         usable = passes_guards(rows, sums, proposal.nodes)
         chosen = _choose(rows, sums, usable, proposal.contractions, node, count)
     while len(chosen):
-        candidates = proposal.take(chosen)
-        block = output_weights.open(rows, candidates.nodes)
-        passed, contraction, least = _judge(rows, block, candidates, node)
+        nodes = proposal.nodes if len(chosen) == size else proposal.nodes.take(chosen)
+        block = output_weights.open(rows, nodes)
+        passed, contractions, slacks = _judge(rows, block, proposal.contractions, node)
         if passed.all():
             output_weights.join(rows, block)
-            return _Accepted(candidates.nodes, contraction, least), chosen
+            return _Accepted(nodes, contractions, slacks), chosen
         if sums is None:
             chosen = chosen[passed]
         else:
@@ -379,19 +376,27 @@ def _accept_block(
     return None, chosen
 
 
-def _judge(rows: Rows, block: Admission, proposal: Proposal, node: int) -> tuple[np.ndarray, float, float]:
-    """Which candidates of a block are admitted, the largest r that one of them needs, and the smallest ξ_L.
+def _judge(
+    rows: Rows, block: Admission, contractions: tuple[float, ...], node: int
+) -> tuple[np.ndarray, list[float], list[float]]:
+    """Judge the candidates of a block one after the other, each given those before it that pass.
 
-    A candidate is admitted if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0
-    for node L on all rows, given the candidates before it. If one is refused, the others are to be judged again.
+    A candidate passes if it passes the guards and, with one of the contractions r, satisfies the inequality ξ ≥ 0 for
+    its node L on all rows. Returns which of them pass, and the first such r and ξ_L of each.
     """
-    passed = passes_guards(rows, block.columns.sums, proposal.nodes) & block.admit_all()
-    contractions, numbers = np.reshape(proposal.contractions, (-1, 1, 1)), node + np.arange(len(block))
-    slacks = slack(block.sums, block.residual_squares, contractions, numbers, together=rows.together)
-    satisfied = slacks.min(axis=1) >= 0.0
-    smallest, each = satisfied.argmax(axis=0), np.arange(len(block))
-    contraction, least = proposal.contractions[smallest.max()], slacks.sum(axis=1)[smallest, each].min()
-    return passed & satisfied[smallest, each], contraction, float(least)
+    usable = passes_guards(rows, block.columns.sums, block.nodes)
+    while True:
+        passed = block.admit(usable)
+        numbers, squares = node + np.cumsum(passed) - passed, block.residual_squares[:, :-1]
+        slacks = slack(block.sums, squares, np.reshape(contractions, (-1, 1, 1)), numbers, together=rows.together)
+        satisfied = slacks.min(axis=1) >= 0.0
+        refused = np.flatnonzero(passed & ~satisfied.any(axis=0))
+        if not len(refused):
+            break
+        # The candidates after the first that is refused are judged again, without it.
+        usable[refused[0]] = False
+    first = satisfied.argmax(axis=0)
+    return passed, [contractions[r] for r in first], [float(slacks[r, :, j].sum()) for j, r in enumerate(first)]
 
 
 def _choose(
@@ -420,7 +425,9 @@ def _choose(
 
 def passes_guards(rows: Rows, sums: Sums, nodes: Nodes) -> np.ndarray:
     """Whether each candidate passes the guards against almost dead nodes and against those active on a few rows."""
-    return np.asarray(alive(sums, rows.weight, rows.scales(nodes)) & supported(sums, rows.weight))
+    assert sums.quartics is not None, "quartics must be requested"
+    usable = alive(sums, rows.weight, rows.scales(nodes))
+    return usable & participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * rows.weight)
 
 
 # Polishing all nodes ----------------------------------------------------------------------------------------------
@@ -554,11 +561,12 @@ def readmit(rows: Rows, output_weights: OutputWeights, nodes: Nodes, pace: StepS
         block = output_weights.open(rows, blocks[0])
         if not passes_guards(rows, block.columns.sums, blocks[0]).all():
             return False
-        if block.admit_all().all():
+        size = len(blocks[0])
+        if block.admit(np.ones(size, dtype=bool)).all():
             output_weights.join(rows, block)
             blocks = blocks[1:]
-        elif len(block) > 1:
-            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(len(block))), *blocks[1:]]
+        elif size > 1:
+            blocks = [*(blocks[0].take(slice(j, j + 1)) for j in range(size)), *blocks[1:]]
         else:
             return False
     return True

@@ -15,7 +15,7 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks, scaled
+from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -253,22 +253,17 @@ class Network:
         predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float32 if single else np.float64)
         threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
-            self._predict_into(predictions, X)
+            self._write_outputs(predictions, X, mean=True)
         else:
             parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
             with single_threaded(), ThreadPoolExecutor(threads) as executor:
-                list(executor.map(lambda rows: self._predict_into(predictions[rows], X[rows]), parts))
+                list(executor.map(lambda rows: self._write_outputs(predictions[rows], X[rows], mean=True), parts))
         return predictions[:, 0] if self.single_output else predictions
-
-    def _predict_into(self, predictions: np.ndarray, X: Any) -> None:
-        for rows, f in self._outputs(X):
-            predictions[rows] = self.loss.mean(f)
 
     def link(self, X: Any) -> np.ndarray:
         """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
         outputs = np.empty((X.shape[0], self.n_outputs))
-        for rows, f in self._outputs(X):
-            outputs[rows] = f
+        self._write_outputs(outputs, X, mean=False)
         return outputs
 
     def __getstate__(self) -> dict[str, Any]:
@@ -317,15 +312,16 @@ class Network:
         bounded = outputs if self.bounds is None else outputs.clip(*self.bounds)
         return self.outputs.inverse_transform(bounded)
 
-    def _outputs(self, X: Any) -> Iterator[tuple[slice, np.ndarray]]:
-        """For each block of rows: its slice, and its outputs f."""
+    def _write_outputs(self, out: np.ndarray, X: Any, *, mean: bool) -> None:
+        """Write the outputs f of rows into an array, block by block, or the mean of the loss at these outputs."""
         layers, straight = self._folded.layers, self._folded.straight
         for rows, x, values in self._blocks(X):
             outputs = values[0] @ layers[0].outgoing
             for layer, h in zip(layers[1:], values[1:], strict=True):
                 outputs += h @ layer.outgoing
             outputs += x @ straight
-            yield rows, self._unscaled(outputs)
+            f = self._unscaled(outputs)
+            out[rows] = self.loss.mean(f) if mean else f
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer.
@@ -523,7 +519,7 @@ def mean_squared_gradients(
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     squares = np.zeros(n_inputs)
     for rows in blocks(n_rows, max(n_inputs, len(nodes))):
-        x = X[rows] if scaling is None else scaled(X[rows], scaling)
+        x = X[rows] if scaling is None else scaling.transform(X[rows])
         gradients = nodes.layer.gradients(x, nodes, output_weights)
         for output, (gradient, constant) in enumerate(zip(gradients, straight.T, strict=True)):
             gradient += constant
@@ -543,9 +539,9 @@ def spreads(X: Matrix, sample_weight: np.ndarray | None = None, scaling: InputSc
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
     # Relative to one of the rows, the sums lose few digits, and those of a constant column none.
-    first = X[0:1] if scaling is None else scaled(X[0:1], scaling)
+    first = X[0:1] if scaling is None else scaling.transform(X[0:1])
     for rows in blocks(n_rows, n_inputs):
-        moved = (X[rows] if scaling is None else scaled(X[rows], scaling)) - first
+        moved = (X[rows] if scaling is None else scaling.transform(X[rows])) - first
         sums += p[rows] @ moved
         moved *= moved
         squares += p[rows] @ moved

@@ -35,11 +35,6 @@ def blocks(n_rows: int, width: int) -> list[slice]:
     return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
 
 
-def scaled(X: Matrix, scaling: InputScaling) -> np.ndarray:
-    """Some rows, scaled; sparse rows are made dense here, so pass a block of them, not all."""
-    return scaling.transform(X if isinstance(X, np.ndarray) else X.toarray())
-
-
 @dataclass(frozen=True)
 class Inputs:
     """Rows of inputs, which may be in a file, and their scaling; None if they are scaled already and end with a 1."""
@@ -53,7 +48,7 @@ class Inputs:
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Some rows scaled, with a 1 as the last input; sparse rows are made dense here."""
-        return self.X[rows] if self.scaling is None else with_one(scaled(self.X[rows], self.scaling))
+        return self.X[rows] if self.scaling is None else with_one(self.scaling.transform(self.X[rows]))
 
     def prepared(self) -> Inputs:
         """The same inputs, scaled once if they are dense."""
@@ -250,9 +245,7 @@ _TRIED = np.linspace(-3.0, 3.0, 14).reshape(7, 2)
 
 
 def check_activation(activation: Activation) -> None:
-    """Reject an activation that no network can be grown with; those registered here are known to work."""
-    if ACTIVATIONS.get(activation.name) == activation:
-        return
+    """Reject an activation that no network can be grown with."""
     value = np.asarray(activation.value(_TRIED.copy()))
     fault = None
     if value.shape != _TRIED.shape:
@@ -387,8 +380,7 @@ class Layer(ABC):
 
     def hidden(self, X: np.ndarray, nodes: Nodes) -> np.ndarray:
         """h of shape (n, k) from :meth:`features`, in their precision; to be defined if these are not the inputs."""
-        x = np.column_stack([X, np.ones(len(X), X.dtype)])
-        return self.outer * self.values(x, self.folded(nodes).astype(X.dtype))
+        return self.outer * self.values(with_one(X), self.folded(nodes).astype(X.dtype))
 
     def join(self, nodes: Nodes, before: int) -> None:
         """Take note of nodes that have joined a network with this number of nodes, if later nodes see earlier ones."""
@@ -470,13 +462,6 @@ class Nodes:
     def take(self, chosen: np.ndarray | slice) -> Nodes:
         """Some of them, in this order."""
         return Nodes(self.layer, self.weights[:, chosen], self.biases[chosen], self.scopes[chosen])
-
-    def columns(self, inputs: Inputs, sqrt_weight: np.ndarray | None = None) -> np.ndarray:
-        """H on all rows, multiplied by the square roots of their weights, if any; shape (k, n)."""
-        out = self.layer.evaluate(self, inputs)
-        if sqrt_weight is not None:
-            out *= sqrt_weight
-        return out
 
 
 # Arguments at which the largest value of an activation is looked for, in units of the largest argument.

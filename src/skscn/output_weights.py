@@ -22,7 +22,6 @@ block, and a Cholesky factorisation of VᵀV has the same effect as adding them 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -83,72 +82,65 @@ class Admission:
     sums : Sums
         Row sums of each column against the residual that the columns admitted before it leave; with those of a ridge,
         if there is one.
-    residual_squares : ndarray of shape (m, k)
-        ‖e_q‖² of that residual, likewise.
+    residual_squares : ndarray of shape (m, k + 1)
+        ‖e_q‖² of these residuals, likewise, and of the one that is left in the end.
     factor, coefficients : ndarray of shape (k, k) and (k, m)
         Of those admitted.
     """
 
+    sums: Sums
+    residual_squares: np.ndarray
+    factor: np.ndarray
+    coefficients: np.ndarray
+
     def __init__(self, rows: Rows, nodes: Nodes, *, orthogonal: bool, ridge: Ridge | None = None):
         self.nodes, self.columns = nodes, rows.open(nodes, None if ridge is None else ridge.absent)
         self.orthogonal, self._ridge = orthogonal, ridge
-        squares, self._squares = rows.residual_squares, self.columns.sums.squares
-        self._left, self._inner = self.columns.gram.copy(), self.columns.inner.copy()
+        self._first, self._squares = rows.residual_squares, self.columns.sums.squares
+        self._gram, self._inner = self.columns.gram, self.columns.inner
         if ridge is not None:
-            squares, self._squares = squares + ridge.squares, self._squares + ridge.alpha
-            self._left += ridge.alpha * np.eye(len(self._left))
-            self._inner += self.columns.projection.T @ ridge.inner
-        self.factor, self.coefficients = np.zeros_like(self._left), np.zeros_like(self._inner)
-        self.residual_squares = np.repeat(squares[:, np.newaxis], len(self._left), axis=1)
-        self._smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * self._left.diagonal())
+            self._first, self._squares = self._first + ridge.squares, self._squares + ridge.alpha
+            self._gram = self._gram + ridge.alpha * np.eye(len(self._gram))
+            self._inner = self._inner + self.columns.projection.T @ ridge.inner
 
-    def __len__(self) -> int:
-        return len(self._left)
+    def admit(self, usable: np.ndarray) -> np.ndarray:
+        """Admit those of the columns that are usable and do not depend on those before; return which these are.
 
-    @property
-    def sums(self) -> Sums:
-        """The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩."""
-        return Sums(self._inner.T, self._squares, self.columns.sums.quartics)
-
-    def admit_all(self) -> np.ndarray:
-        """Admit each column that adds enough to the basis and to the columns before it; return which do.
-
-        Column after column is removed from the residual and from the columns after it. If all can be admitted, which
-        is the rule, one Cholesky factorisation does the same.
+        Each is removed from the residual and from the columns after it. If all are admitted, which is the rule, one
+        Cholesky factorisation does the same.
         """
-        if self.orthogonal:
-            factor, failed = dpotrf(self._left, lower=0, clean=1)
+        gram, inner, residual_squares = self._gram.copy(), self._inner.copy(), self._first
+        smallest = np.maximum(SMALLEST_REMAINDER**2 * self._squares, _SMALLEST_PART * gram.diagonal())
+        if self.orthogonal and len(gram) > 1 and usable.all():
+            factor, failed = dpotrf(gram, lower=0, clean=1)
             sizes = factor.diagonal()
-            if not failed and (sizes**2 > self._smallest).all():
-                self.factor, self.coefficients = factor, dtrtrs(factor, self._inner, trans=1)[0]
-                self._inner = self.coefficients * sizes[:, np.newaxis]
-                self.residual_squares[:, 1:] -= np.cumsum(self.coefficients[:-1] ** 2, axis=0).T
-                return np.ones(len(self), dtype=bool)
-        passed = np.zeros(len(self), dtype=bool)
-        for j in range(len(self)):
-            if self._left[j, j] > self._smallest[j]:
-                self._admit(j)
-                passed[j] = True
-        return passed
-
-    def _admit(self, j: int) -> None:
-        size = np.sqrt(self._left[j, j])
-        row, coefficients = self._left[j] / size, self._inner[j] / size
-        self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
-        self._inner[j + 1 :] -= np.outer(row[j + 1 :], coefficients)
-        self.residual_squares[:, j + 1 :] -= coefficients[:, np.newaxis] ** 2
-        if self.orthogonal:
-            self._left -= np.outer(row, row)
-        elif self._ridge is not None:
-            # Its output weight is not evaluated again, and no longer penalised.
-            self.residual_squares[:, j + 1 :] -= self._ridge.alpha * (coefficients[:, np.newaxis] / size) ** 2
-
-    @cached_property
-    def transform(self) -> np.ndarray:
-        """The transform from columns to directions, shape (k, k); valid once all columns are admitted."""
-        if self.orthogonal:
-            return dtrtri(self.factor, lower=0)[0]
-        return np.diag(1.0 / self.factor.diagonal())
+            if not failed and (sizes**2 > smallest).all():
+                self.factor, self.coefficients = factor, dtrtrs(factor, inner, trans=1)[0]
+                explained = np.cumsum(self.coefficients**2, axis=0).T
+                self.residual_squares = residual_squares[:, np.newaxis] - np.pad(explained, ((0, 0), (1, 0)))
+                self.sums = Sums(self.coefficients.T * sizes, self._squares, self.columns.sums.quartics)
+                return usable.copy()
+        admitted, met = np.zeros(len(gram), dtype=bool), np.empty_like(inner.T)
+        self.factor, self.coefficients = np.zeros_like(gram), np.zeros_like(inner)
+        self.residual_squares = np.empty((inner.shape[1], len(gram) + 1))
+        for j in range(len(gram)):
+            # The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩.
+            met[:, j], self.residual_squares[:, j] = inner[j], residual_squares
+            if not usable[j] or gram[j, j] <= smallest[j]:
+                continue
+            admitted[j], size = True, np.sqrt(gram[j, j])
+            row, coefficients = gram[j] / size, inner[j] / size
+            self.factor[j, j:], self.coefficients[j] = row[j:], coefficients
+            inner -= np.outer(row, coefficients)
+            residual_squares = residual_squares - coefficients**2
+            if self.orthogonal:
+                gram -= np.outer(row, row)
+            elif self._ridge is not None:
+                # Its output weight is not evaluated again, and no longer penalised.
+                residual_squares = residual_squares - self._ridge.alpha * (coefficients / size) ** 2
+        self.residual_squares[:, -1] = residual_squares
+        self.sums = Sums(met, self._squares, self.columns.sums.quartics)
+        return admitted
 
 
 class OutputWeights:
@@ -163,6 +155,15 @@ class OutputWeights:
     alpha : float or "gcv"
         The ridge penalty: of the final output weights, in a rule that regularises these; in others, of the output
         weights that are evaluated with each node.
+
+    Attributes
+    ----------
+    nodes : int
+        L, the number of nodes so far, without those of layers below.
+    linear, below : int
+        The numbers of columns before the first node: linear ones, and those of layers below.
+    factor : ndarray of shape (b, b)
+        R of the columns that are kept.
     """
 
     # Whether the columns of nodes, and linear ones, are solved for again together with those of later nodes.
@@ -184,16 +185,11 @@ class OutputWeights:
     def restart(self) -> None:
         """Forget all columns."""
         self.factor = np.zeros((0, 0))
-        self.linear = self.below = 0
+        self.nodes = self.linear = self.below = 0
         self.linear_nodes: Nodes | None = None
         self._joined: list[Nodes] = []
         self._directions: list[np.ndarray] = []
         self._coefficients: list[np.ndarray] = []
-
-    @property
-    def nodes(self) -> int:
-        """L, the number of nodes so far, without those of layers below."""
-        return len(self._directions) - self.fixed
 
     @property
     def fixed(self) -> int:
@@ -212,7 +208,7 @@ class OutputWeights:
 
         Return the numbers of those that do not depend on the others, in the order in which they were added.
         """
-        kept = self._append_independent(rows, nodes)
+        kept = self.append_independent(rows, nodes)
         self.linear, self.linear_nodes = len(kept), nodes.take(kept)
         if not self.keeps_linear:
             self._forget(rows)
@@ -224,7 +220,7 @@ class OutputWeights:
             rows.rotate(np.zeros((len(self.factor), 0)))
             self.factor = np.zeros((0, 0))
 
-    def _append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
+    def append_independent(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add columns in blocks, without supervision; return the numbers of those that do not depend on the others."""
         kept: list[int] = []
         left = np.split(np.arange(len(nodes)), range(_BLOCK, len(nodes), _BLOCK))
@@ -233,7 +229,7 @@ class OutputWeights:
             if not len(numbers):
                 continue
             block = Admission(rows, nodes.take(numbers), orthogonal=True)
-            passed = block.admit_all()
+            passed = block.admit(np.ones(len(numbers), dtype=bool))
             if passed.all():
                 self._join(rows, block)
                 kept.extend(numbers)
@@ -245,7 +241,7 @@ class OutputWeights:
     def begin_layer(self) -> None:
         """Let the nodes so far be those of layers below: the next ones see their columns instead of the inputs."""
         self.below = len(self._directions) - self.linear
-        self.linear_nodes, self._joined = None, []
+        self.nodes, self.linear_nodes, self._joined = 0, None, []
 
     def open(self, rows: Rows, nodes: Nodes) -> Admission:
         """Form the columns of nodes, to be judged one after the other; nothing is changed yet."""
@@ -261,10 +257,10 @@ class OutputWeights:
 
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
-        before = self.nodes
         self._join(rows, block)
         self._joined.append(block.nodes)
-        block.nodes.layer.join(block.nodes, before)
+        block.nodes.layer.join(block.nodes, self.nodes)
+        self.nodes += len(block.factor)
 
     def append(self, rows: Rows, nodes: Nodes) -> np.ndarray:
         """Add nodes that were accepted before.
@@ -273,23 +269,27 @@ class OutputWeights:
         them. If one cannot, nothing is changed.
         """
         block = self.open(rows, nodes)
-        passed = block.admit_all()
+        passed = block.admit(np.ones(len(nodes), dtype=bool))
         if passed.all():
             self.join(rows, block)
         return passed
 
     def _join(self, rows: Rows, block: Admission) -> None:
         """Move the output along the directions of a block; keep them in the basis, if they are evaluated again."""
-        transform, projection, size = block.transform, block.columns.projection, len(self.factor)
+        projection, size, count = block.columns.projection, len(self.factor), len(block.factor)
+        # From columns to directions.
+        transform = np.diag(1.0 / block.factor.diagonal())
+        if block.orthogonal:
+            transform = dtrtri(block.factor, lower=0)[0]
         rows.join(transform, block.coefficients, keep=block.orthogonal)
         self._coefficients.extend(block.coefficients)
         # Each direction is a combination of the kept columns and the columns of its block up to its own.
         kept = dtrtrs(self.factor, projection @ transform)[0] if size else projection @ transform
-        for j in range(len(transform)):
+        for j in range(count):
             first = 0 if block.orthogonal else j
             self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
         if block.orthogonal:
-            extended = np.zeros((size + len(transform), size + len(transform)))
+            extended = np.zeros((size + count, size + count))
             extended[:size, :size], extended[:size, size:], extended[size:, size:] = (
                 self.factor,
                 projection,
@@ -385,10 +385,6 @@ class LeastSquares(OutputWeights):
         factor = self.final_factor(rows, nodes)
         alpha = self.chosen(factor)
         return super().solution(rows, nodes) if alpha == 0.0 else solved(factor, alpha)
-
-    def solved(self, factor: Factor) -> Solution:
-        """The output weights that follow from a factor of these columns, perhaps of more rows."""
-        return solved(factor, self.chosen(factor))
 
     def chosen(self, factor: Factor) -> float:
         """α for a factor."""

@@ -60,10 +60,6 @@ class Stretch(NamedTuple):
 class ColumnBasis(LeastSquares):
     """An orthonormal basis of columns; the residual is left as it is."""
 
-    def append_nodes(self, rows: Rows, nodes: Nodes) -> np.ndarray:
-        """Add nodes in blocks; return the numbers of those that do not depend on the others."""
-        return self._append_independent(rows, nodes)
-
     def _join(self, rows: Rows, block: Admission) -> None:
         block.coefficients.fill(0.0)
         super()._join(rows, block)
@@ -92,7 +88,7 @@ class Columns:
         basis = ColumnBasis(rows.n_outputs)
         self.rows, self.outputs = rows, outputs
         self.linear = linear.take(basis.append_linear(rows, linear))
-        self.blocks = [nodes.take(basis.append_nodes(rows, nodes)) for nodes in blocks]
+        self.blocks = [nodes.take(basis.append_independent(rows, nodes)) for nodes in blocks]
         self.triangle = basis.factor
 
     def first(self, size: int) -> Columns:
@@ -142,7 +138,7 @@ class HeldOut:
         self.weight = float(len(targets) if sample_weight is None else sample_weight.sum())
         inputs = Inputs(X, scaling)
         blocks: list[Nodes] = [columns.linear, *columns.blocks]
-        h = np.vstack([block.columns(inputs) for block in blocks])
+        h = np.vstack([block.layer.evaluate(block, inputs) for block in blocks])
         self._basis = solve_triangular(columns.triangle, h, trans="T").T if len(h) else h.T
 
     def outputs_of(self, coefficients: np.ndarray) -> np.ndarray:

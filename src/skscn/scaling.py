@@ -38,8 +38,9 @@ class Scaling:
         """A scaling of outputs, around an offset."""
         return cls("centred", offset, scale, -_FAR, _FAR)
 
-    def transform(self, values: np.ndarray) -> np.ndarray:
-        """``values`` scaled, as a new float64 array."""
+    def transform(self, values: Any) -> np.ndarray:
+        """``values`` scaled, as a new float64 array; sparse rows are made dense, so pass a block of them, not all."""
+        values = values.toarray() if sparse.issparse(values) else values
         offset, scale = self.offset, self.scale
         if len(values) > _FEW_ROWS and values.size <= _BLOCK:
             offset, scale = _repeated(self, len(values))
@@ -92,8 +93,9 @@ class QuantileScaling:
     knots: np.ndarray
     shares: np.ndarray
 
-    def transform(self, values: np.ndarray) -> np.ndarray:
-        """``values`` scaled, as a new float64 array."""
+    def transform(self, values: Any) -> np.ndarray:
+        """``values`` scaled, as a new float64 array; sparse rows are made dense."""
+        values = values.toarray() if sparse.issparse(values) else values
         scaled = np.empty(values.shape)
         for j, (knots, shares) in enumerate(zip(self.knots.T, self.shares.T, strict=True)):
             scaled[:, j] = np.interp(values[:, j], knots, shares)

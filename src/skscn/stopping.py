@@ -38,9 +38,8 @@ class StoppingMonitor:
     chooses: ClassVar[bool] = False
     # Why growth has ended when it is exhausted.
     reason: ClassVar[str] = "early stopping"
-
-    def __init__(self) -> None:
-        self.standing = BestSoFar()
+    # What it has found so far.
+    standing = BestSoFar()
 
     @property
     def kept_nodes(self) -> int | None:
@@ -75,7 +74,6 @@ class Stalled(StoppingMonitor):
     _nodes, _gain = 5, 1e-3
 
     def __init__(self, outputs: Scaling):
-        super().__init__()
         self.outputs, self._errors = outputs, list[tuple[int, float]]()
 
     @property
@@ -115,7 +113,6 @@ class BestNodes(StoppingMonitor, ABC):
     least_gain = 0.0
 
     def __init__(self, patience: int, stretch: float = 1.0):
-        super().__init__()
         self.patience, self.stretch = patience, stretch
 
     @property
@@ -212,7 +209,7 @@ class Validation(BestNodes):
             columns = np.empty((len(self._columns), 2 * self._size), order="F")
             columns[:, :start] = self._columns[:, :start]
             self._columns = columns
-        self._columns[:, start : self._size] = nodes.columns(self.inputs).T
+        self._columns[:, start : self._size] = nodes.layer.evaluate(nodes, self.inputs).T
 
     def _forget(self) -> None:
         self._size = 0

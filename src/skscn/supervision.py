@@ -97,11 +97,6 @@ class SampledSums:
         )
 
 
-def weakening(contraction: float | np.ndarray, node: int | np.ndarray) -> float | np.ndarray:
-    """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
-    return (1.0 - contraction) / (node + 1)
-
-
 def slack(
     sums: Sums,
     residual_squares: np.ndarray,
@@ -112,12 +107,12 @@ def slack(
 ) -> np.ndarray:
     """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T); for several r of shape (R, 1, 1), (R, m, T).
 
-    ‖e_q‖², of shape (m,), and L are the same for all candidates or, with shapes (m, T) and (T,), one for each.
-
     A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
     ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
     ξ_L = Σ_q ξ_{L,q} is returned, shape (1, T): if it is ≥ 0, adding the candidate reduces Σ_q ‖e_q‖² to at most
     (r + μ_L) times what it was, which is all that the proof of Theorem 6 needs.
+
+    If candidates join one after the other, each has its own ‖e_q‖², shape (m, T), and its own L, shape (T,).
 
     Examples
     --------
@@ -132,9 +127,9 @@ def slack(
     """
     score = np.zeros_like(sums.projections)
     np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
-    required = 1.0 - contraction - weakening(contraction, node)
-    squares = residual_squares if residual_squares.ndim == 2 else residual_squares[:, np.newaxis]
-    slacks: np.ndarray = score - required * squares
+    # μ_L, the sequence that weakens the constraint on node L.
+    mu = (1.0 - contraction) / (node + 1)
+    slacks: np.ndarray = score - (1.0 - contraction - mu) * residual_squares.reshape(len(residual_squares), -1)
     return slacks.sum(axis=-2, keepdims=True) if together else slacks
 
 
@@ -158,12 +153,6 @@ def alive(sums: Sums, weight: float, scale: float | np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         smallest = SMALLEST_MEAN_SQUARE * (scale**2 * weight)
     return (sums.squares > 0.0) & (sums.squares >= smallest)
-
-
-def supported(sums: Sums, weight: float) -> np.ndarray:
-    """Whether each candidate is active on enough rows of this total weight."""
-    assert sums.quartics is not None, "quartics must be requested"
-    return participates(sums.squares, sums.quartics, SMALLEST_SUPPORT * weight)
 
 
 def participates(squares: np.ndarray, quartics: np.ndarray, fewest: float) -> np.ndarray:
@@ -204,8 +193,8 @@ def forward_selection(
         chosen.append(best)
         size = np.sqrt(squares[best])
         row, along = gram[best] / size, projections[:, best] / size
-        projections, explained = projections - along[:, np.newaxis] * row, explained + along**2
+        projections, explained = projections - np.outer(along, row), explained + along**2
         if orthogonal:
-            gram = gram - row[:, np.newaxis] * row
+            gram = gram - np.outer(row, row)
             squares = gram.diagonal()
     return np.array(chosen, dtype=int)

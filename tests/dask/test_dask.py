@@ -24,7 +24,7 @@ from skscn import (
 from skscn.fit.plan import MANY_ROWS
 from skscn.nodes import Dense, Nodes
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import dask_rows, memory_rows
+from skscn.rows import open_rows
 from skscn.rows.dask import Fixed, Message, StatefulPart
 from skscn.rows.operations import Deflate, Gather, Join, Open, Weigh
 from skscn.rows.partitions import Part, Partitions, at_home, paused_workers, persisted, task, wait_for
@@ -389,8 +389,8 @@ def test_tasks_on_parts_are_not_moved_to_other_workers(client):
 def test_what_was_summed_on_some_rows_is_combined_from_the_parts(here):
     settings = {"layer": Dense(ACTIVATIONS["sigmoid"]), "scaling": scale_inputs("minmax", X)}
     targets, numbers = Y[:, np.newaxis], RNG.integers(0, N, 400)
-    one = memory_rows(X, targets, sample_weight=P + 1.0, **settings)
-    other = dask_rows(cut(X), cut(targets), sample_weight=cut(P + 1.0), **settings)
+    one = open_rows(X, targets, sample_weight=P + 1.0, **settings)
+    other = open_rows(cut(X), cut(targets), sample_weight=cut(P + 1.0), **settings)
     nodes = one.nodes(RNG.normal(size=(4, 6)), RNG.normal(size=6))
     ours, theirs = (rows.sampled_sums(numbers, nodes, precision=np.float64) for rows in (one, other))
     np.testing.assert_allclose(theirs.sums.projections, ours.sums.projections, rtol=1e-12)

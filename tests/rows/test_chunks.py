@@ -10,7 +10,7 @@ import pytest
 
 from skscn import ACTIVATIONS, SCNClassifier, SCNEnsembleRegressor, SCNRegressor
 from skscn.nodes import Dense
-from skscn.rows import ROWS, Chunks, ScratchInputs, chunk_rows, memory_rows, opened
+from skscn.rows import ROWS, Chunks, ScratchInputs, open_rows, opened
 from skscn.scaling import SCALINGS, scale_inputs
 
 RNG = np.random.default_rng(11)
@@ -78,8 +78,8 @@ def test_threads_on_files():
     settings = {"layer": Dense(ACTIVATIONS["sigmoid"]), "scaling": scale_inputs("minmax", x)}
     weights, biases = np.array([[1.0, -2.0, 3.0], [2.0, 0.0, -1.0]]), np.zeros(3)
     with opened(Chunks(x, targets, memory_limit=LITTLE), lambda n_rows: 10) as files:
-        opened_rows = [memory_rows(x, targets, **settings)]
-        opened_rows += [chunk_rows(files.X, targets, n_jobs=n_jobs, **settings) for n_jobs in (1, 2)]
+        opened_rows = [open_rows(x, targets, **settings)]
+        opened_rows += [open_rows(files.X, targets, n_jobs=n_jobs, **settings) for n_jobs in (1, 2)]
         found = []
         for rows in opened_rows:
             with rows:

@@ -6,7 +6,7 @@ import pytest
 from skscn import ACTIVATIONS, SCNRegressor
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Polished, polish
 from skscn.search.polish import LocalProblem, improve_alone, improve_together
@@ -20,7 +20,7 @@ WEIGHT_DECAY, LONGEST = 1e-9, 100.0
 
 def grown(activation="sigmoid", weights=None, nodes=6):
     """Rows with a few nodes in the basis, and the rule."""
-    rows = memory_rows(
+    rows = open_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
     rule, rng = LeastSquares(2), np.random.default_rng(7)

@@ -4,7 +4,7 @@ import pytest
 from skscn import ACTIVATIONS, SCNRegressor
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Polished
 from skscn.search.pool import Search, draw_by_data
@@ -17,7 +17,7 @@ X, T, P = RNG.uniform(size=(300, 3)), RNG.normal(size=(300, 2)), RNG.integers(1,
 
 def grown(activation="sigmoid", weights=None, nodes=6):
     """Rows with a few nodes in the basis."""
-    rows = memory_rows(
+    rows = open_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
     rule, rng = LeastSquares(2), np.random.default_rng(7)

@@ -3,7 +3,7 @@ import pytest
 
 from skscn import ACTIVATIONS, Activation, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.nodes import Dense
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search.quickprop import Quickprop, _objective, _quickprop_step
 
@@ -12,7 +12,7 @@ X, T, P = RNG.uniform(size=(150, 3)), RNG.normal(size=(150, 2)), RNG.uniform(1, 
 
 
 def make(activation="sigmoid", weights=P):
-    return memory_rows(
+    return open_rows(
         X, T, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), sample_weight=weights
     )
 

@@ -5,7 +5,7 @@ from skscn import ACTIVATIONS, SCNRegressor
 from skscn.datasets import make_db1
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import ladder
 from skscn.search.base import draw
@@ -20,7 +20,7 @@ def rows_and_pool(seed, scope, nodes, n_rows=40_000, d=6):
     rng = np.random.default_rng(seed)
     X = rng.random((n_rows, d))
     y = np.sin(5 * X @ rng.normal(size=d)) + X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=n_rows)
-    rows = memory_rows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+    rows = open_rows(X, y[:, np.newaxis], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
     rule = LeastSquares(1)
     for _ in range(nodes):
         rule.append(rows, draw(rows, 5.0, 1, rng))

@@ -9,7 +9,7 @@ from skscn import SCNRegressor, load_model, save_model
 from skscn.activations import ACTIVATIONS
 from skscn.datasets import make_db1
 from skscn.nodes import Dense
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Ladder, Renewal
 
@@ -20,7 +20,7 @@ FAST = {"configuration": "renewal", "scopes": SCOPES, "max_candidates": POOL, "r
 
 @pytest.fixture
 def rows():
-    return memory_rows(X, Y[:, None], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
+    return open_rows(X, Y[:, None], layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs("minmax", X))
 
 
 @pytest.fixture

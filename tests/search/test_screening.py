@@ -6,7 +6,7 @@ import pytest
 from skscn import ACTIVATIONS, DeepSCNRegressor, SCNClassifier, SCNRegressor
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
-from skscn.rows import memory_rows
+from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import ladder
 from skscn.search.base import draw
@@ -23,7 +23,7 @@ CONTRACTIONS = (0.9, 0.99, 0.999, 0.999999)
 @pytest.mark.parametrize("nodes", [0, 25])
 @pytest.mark.parametrize("together", [False, True])
 def test_the_best_are_among_the_contenders(activation, nodes, together):
-    rows = memory_rows(X, Y, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), together=together)
+    rows = open_rows(X, Y, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), together=together)
     rule, rng = LeastSquares(2), np.random.default_rng(1)
     for _ in range(nodes):
         rule.append(rows, draw(rows, 5.0, 1, rng))

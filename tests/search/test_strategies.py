@@ -3,7 +3,7 @@ import pytest
 
 from skscn.activations import ACTIVATIONS
 from skscn.nodes import Dense
-from skscn.rows import ROWS, memory_rows
+from skscn.rows import ROWS, open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import CONFIGURATIONS, Free, Ladder, resolve_configuration
 from skscn.supervision import admissible, alive, slack
@@ -15,7 +15,7 @@ SCOPES, CONTRACTIONS, POOL = (1.0, 10.0), (0.5, 0.99), 30
 
 @pytest.fixture
 def rows():
-    return memory_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
+    return open_rows(X, T, layer=Dense(ACTIVATIONS["sigmoid"]), scaling=scale_inputs(None, X))
 
 
 def refused(proposals):

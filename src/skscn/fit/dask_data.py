@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from skscn.fit.data import (
     ArrayData,
+    RowStatistics,
     TrainingData,
     WeightCount,
     check_indicators,
@@ -26,11 +27,10 @@ from skscn.fit.data import (
 from skscn.fit.plan import MANY_ROWS
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
-from skscn.nodes import Layer
-from skscn.rows import DaskBackend, Rows, stretch_length
+from skscn.rows import Backend, DaskBackend, stretch_length
 from skscn.rows.blocks import Block
 from skscn.rows.partitions import Collections, Part, Partitions
-from skscn.scaling import SCALINGS, InputScaling, Scaling, rounded, scale_targets, wanted_weight
+from skscn.scaling import InputScaling, Scaling, rounded, wanted_weight
 
 # Number of parts into which a search for quantiles divides a range in each round: 8 rounds find a float64.
 _STEPS = 256
@@ -296,13 +296,10 @@ class DaskData(TrainingData):
         """These rows, left on the workers."""
         return self._with(self.parts.kept(rows))
 
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-        return SCALINGS[name](PartStatistics(self.parts, _inputs_of, self.dtype))
-
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
-        return scale_targets(name, PartStatistics(self.parts, _targets_of, np.dtype(np.float64)))
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
+        targets = PartStatistics(self.parts, _targets_of, np.dtype(np.float64))
+        return RowStatistics(PartStatistics(self.parts, _inputs_of, self.dtype), targets)
 
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
@@ -326,18 +323,9 @@ class DaskData(TrainingData):
         values, _ = self.parts.aligned()
         return Partitions(values)
 
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled; the cluster determines how many workers run at a time."""
-        shape = (*self.shape, self.n_outputs)
-        return Rows(DaskBackend(self.parts, shape, scaling=scaling, outputs=outputs), layer, together=together)
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled; the cluster determines how many workers run at a time."""
+        return DaskBackend(self.parts, (*self.shape, self.n_outputs), scaling=inputs, outputs=outputs)
 
     def working(self, loss: Loss, model: Outputs | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the model so far."""

@@ -22,9 +22,9 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.checks import is_dask
 from skscn.losses import Loss, RowFunction, StatisticsOf
 from skscn.network import Outputs
-from skscn.nodes import Layer, Matrix
-from skscn.rows import Rows, ScratchInputs, open_rows, stretch_length
-from skscn.scaling import ArrayStatistics, InputScaling, Scaling, rounded, scale_inputs, scale_targets
+from skscn.nodes import Matrix
+from skscn.rows import Backend, ScratchInputs, open_backend, stretch_length
+from skscn.scaling import ArrayStatistics, InputScaling, Scaling, Statistics, rounded
 from skscn.tables.row_encoder import RowEncoder
 from skscn.threads import single_threaded
 from skscn.words import listed
@@ -136,6 +136,13 @@ class WeightCount:
 _BLOCK = 2**20
 
 
+class RowStatistics(NamedTuple):
+    """What scalings need to know of the inputs, and of the targets."""
+
+    inputs: Statistics
+    targets: Statistics
+
+
 class TrainingData(ABC):
     """Rows of positive weight.
 
@@ -213,12 +220,8 @@ class TrainingData(ABC):
         """These rows, in increasing order, kept where all rows are."""
 
     @abstractmethod
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-
-    @abstractmethod
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
 
     @abstractmethod
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
@@ -229,16 +232,8 @@ class TrainingData(ABC):
         """A function of targets and outputs of a model, for each row."""
 
     @abstractmethod
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled."""
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled."""
 
     @abstractmethod
     def working(self, loss: Loss, model: Outputs | None) -> TrainingData:
@@ -350,13 +345,10 @@ class ArrayData(TrainingData):
 
     keep = take
 
-    def scale_inputs(self, name: str | None) -> InputScaling:
-        """The named scaling, fitted to the inputs."""
-        return scale_inputs(name, self.X, self.sample_weight)
-
-    def scale_targets(self, name: str | None) -> Scaling:
-        """The named scaling, fitted to the targets."""
-        return scale_targets(name, self.targets)
+    def statistics(self) -> RowStatistics:
+        """What scalings need to know of the rows."""
+        weights = self.sample_weight
+        return RowStatistics(ArrayStatistics(self.X, weights), ArrayStatistics(self.targets, weights))
 
     def statistics_of(self, model: Outputs | None) -> StatisticsOf:
         """Statistics of functions of targets and outputs of a model; None stands for outputs of 0."""
@@ -370,26 +362,10 @@ class ArrayData(TrainingData):
     def _outputs(self, model: Outputs) -> np.ndarray:
         return stretchwise(model.link, self.X, stretch_length(self.shape[0]))
 
-    def open_rows(
-        self,
-        outputs: Scaling,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        n_jobs: int | None,
-        together: bool = False,
-    ) -> Rows:
-        """The rows for growth, targets scaled."""
+    def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
+        """The rows for growth, inputs and targets scaled."""
         targets = outputs.transform(self.targets)
-        return open_rows(
-            self.X,
-            targets,
-            layer=layer,
-            scaling=scaling,
-            sample_weight=self.sample_weight,
-            n_jobs=n_jobs,
-            together=together,
-        )
+        return open_backend(self.X, targets, scaling=inputs, sample_weight=self.sample_weight, n_jobs=n_jobs)
 
     def working(self, loss: Loss, model: Outputs | None) -> ArrayData:
         """The rows with the working targets and weights of a loss, given the model so far."""

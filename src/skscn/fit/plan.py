@@ -90,7 +90,8 @@ class Recipe:
     def of(cls, estimator: GrowingNetwork) -> Recipe:
         """The recipe of an estimator; ValueError if its parameters contradict each other."""
         configuration, activation = estimator._configuration(), resolve_activation(estimator.activation)
-        check_activation(activation)
+        if not isinstance(estimator.activation, str):
+            check_activation(activation)
         rule, loss = ALGORITHMS[estimator.algorithm], LOSSES[estimator.loss].of(estimator.quantile)
         # What "auto" stands for.
         settings: dict[str, Any] = {

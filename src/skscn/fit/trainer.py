@@ -2,9 +2,11 @@
 
 fit_network        plans, begins or continues a fit, and sets the fitted attributes, all of them at the end
 Fit                splits and scales the rows; runs the rounds of a loss, and grows one layer after the other
-GrowingLayer     rows, output weights and monitor of one layer, which growth.grow extends node by node
-.network()     freezes the nodes to keep
-Refit            output weights of fixed nodes under another loss than squared error
+  GrowingLayer     rows, output weights and monitor of one layer, which growth.grow extends node by node
+    .network()     freezes the nodes to keep
+  Refit            output weights of fixed nodes under another loss than squared error
+
+Further layers are grown by ``Fit.grow_layer`` as well; ``deepen.py`` judges them.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, gr
 from skscn.losses import Loss, Penalised
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
 from skscn.nodes import Inputs, Layer, Nodes
-from skscn.output_weights import LeastSquares, Solution
+from skscn.output_weights import LeastSquares, Solution, solved
 from skscn.progress import Callbacks, round_of, run_observed
 from skscn.refit import (
     Candidate,
@@ -43,7 +45,8 @@ from skscn.refit import (
     solve_candidates,
     solve_path,
 )
-from skscn.scaling import InputScaling, Scaling, medians_of
+from skscn.rows import Rows
+from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 
 if TYPE_CHECKING:
@@ -263,8 +266,8 @@ class Fit:
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, own = train.scale_inputs(recipe.scaling), self.own_scaling
-            outputs = train.working(loss, None).scale_targets(recipe.scaling) if own is None else own
+            inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
@@ -455,13 +458,8 @@ class GrowingLayer:
         self.fit, self.round, self.spec, self.previous, self.monitor = fit, this, spec, previous, monitor
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
-        self.rows = self.data.open_rows(
-            spec.outputs,
-            layer=spec.layer,
-            scaling=spec.inputs,
-            n_jobs=fit.estimator.n_jobs,
-            together=spec.loss.together,
-        )
+        backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
+        self.rows = Rows(backend, spec.layer, together=spec.loss.together)
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.
@@ -538,7 +536,7 @@ class GrowingLayer:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
-            solution = _shrunk(rule.solved(whole), shares)
+            solution = _shrunk(solved(whole, rule.chosen(whole)), shares)
         else:
             solution = rule.solution(layer.rows, most)
         blocks = [*spec.below, layer.grown.take(slice(most))]
@@ -613,7 +611,7 @@ class Refit:
         """Columns on some rows, for as long as these are open."""
         spec, count = self.spec, data.n_outputs
         unscaled = Scaling(None, np.zeros(count), np.ones(count), -np.inf, np.inf)
-        with data.open_rows(unscaled, layer=spec.layer, scaling=spec.inputs, n_jobs=self.n_jobs) as rows:
+        with Rows(data.open_backend(spec.inputs, unscaled, self.n_jobs), spec.layer) as rows:
             yield Columns(rows, spec.outputs, linear, blocks)
 
     def _held_out(self, columns: Columns) -> HeldOut | None:

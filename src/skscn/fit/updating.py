@@ -129,7 +129,9 @@ class _FurtherRows:
                 continue
             lowest, kept, step = value, beta, found.solution() - beta
             beta = beta + step
-            if self._is_small(found, stiffness * step, kept):
+            change, size = (np.linalg.norm(found.triangle @ weights) for weights in (stiffness * step, kept))
+            # A step that hardly changes the outputs of all rows.
+            if change <= _CONVERGED * size:
                 kept = beta
                 break
             stiffness = max(1.0, stiffness / _SOFTER)
@@ -151,12 +153,6 @@ class _FurtherRows:
         losses = loss.value(self.targets, outputs)
         own = losses.sum() if self.roots is None else self.roots**2 @ losses
         return float(own + 0.5 * (left**2 @ shares).sum())
-
-    @staticmethod
-    def _is_small(factor: Factor, step: np.ndarray, beta: np.ndarray) -> bool:
-        """Whether a step hardly changes the outputs of all rows."""
-        change, size = (float(np.linalg.norm(factor.triangle @ weights)) for weights in (step, beta))
-        return change <= _CONVERGED * size
 
 
 def _themselves(y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, None]:
@@ -295,7 +291,9 @@ def _opened(
     if isinstance(X, str | Path):
         X, y = Chunks(X, y), None
     if not isinstance(X, Chunks):
-        yield _learnable(estimator, X, y, sample_weight, targets_of, **checks)
+        if not _is_plain(estimator, X, y):
+            X, y = read_further(estimator, X, y, sample_weight, **checks)
+        yield _weighted(estimator, X, y, sample_weight, targets_of)
         return
     if y is not None or sample_weight is not None:
         raise TypeError("Chunks contain their own targets and weights; call partial_fit(chunks).")
@@ -311,15 +309,6 @@ def _check_columns(estimator: GrowingNetwork, chunks: Chunks) -> None:
         raise ValueError(f"The model was fitted on the columns {listed(known)}, in this order; got {listed(names)}.")
     if chunks.n_features != estimator.n_features_in_:
         raise ValueError(f"The model expects {estimator.n_features_in_} inputs; the chunks have {chunks.n_features}.")
-
-
-def _learnable(
-    estimator: GrowingNetwork, X: Any, y: Any, sample_weight: Any, targets_of: TargetsOf, **checks: Any
-) -> Learnable:
-    """Rows in memory, validated."""
-    if not _is_plain(estimator, X, y):
-        X, y = read_further(estimator, X, y, sample_weight, **checks)
-    return _weighted(estimator, X, y, sample_weight, targets_of)
 
 
 def _is_plain(estimator: GrowingNetwork, X: Any, y: Any) -> bool:

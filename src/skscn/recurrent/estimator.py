@@ -13,7 +13,6 @@ from skscn.declarations import attribute
 from skscn.fit.checkpoint import open_checkpoint
 from skscn.progress import Callbacks
 from skscn.recurrent.fitting import FittedReservoir, GrowthBudget, ReplayLog, ReservoirFit
-from skscn.recurrent.growing import weights_of
 from skscn.recurrent.inputs import Given
 from skscn.recurrent.nodes import ReservoirConfig
 from skscn.recurrent.predicting import ReservoirRegressor, driven
@@ -134,5 +133,5 @@ def with_rows(reservoir: Reservoir, rows: Given, columns: np.ndarray, window: in
     factor = reservoir.joinable.with_rows(columns[known][:, kept], targets)
     weights = np.zeros_like(reservoir.output_weights)
     linear = int((kept <= reservoir.nodes.width).sum())
-    (weights[kept],) = weights_of(factor, [reservoir.alpha], window, linear)
+    weights[kept] = factor.paths([len(kept)], [reservoir.alpha], window, linear)[0][0]
     return replace(reservoir, output_weights=weights, factor=factor)

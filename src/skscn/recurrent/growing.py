@@ -50,6 +50,10 @@ class Looked(Layer):
         """Rows of the columns."""
         return folded[x[:, 0].astype(int)]
 
+    def scales(self, X: np.ndarray, nodes: Nodes, weights: np.ndarray | None = None) -> np.ndarray:
+        """The largest absolute value of each column on these rows."""
+        return np.abs(self.values(X, self.folded(nodes))).max(axis=0, initial=0.0)
+
     def evaluate(self, nodes: Nodes, inputs: Inputs) -> np.ndarray:
         """All rows are looked up at once."""
         return self.values(inputs.X, self.folded(nodes)).T.copy()
@@ -97,8 +101,9 @@ class Course(Looked):
 
     def join(self, nodes: Nodes, before: int) -> None:
         """Let nodes be inputs of those that follow."""
-        new = slice(before, before + len(nodes))
-        self.states[:, new] = self.folded(nodes)
+        states = self.folded(nodes)
+        new = slice(before, before + states.shape[1])
+        self.states[:, new] = states
         self.lagged[:, new] = one_row_later(self.states[:, new], self.segments)
 
 
@@ -121,8 +126,7 @@ class ReservoirSearch(Configuration):
         """The best candidates together; if all of them are refused, the next ones."""
         course, present = rows.layer, node - 1
         assert isinstance(course, Course)
-        candidates = draw(rng, self.max_candidates, course.width(1), present, self.config)
-        candidates = replace(candidates, layer=course)
+        candidates = draw(rng, self.max_candidates, course.z.shape[1], present, self.config, course)
         places = np.arange(rows.n_rows)
         if len(places) > MOST_ROWS:
             places = np.sort(rng.choice(places, MOST_ROWS, replace=False))
@@ -256,9 +260,12 @@ class GrowingReservoir:
 
     def weights(self, factor: Factor, penalties: Sequence[float]) -> np.ndarray:
         """Output weights (penalties, size, m) of the columns of a factor, by the rule of this network."""
-        return weights_of(
-            factor, penalties, None if isinstance(self.output_weights, LeastSquares) else self.window, self.linear
-        )
+        return self.paths(factor, [len(factor.triangle)], penalties)[0]
+
+    def paths(self, factor: Factor, sizes: Sequence[int], penalties: Sequence[float]) -> list[np.ndarray]:
+        """For each size, such output weights of the first columns of a factor."""
+        window = None if isinstance(self.output_weights, LeastSquares) else self.window
+        return factor.paths(sizes, penalties, window, self.linear)
 
     @property
     def window(self) -> int:
@@ -271,10 +278,3 @@ class GrowingReservoir:
         full = np.zeros((*weights.shape[:-2], 1 + width + weights.shape[-2] - self.linear, weights.shape[-1]))
         full[..., self.kept[: weights.shape[-2]], :] = weights
         return full
-
-
-def weights_of(factor: Factor, penalties: Sequence[float], window: int | None, linear: int) -> np.ndarray:
-    """Output weights (penalties, k, m): ridge for each penalty (SC-III), or a window of nodes, which has no penalty."""
-    if window is None:
-        return factor.ridge_path(penalties)
-    return np.repeat(factor.windowed(linear, window)[np.newaxis], len(penalties), axis=0)

@@ -49,9 +49,8 @@ def later_errors(growing: GrowingReservoir, sizes: Sequence[int], penalties: Seq
     for number, block in enumerate(blocks):
         if number:
             factor = factor.with_rows(columns[blocks[number - 1]], targets[blocks[number - 1]])
-        for place, size in enumerate(sizes):
-            weights = growing.weights(factor.leading(size), penalties)
-            outputs = np.tensordot(columns[block, :size], weights, axes=(1, 1))
+        for place, weights in enumerate(growing.paths(factor, sizes, penalties)):
+            outputs = np.tensordot(columns[block, : sizes[place]], weights, axes=(1, 1))
             squares[place] += ((outputs - targets[block, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
     return np.asarray(np.sqrt(squares / sum(map(len, blocks))))
 
@@ -102,11 +101,10 @@ def choose(growing: GrowingReservoir) -> LaterChoice:
 
 def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int]) -> LaterChoice:
     variants = [(size, penalty) for size in sizes for penalty in _FREE_PENALTIES]
-    factor, weights = growing.factor(SHARE), np.zeros((len(variants), growing.size, growing.rows.n_outputs))
-    for place, size in enumerate(sizes):
-        rows = slice(place * len(_FREE_PENALTIES), (place + 1) * len(_FREE_PENALTIES))
-        weights[rows, :size] = growing.weights(factor.leading(size), _FREE_PENALTIES)
-    squares = free_errors(growing, weights)
+    weights = np.zeros((len(sizes), len(_FREE_PENALTIES), growing.size, growing.rows.n_outputs))
+    for place, path in enumerate(growing.paths(growing.factor(SHARE), sizes, _FREE_PENALTIES)):
+        weights[place, :, : sizes[place]] = path
+    squares = free_errors(growing, weights.reshape(-1, *weights.shape[2:]))
     known = ~np.isnan(squares)
     errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)
     # The logarithm tells small errors apart as well as large ones. Beyond _LOST it hardly changes: most horizons of a

@@ -7,7 +7,7 @@ leaves the states of earlier ones bit for bit as they were.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Self
 
@@ -74,17 +74,10 @@ class RecurrentNodes(Nodes):
     layer: Layer = field(default=RECURRENT, kw_only=True)
 
     @classmethod
-    def empty(cls, width: int, count: int = 0) -> RecurrentNodes:
-        """Nodes without inputs, for a delay line of this width."""
-        return cls(
-            np.zeros((width, count)),
-            np.zeros(count),
-            np.zeros(count),
-            np.zeros(count),
-            np.zeros((SOURCES, count), np.int64),
-            np.zeros((SOURCES, count)),
-            np.full((2, count), -1),
-        )
+    def empty(cls, width: int) -> RecurrentNodes:
+        """No nodes yet, for a delay line of this width."""
+        sources, none = np.zeros((SOURCES, 0), np.int64), np.zeros(0)
+        return cls(np.zeros((width, 0)), none, none, none, sources, np.zeros((SOURCES, 0)), np.full((2, 0), -1))
 
     @classmethod
     def joined(cls, blocks: Sequence[Nodes]) -> Self:
@@ -208,13 +201,14 @@ def all_states(z: np.ndarray, nodes: RecurrentNodes, before: np.ndarray | None =
 
 def block_states(z: np.ndarray, lagged: np.ndarray, nodes: RecurrentNodes, segments: Segments) -> np.ndarray:
     """States (n, k) of nodes that are no inputs of each other, given those of all earlier nodes one row before."""
-    from_nodes = np.zeros((len(z), len(nodes)))
+    states = input_drive(z, nodes)
+    from_nodes = np.zeros_like(states)
     for sources, weights in zip(nodes.sources, nodes.source_weights, strict=True):
         if weights.any():
             from_nodes += lagged[:, sources] * weights
-    states = input_drive(z, nodes) + from_nodes
+    states += from_nodes
     for segment in segments:
-        _feed_back(states[segment], nodes.feedback, np.zeros(len(nodes)))
+        _feed_back(states[segment], nodes.feedback, np.zeros_like(nodes.feedback))
     if len(nodes.multiplying):
         states[:, nodes.multiplying] = _products(z, lagged, nodes.factors[:, nodes.multiplying])
     return states
@@ -224,12 +218,12 @@ def candidate_states(
     z: np.ndarray, lagged: np.ndarray, nodes: RecurrentNodes, segments: Segments, rows: np.ndarray
 ) -> np.ndarray:
     """The same by matrix products, which are faster and differ in the last digits, for increasing ``rows`` only."""
-    plain, products = np.flatnonzero(~nodes.products), nodes.multiplying
-    from_nodes = np.zeros((lagged.shape[1], len(nodes)))
+    plain, products, count = np.flatnonzero(~nodes.products), nodes.multiplying, len(nodes.biases)
+    from_nodes = np.zeros((lagged.shape[1], count))
     if len(from_nodes):
-        np.add.at(from_nodes, (nodes.sources, np.arange(len(nodes))), nodes.source_weights)
+        np.add.at(from_nodes, (nodes.sources, np.arange(count)), nodes.source_weights)
     weights, from_nodes = nodes.weights[:, plain], from_nodes[:, plain]
-    states = np.empty((len(rows), len(nodes)))
+    states = np.empty((len(rows), count))
     for segment in segments:
         state = np.zeros(len(plain))
         for start in range(segment.start, segment.stop, _PART):
@@ -302,7 +296,14 @@ class ReservoirConfig:
         return ", ".join([f"delay line of {self.length} rows", "scopes {:g} to {:g}".format(*self.scopes), *kinds])
 
 
-def draw(rng: np.random.Generator, count: int, width: int, present: int, config: ReservoirConfig) -> RecurrentNodes:
+def draw(
+    rng: np.random.Generator,
+    count: int,
+    width: int,
+    present: int,
+    config: ReservoirConfig,
+    layer: Layer = RECURRENT,
+) -> RecurrentNodes:
     """Candidates for a reservoir with this many nodes at present, on a delay line of this width."""
     low, high = np.log(config.scopes)
     scopes = np.exp(rng.uniform(low, high, count))
@@ -310,24 +311,26 @@ def draw(rng: np.random.Generator, count: int, width: int, present: int, config:
     chosen = rng.random((width, count)).argsort(axis=0) < fan_in
     weights = rng.uniform(-1.0, 1.0, (width, count)) * chosen * scopes
     feedback = rng.uniform(-LARGEST_FEEDBACK, LARGEST_FEEDBACK, count) * (rng.random(count) < 0.75)
-    nodes = replace(
-        RecurrentNodes.empty(width, count),
-        weights=weights,
-        biases=rng.uniform(-1.0, 1.0, count) * scopes,
-        feedback=feedback * config.recurrent,
-        scopes=scopes,
-    )
+    arrays = {
+        "weights": weights,
+        "biases": rng.uniform(-1.0, 1.0, count) * scopes,
+        "scopes": scopes,
+        "feedback": feedback * config.recurrent,
+        "sources": np.zeros((SOURCES, count), np.int64),
+        "source_weights": np.zeros((SOURCES, count)),
+    }
     present = present if config.recurrent else 0
     if present:
         # Up to SOURCES earlier nodes; a node drawn twice counts twice.
         degree = rng.integers(0, SOURCES + 1, size=count)
         strengths = rng.choice(_STRENGTHS, count) / np.sqrt(np.maximum(degree, 1))
         own = rng.uniform(-1.0, 1.0, (SOURCES, count)) * strengths * (np.arange(SOURCES)[:, np.newaxis] < degree)
-        nodes = replace(nodes, sources=rng.integers(present, size=(SOURCES, count)), source_weights=own)
-    if not config.products:
-        return nodes
-    half = count // 2
-    factors = rng.integers(width + present, size=(2, half))
-    return RecurrentNodes.joined(
-        [nodes.take(slice(half, None)), replace(RecurrentNodes.empty(width, half), factors=factors)]
-    )
+        arrays |= {"sources": rng.integers(present, size=(SOURCES, count)), "source_weights": own}
+    factors = np.full((2, count), -1)
+    if config.products:
+        # Products have no other inputs; they take the place of the first half, and come last.
+        half = count // 2
+        factors[:, count - half :] = rng.integers(width + present, size=(2, half))
+        for name, values in arrays.items():
+            arrays[name] = np.concatenate([values[..., half:], np.zeros_like(values[..., :half])], axis=-1)
+    return RecurrentNodes(**arrays, factors=factors, layer=layer)

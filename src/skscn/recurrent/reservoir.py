@@ -160,14 +160,11 @@ class Reservoir:
         if known is not None and (self.holds or not np.isnan(known[:-1]).any()):
             came = held(np.vstack([state.output, known]))
             H, after = self._columns_of(np.hstack([x, came[:-1]]), state)
-            return H, self._told(H, came[-1], known[-1], after)
+            output = came[-1]
+            if not self.holds and np.isnan(known[-1]).any():
+                output = np.where(np.isnan(known[-1]), self.clip_outputs(H[-1] @ self.output_weights), known[-1])
+            return H, replace(after, output=output)
         return self._row_by_row(x, np.full((len(X), self.n_outputs), np.nan) if known is None else known, state)
-
-    def _told(self, H: np.ndarray, came: np.ndarray, last: np.ndarray, after: ReservoirState) -> ReservoirState:
-        """The state, with the last output: known, held or predicted."""
-        if not self.holds and np.isnan(last).any():
-            came = np.where(np.isnan(last), self.clip_outputs(H[-1] @ self.output_weights), last)
-        return replace(after, output=came)
 
     def _columns_of(self, u: np.ndarray, state: ReservoirState) -> tuple[np.ndarray, ReservoirState]:
         z = delay_line(u, [slice(0, len(u))], self.length, state.line)

@@ -125,12 +125,22 @@ class Prepared:
         shortest = min(segment.stop - segment.start for segment in rows.segments)
         skipped = min(_WASHOUT, shortest // 4) if washout == "auto" else int(washout)
         _check_each(rows, rows.y, skipped)
-        inputs, outputs = _input_scaling(rows.X), _output_scaling(rows.y)
+        inputs, unit = _input_scaling(rows.X), _power_of_two(rows.y)
+        mean, deviation = (unit * moment(rows.y / unit, axis=0) for moment in (np.nanmean, np.nanstd))
+        outputs = Scaling.centred(mean, np.where(deviation > 0.0, deviation, 1.0))
         u, targets = inputs.transform(rows.X), (rows.y - outputs.offset) / outputs.scale
         if feedback:
-            u = np.hstack([u, np.vstack([_came_back(targets[segment]) for segment in rows.segments])])
+            # The target of the row before, or the last one known; 0, the mean, before the first.
+            first = np.zeros(targets.shape[1])
+            came = [held(np.vstack([first, targets[segment][:-1]])) for segment in rows.segments]
+            u = np.hstack([u, np.vstack(came)])
         sequences = Sequences(u, targets, rows.segments, skipped, bool(feedback))
-        _check_enough(sequences)
+        judged, grown, scored = sequences.blocks(SHARE, BLOCKS), sequences.scored(0.0, SHARE), len(sequences.scored())
+        if scored < _FEWEST or not judged or len(grown) < _FEWEST // 2:
+            raise ValueError(
+                f"n_samples={len(u)} with {scored} known targets after the washout is too few; at least {_FEWEST} are "
+                "needed, in the first and in the last part of time."
+            )
         return cls(rows, inputs, outputs, sequences)
 
     @property
@@ -148,7 +158,9 @@ class Prepared:
         alpha: float,
     ) -> Reservoir:
         """A trained reservoir for such rows."""
-        targets = self.sequences.targets
+        targets, x = self.sequences.targets, self.sequences.u[:, : len(self.inputs.offset)]
+        low, high = x.min(axis=0), x.max(axis=0)
+        beyond = _BEYOND * (high - low)
         return Reservoir(
             self.inputs,
             self.outputs,
@@ -162,7 +174,7 @@ class Prepared:
             factor,
             alpha,
             self.rows.single_output,
-            _input_limits(self.sequences.u[:, : len(self.inputs.offset)]),
+            input_limits=np.stack([low - beyond, high + beyond]),
         )
 
     def fingerprint(self) -> str:
@@ -184,15 +196,6 @@ def _check_each(rows: Given, y: np.ndarray, washout: int) -> None:
             raise ValueError(f"Sequence {label!r} has no row with a known target.")
 
 
-def _check_enough(sequences: Sequences) -> None:
-    judged, grown = sequences.blocks(SHARE, BLOCKS), sequences.scored(0.0, SHARE)
-    if len(sequences.scored()) < _FEWEST or not judged or len(grown) < _FEWEST // 2:
-        raise ValueError(
-            f"n_samples={len(sequences.u)} with {len(sequences.scored())} known targets after the washout is too few; "
-            f"at least {_FEWEST} are needed, in the first and in the last part of time."
-        )
-
-
 def _input_scaling(X: np.ndarray) -> Scaling:
     """To mean 0 and standard deviation 1."""
     if not X.shape[1]:
@@ -203,25 +206,7 @@ def _input_scaling(X: np.ndarray) -> Scaling:
     return replace(scaling, offset=unit * scaling.offset, scale=unit * scaling.scale)
 
 
-def _output_scaling(y: np.ndarray) -> Scaling:
-    unit = _power_of_two(y)
-    deviation = unit * np.nanstd(y / unit, axis=0)
-    return Scaling.centred(unit * np.nanmean(y / unit, axis=0), np.where(deviation > 0.0, deviation, 1.0))
-
-
 def _power_of_two(values: np.ndarray) -> np.ndarray:
     """The size of each column, so that squares are finite; dividing by it changes no digit."""
     _, exponent = np.frexp(np.nanmax(np.abs(values), axis=0))
     return np.asarray(np.ldexp(1.0, exponent))
-
-
-def _input_limits(u: np.ndarray) -> np.ndarray:
-    """What scaled inputs are kept between: their range in training, and a part of it beyond."""
-    low, high = u.min(axis=0), u.max(axis=0)
-    beyond = _BEYOND * (high - low)
-    return np.stack([low - beyond, high + beyond])
-
-
-def _came_back(targets: np.ndarray) -> np.ndarray:
-    """The target of the row before, or the last one known; 0, the mean, before the first."""
-    return held(np.vstack([np.zeros(targets.shape[1]), targets[:-1]]))

@@ -1,27 +1,28 @@
 """Where the training rows are; :class:`Rows` is what growth does with them, whichever backend they are in."""
 
 from skscn.rows.blocks import Block
-from skscn.rows.dask import DaskBackend, dask_rows
-from skscn.rows.files import ScratchInputs, chunk_rows
+from skscn.rows.dask import DaskBackend, dask_backend
+from skscn.rows.files import ScratchInputs, chunk_backend
 from skscn.rows.operations import (
     ROWS,
     Backend,
     LocalBackend,
     MemoryStorage,
     OpenColumns,
-    OpensRows,
+    OpensBackend,
     Operation,
     Rows,
     Sample,
     Selection,
     Storage,
-    memory_rows,
+    memory_backend,
+    open_backend,
     open_rows,
     stretch_length,
 )
 from skscn.rows.reading import Chunks, opened
 
-ROWS.update(memory=memory_rows, chunks=chunk_rows, dask=dask_rows)
+ROWS.update(memory=memory_backend, chunks=chunk_backend, dask=dask_backend)
 
 __all__ = [
     "ROWS",
@@ -32,16 +33,17 @@ __all__ = [
     "LocalBackend",
     "MemoryStorage",
     "OpenColumns",
-    "OpensRows",
+    "OpensBackend",
     "Operation",
     "Rows",
     "Sample",
     "ScratchInputs",
     "Selection",
     "Storage",
-    "chunk_rows",
-    "dask_rows",
-    "memory_rows",
+    "chunk_backend",
+    "dask_backend",
+    "memory_backend",
+    "open_backend",
     "open_rows",
     "opened",
     "stretch_length",

@@ -19,14 +19,12 @@ from typing import Any, Generic, TypeVar, final
 
 import numpy as np
 
-from skscn.nodes import Layer
 from skscn.rows.blocks import Block
 from skscn.rows.operations import (
     Answer,
     Backend,
     MemoryStorage,
     Operation,
-    Rows,
     Selection,
     Share,
     Storage,
@@ -236,23 +234,21 @@ def combined(answers: Sequence[Answer | None], combine: Callable[[Sequence[Answe
 # The driver -------------------------------------------------------------------------------------------------------
 
 
-def dask_rows(
+def dask_backend(
     X: Collection,
     targets: Collection,
     *,
-    layer: Layer,
     scaling: InputScaling,
     sample_weight: Collection | None = None,
     n_jobs: int | None = None,
-    together: bool = False,
-) -> Rows:
-    """N training rows in Dask arrays with the same partitions; otherwise the parameters are those of ``memory_rows``.
+) -> Backend:
+    """N training rows in Dask arrays with the same partitions; the other parameters are those of ``memory_backend``.
 
     The cluster determines how many workers run at a time, not ``n_jobs``.
     """
     blocks, n_features, _ = read_collections(X, targets, sample_weight)
     shape = (blocks.n_rows, n_features, targets.shape[1])
-    return Rows(DaskBackend(blocks.changed_with_starts(_as_part), shape, scaling=scaling), layer, together=together)
+    return DaskBackend(blocks.changed_with_starts(_as_part), shape, scaling=scaling)
 
 
 def _as_part(block: Block, start: int) -> Part:

@@ -21,8 +21,8 @@ from typing import final, overload
 import numpy as np
 from numpy.typing import DTypeLike
 
-from skscn.nodes import Inputs, Layer, scaled
-from skscn.rows.operations import PANEL, LocalBackend, Rows, Sample, Storage, stretch_length, stretches
+from skscn.nodes import Inputs
+from skscn.rows.operations import PANEL, Backend, LocalBackend, Sample, Storage, stretch_length, stretches
 from skscn.scaling import InputScaling
 
 
@@ -344,23 +344,21 @@ def grouped(rows: np.ndarray, n_rows: int) -> Iterator[tuple[np.ndarray, np.ndar
 # The rows ---------------------------------------------------------------------------------------------------------
 
 
-def chunk_rows(
+def chunk_backend(
     X: ScratchInputs,
     targets: np.ndarray,
     *,
-    layer: Layer,
     scaling: InputScaling,
     sample_weight: np.ndarray | None = None,
     n_jobs: int | None = None,
-    together: bool = False,
-) -> Rows:
-    """N training rows whose inputs, residual and basis are in files; the parameters are those of ``memory_rows``."""
+) -> Backend:
+    """N training rows whose inputs, residual and basis are in files; the parameters are those of ``memory_backend``."""
     first = X.scratch.array(len(targets), targets.shape[1])
     for rows in stretches(len(targets)):
         sqrt_weight = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
         first[rows] = targets[rows] * sqrt_weight
     storage = _ScratchStorage(X, scaling, first, sample_weight)
-    return Rows(LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs), layer, together=together)
+    return LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs)
 
 
 @final
@@ -389,7 +387,7 @@ class _ScratchStorage(Storage):
             residual[places] = self.residual[stretch][numbers]
             if size > first:
                 basis[:, places] = self._basis[first:size, stretch][:, numbers]
-        return Sample(scaled(self._X.gather(rows), self._scaling), residual, basis, self.sqrt_weight_of(rows))
+        return Sample(self._scaling.transform(self._X.gather(rows)), residual, basis, self.sqrt_weight_of(rows))
 
     def reserve(self, basis: int, columns: int) -> None:
         """Files grow as they are written."""

@@ -344,7 +344,9 @@ class Open(Operation[np.ndarray]):
 
     def __call__(self, storage: Storage, rows: slice) -> np.ndarray:
         sqrt_weight = storage.sqrt_weight_of(rows)
-        h = self.nodes.columns(storage.inputs[rows], sqrt_weight)
+        h = self.nodes.layer.evaluate(self.nodes, storage.inputs[rows])
+        if sqrt_weight is not None:
+            h *= sqrt_weight
         storage.columns[: len(h), rows] = h
         squares = h * h
         # Columns include √p, so that a row of weight 2 counts as two rows; Σ p h⁴ needs one √p fewer in each pair.
@@ -733,16 +735,14 @@ class Rows:
         return left_out
 
 
-def memory_rows(
+def memory_backend(
     X: Matrix,
     targets: np.ndarray,
     *,
-    layer: Layer,
     scaling: InputScaling,
     sample_weight: np.ndarray | None = None,
     n_jobs: int | None = None,
-    together: bool = False,
-) -> Rows:
+) -> Backend:
     """N training rows as arrays.
 
     Parameters
@@ -751,39 +751,38 @@ def memory_rows(
         Inputs as given.
     targets : ndarray of shape (N, m)
         Scaled targets, the first residual e_0.
-    layer, scaling : the layer of the nodes, and the scaling of the inputs
+    scaling : InputScaling
+        Of the inputs.
     sample_weight : ndarray of shape (N,) or None
         Positive weights p: ⟨a, b⟩ = Σ p a b.
     n_jobs : int or None
         Threads.
-    together : bool
-        Whether the supervisory inequality is for the sum over the outputs.
     """
     residual = targets if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
     storage = MemoryStorage(X, scaling, residual, sample_weight)
-    return Rows(LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs), layer, together=together)
+    return LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs)
 
 
-class OpensRows(Protocol):
-    """Opens rows for growth, in one backend. Inputs, targets and weights are of types that the backend expects."""
+class OpensBackend(Protocol):
+    """Opens a backend. Inputs, targets and weights are of types that it expects; the targets are scaled."""
 
     def __call__(
-        self,
-        X: Any,
-        targets: Any,
-        *,
-        layer: Layer,
-        scaling: InputScaling,
-        sample_weight: Any = None,
-        n_jobs: int | None = None,
-        together: bool = False,
-    ) -> Rows:
+        self, X: Any, targets: Any, *, scaling: InputScaling, sample_weight: Any = None, n_jobs: int | None = None
+    ) -> Backend:
         """The rows, with the scaled targets as the first residual."""
         ...
 
 
 # The backends by name, which the package fills in: inputs that are not arrays have theirs as an attribute ``backend``.
-ROWS: dict[str, OpensRows] = {}
+ROWS: dict[str, OpensBackend] = {}
+
+
+def open_backend(
+    X: Any, targets: Any, *, scaling: InputScaling, sample_weight: Any = None, n_jobs: int | None = None
+) -> Backend:
+    """The rows in the backend that matches the type of their inputs; the targets are scaled, the inputs are not."""
+    name = "dask" if is_dask(X) else getattr(X, "backend", "memory")
+    return ROWS[name](X, targets, scaling=scaling, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 def open_rows(
@@ -796,7 +795,6 @@ def open_rows(
     n_jobs: int | None = None,
     together: bool = False,
 ) -> Rows:
-    """The rows in the backend that matches the type of their inputs; the targets are scaled, the inputs are not."""
-    name = "dask" if is_dask(X) else getattr(X, "backend", "memory")
-    settings = {"layer": layer, "scaling": scaling, "sample_weight": sample_weight, "n_jobs": n_jobs}
-    return ROWS[name](X, targets, together=together, **settings)
+    """Rows for the nodes of a layer, in the backend that matches the type of their inputs."""
+    backend = open_backend(X, targets, scaling=scaling, sample_weight=sample_weight, n_jobs=n_jobs)
+    return Rows(backend, layer, together=together)
