@@ -9,7 +9,7 @@ from skscn.output_weights import LeastSquares
 from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Polished, polish
-from skscn.search.polish import LocalProblem, improve_alone, improve_together
+from skscn.search.polish import LocalProblem, improve_together, weights_to_improve
 from skscn.search.pool import Search, Sweep
 
 RNG = np.random.default_rng(5)
@@ -55,25 +55,12 @@ def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activa
     monkeypatch.setattr(polish, "_SHIFT", 0.0)
     where, at, step = problem(activation, weights, weight_decay=0.0), points(), 1e-5
     where.centred[:-1] = where.X.T
-    _, gradient, _ = polish._Together(where, at).normal_equations()
+    _, gradient = polish._Together(where, at).normal_equations(*weights_to_improve(at))
     slopes = [
         (error_left(where, at + moved) - error_left(where, at - moved)) / (2 * step)
         for moved in step * np.eye(12).reshape(12, 3, 4)
     ]
     np.testing.assert_allclose(-2.0 * gradient, slopes, rtol=1e-3, atol=1e-5)
-
-
-@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-def test_the_gradient_of_each_candidate_alone(weights):
-    where, at, step = problem(weights=weights, weight_decay=0.0), points(), 1e-5
-    where.centred[:-1] = where.X.T
-    _, gradients = polish._Alone(where, at).normal_equations(*polish.weights_to_improve(at))
-    for number, node in enumerate(at):
-        slopes = [
-            (error_left(where, node[None] + moved) - error_left(where, node[None] - moved)) / (2 * step)
-            for moved in step * np.eye(4)[:, None]
-        ]
-        np.testing.assert_allclose(-2.0 * gradients[number], slopes, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("activation", ACTIVATIONS)
@@ -85,38 +72,26 @@ def test_steps_together_never_increase_the_error_and_reduce_it(activation, dampi
     assert errors[2] < 0.95 * errors[0]
 
 
-def test_candidates_alone_never_get_worse():
-    where, at = problem(), points(6)
-    found = improve_alone(where, at, 5)
-    before, after = ([error_left(where, node[None]) for node in nodes] for nodes in (at, found))
-    assert (np.array(after) <= np.array(before) * (1 + 1e-9)).all()
-    assert min(after) < 0.95 * min(before)
-
-
-@pytest.mark.parametrize("polish", [improve_together, improve_alone])
-def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(polish, monkeypatch):
+def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(monkeypatch):
     monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
     at = points()
     at[0, 1] = at[2, 0] = 0.0
-    found = polish(problem(), at, 5)
+    found = improve_together(problem(), at, 5)
     np.testing.assert_array_equal(found[:, :-1] == 0.0, at[:, :-1] == 0.0)
     assert (found != at).any()
 
 
-@pytest.mark.parametrize("polish", [improve_together, improve_alone])
-def test_flat_nodes_do_no_harm(polish):
-    found = polish(problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
+def test_flat_nodes_do_no_harm():
+    found = improve_together(problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
     assert np.isfinite(found).all()
 
 
-@pytest.mark.parametrize("polish", [improve_together, improve_alone])
-def test_of_very_many_inputs_only_the_largest_weights_move(polish, monkeypatch):
+def test_of_very_many_inputs_only_the_largest_weights_move(monkeypatch):
     monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
     at = points()
-    found = polish(problem(), at, 5)
+    found = improve_together(problem(), at, 5)
     fixed = np.abs(at[:, :-1]).argmin(axis=1)
-    if polish is improve_alone:
-        np.testing.assert_array_equal(found[range(3), fixed], at[range(3), fixed])
+    np.testing.assert_array_equal(found[range(3), fixed], at[range(3), fixed])
     assert (found != at).any()
 
 

@@ -51,12 +51,23 @@ def least_squares_residual(columns, targets):
     return targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]
 
 
+def ranked(search, pool):
+    return search.rank(pool, np.random.default_rng(0))
+
+
 @pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
-def test_candidates_are_ranked_by_how_far_least_squares_would_bring_the_error_down(weights, most_rows):
+def test_candidates_are_ranked_by_how_far_they_would_bring_the_error_down_with_a_constant(weights, most_rows):
     search, pool = searched(grown(weights=weights), most_rows=most_rows, **DOUBLE)
-    found = falls(search, search.rank(pool, first=2))
-    np.testing.assert_allclose(found, sorted(found, reverse=True), rtol=1e-5)
-    assert max(found) > (1 - 1e-9) * max(falls(search, pool))
+    constant = np.ones(len(search.X)) if search.sqrt_weight is None else search.sqrt_weight
+    e = search.residual.T
+
+    def fall(column):
+        h = column - constant * (column @ constant) / (constant @ constant)
+        return ((e.T @ h) ** 2).sum() / (h @ h)
+
+    found = [fall(column) for column in search.columns(ranked(search, pool))]
+    np.testing.assert_allclose(found, sorted(found, reverse=True), rtol=1e-9)
+    assert max(found) > (1 - 1e-9) * max(fall(column) for column in search.columns(pool))
 
 
 def test_single_precision_ranks_almost_the_same(most_rows):
@@ -64,17 +75,17 @@ def test_single_precision_ranks_almost_the_same(most_rows):
     search, pool = searched(rows, most_rows=most_rows)
     assert search.X.dtype == np.float32
     exact, exact_pool = searched(rows, most_rows=most_rows, **DOUBLE)
-    found = falls(exact, search.rank(pool, first=2))
-    best = falls(exact, exact.rank(exact_pool, first=2))
-    np.testing.assert_allclose(found[:8], best[:8], rtol=1e-3)
+    found, best = ranked(search, pool), ranked(exact, exact_pool)
+    np.testing.assert_allclose(falls(exact, found)[:8], falls(exact, best)[:8], rtol=1e-3)
 
 
 def test_selected_candidates_are_the_best_given_those_before_them():
     search, pool = searched(grown(), **DOUBLE)
-    candidates = search.rank(pool, first=2).take(slice(12))
-    chosen = search.select(candidates, len(candidates))
+    candidates = ranked(search, pool).take(slice(12))
+    chosen = search.select(candidates, len(candidates), 0.999999, 7)
     columns = search.columns(candidates)
     basis = search.basis
+    assert len(chosen) >= 6
     for bias in chosen.biases[:6]:
         (j,) = np.flatnonzero(candidates.biases == bias)
         rest = [
@@ -82,6 +93,44 @@ def test_selected_candidates_are_the_best_given_those_before_them():
         ]
         assert rest[j] <= min(rest) * (1 + 1e-9)
         basis = np.vstack([basis, columns[j]])
+
+
+def test_candidates_that_fail_the_inequality_are_not_selected():
+    search, pool = searched(grown(), **DOUBLE)
+    e = search.residual
+    for contraction in (0.99, 0.999):
+        columns = search.columns(search.select(pool, 10, contraction, 7))
+        share = (columns @ e.T) ** 2 / (columns**2).sum(axis=1)[:, np.newaxis] / (e**2).sum(axis=1)
+        assert (share >= (1 - contraction) * (1 - 1 / 8)).all()
+    assert not len(search.select(pool, 10, 0.1, 7))
+
+
+def test_nodes_to_be_proposed_together_satisfy_the_inequality_one_after_the_other():
+    search, pool = searched(grown(), **DOUBLE)
+    nodes = search.passing(pool, 0.999, 7)
+    basis, e = search.basis.T, search.residual.T
+    assert 0 < len(nodes) < len(pool)
+    for number, column in enumerate(search.columns(search.passing(nodes, 0.999, 7)), start=7):
+        share = (column @ e) ** 2 / (column @ column) / (e**2).sum(axis=0)
+        assert (share >= (1 - 0.999) * (1 - 1 / (number + 1)) * (1 - 1e-6)).all()
+        basis = np.column_stack([basis, column])
+        e = least_squares_residual(basis, search.residual.T)
+
+
+@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
+def test_rows_that_are_kept_are_those_that_would_be_read_anew(weights):
+    rows, rng = grown(weights=weights), np.random.default_rng(3)
+    kept, rule = Search(rows, np.random.default_rng(0)), LeastSquares(2)
+    for _ in range(3):
+        block = rule.open(rows, rows.nodes(rng.uniform(-5, 5, (3, 2)), rng.uniform(-5, 5, 2)))
+        assert block.admit(np.ones(2, dtype=bool)).all()
+        rows.join(np.linalg.inv(block.factor), block.coefficients, keep=True)
+        assert kept.update(rows)
+    anew = Search(rows, np.random.default_rng(0))
+    for name in ("X", "residual", "basis"):
+        np.testing.assert_array_equal(getattr(kept, name), getattr(anew, name))
+    rows.restart()
+    assert not kept.update(rows)
 
 
 @pytest.mark.parametrize("rows", [100, 300], ids=["few", "many"])

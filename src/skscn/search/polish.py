@@ -25,8 +25,6 @@ MANY_INPUTS = 32
 # the mean of the matrix's diagonal is added to it, for weights that do not matter.
 _BETTER, _WORSE, _SHARE = 0.2, 8.0, 1e-3
 _SMALLEST_DAMPING, _FLAT = 1e-6, 1e-12
-# The rows on which the Gauss–Newton matrix is formed: this number, or more for many weights.
-_MATRIX_ROWS, _MATRIX_ROWS_PER_WEIGHT = 1200, 6
 # The relative shift of VᵀV that keeps it positive definite in single precision.
 _SHIFT = 1e-6
 
@@ -115,12 +113,12 @@ class LocalProblem:
             slope, h = slope * self.sqrt_weight, h * self.sqrt_weight
         return slope, h - (h @ self.basis.T) @ self.basis
 
-    def derivatives(self, slope: np.ndarray, used: np.ndarray, rows: slice) -> np.ndarray:
-        """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n), on some rows."""
-        x = self.centred[:, rows]
+    def derivatives(self, slope: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n)."""
+        x = self.centred
         if used.shape[1] < len(x) - 1:
             x = x[np.column_stack([used, np.full(len(used), len(x) - 1)])]
-        return slope[:, np.newaxis, rows] * x
+        return slope[:, np.newaxis] * x
 
     def move(self, points: np.ndarray, move: np.ndarray, used: np.ndarray) -> np.ndarray:
         """The points after a move, in which biases are those of centred inputs."""
@@ -154,17 +152,14 @@ class _Together:
     def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The Gauss–Newton matrix and minus the gradient, with respect to the weights of used inputs, and biases."""
         problem, beta, (count, inputs), n = self.problem, self.output_weights, used.shape, len(self.problem.X)
-        # The gradient is that of all rows; for the matrix, which only shapes the step, some of them are enough.
-        some = min(n, max(_MATRIX_ROWS, _MATRIX_ROWS_PER_WEIGHT * there.size))
-        rows = slice(0, some)
-        derivatives = problem.derivatives(self.slope, used, rows).reshape(-1, some)
+        derivatives = problem.derivatives(self.slope, used).reshape(-1, n)
         gram = derivatives @ derivatives.T
         for vectors in (problem.basis, self.directions):
-            known = derivatives @ vectors[:, rows].T
+            known = derivatives @ vectors.T
             gram -= known @ known.T
         matrix = gram.astype(np.float64)
         # Of each output, weighted by how much a node contributes to it.
-        matrix.reshape(count, inputs + 1, count, inputs + 1)[:] *= (n / some) * (beta @ beta.T)[:, None, :, None]
+        matrix.reshape(count, inputs + 1, count, inputs + 1)[:] *= (beta @ beta.T)[:, None, :, None]
         left = beta.astype(self.residual.dtype) @ self.residual
         left *= self.slope
         gradient, points = (left @ problem.centred.T).astype(np.float64), self.points[:, :-1]
