@@ -15,7 +15,15 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from skscn import IRVFLRegressor, OnlineSCNClassifier, SCNClassifier, SCNEnsembleClassifier, SCNRegressor
+from skscn import (
+    IRVFLRegressor,
+    OnlineSCNClassifier,
+    OnlineSCNRegressor,
+    RecurrentSCNRegressor,
+    SCNClassifier,
+    SCNEnsembleClassifier,
+    SCNRegressor,
+)
 from skscn.tables import TableEncoder, learn_target, open_table
 from skscn.tables.text import numbers
 
@@ -210,6 +218,50 @@ def test_a_model_of_numbers_reads_columns_of_objects():
     np.testing.assert_array_equal(model.predict(new), wanted)
     with pytest.raises(ValueError, match="Column 'b' holds 'x', where it held numbers in training"):
         model.predict(new.assign(b=["2", "x"]))
+
+
+OF_NUMBERS = [
+    OnlineSCNRegressor(random_state=0),
+    OnlineSCNClassifier(random_state=0),
+    RecurrentSCNRegressor(max_candidates=5, **TINY),
+    SCNRegressor(categorical_features=None, **TINY),
+]
+
+
+@pytest.mark.parametrize("model", OF_NUMBERS, ids=lambda model: type(model).__name__)
+def test_estimators_that_do_not_encode_read_numbers_and_name_other_columns(model):
+    frame, y = pd.DataFrame({"a": ROWS % 7.0, "b": ROWS}, index=ROWS + 5), ROWS % 2
+    objects = frame.astype({"b": object})
+    fitted = clone(model).fit(frame, y)
+    wanted = fitted.predict(frame)
+    np.testing.assert_array_equal(clone(model).fit(objects, y).predict(objects.assign(b=objects["b"].map(str))), wanted)
+    for values, held in (
+        (["x"] * 30, "'x'"),
+        (pd.date_range("2024", periods=30), "dates"),
+        (ROWS + 1j, "complex numbers"),
+        ([[1]] * 30, "values of type list"),
+        ([1, "x"] * 15, "values of several kinds"),
+    ):
+        other = frame.assign(b=pd.Series(values, dtype=object, index=frame.index))
+        with pytest.raises(ValueError, match=f"Column 'b' holds {held}"):
+            clone(model).fit(other, y)
+        with pytest.raises(ValueError, match=f"Column 'b' holds {held}"):
+            fitted.predict(other)
+
+
+def test_missing_values_of_a_sequence_are_named():
+    frame = pd.DataFrame({"a": ROWS, "b": pd.Series([1, pd.NA, 3] * 10, dtype=object)})
+    with pytest.raises(ValueError, match="missing or infinite values, first in row 1, column 'b'"):
+        RecurrentSCNRegressor(max_candidates=5, **TINY).fit(frame, ROWS)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_text_of_all_arrow_types(kind):
+    table = pa.table({"a": ROWS, "town": pa.array(["Rome", "Oslo", None] * 10, kind)})
+    model = SCNRegressor(**TINY).fit(table, ROWS)
+    np.testing.assert_array_equal(model.predict(table.slice(2, 1)), model.predict(table)[2:3])
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(table.slice(0, 0))
 
 
 # ---- columns of all types

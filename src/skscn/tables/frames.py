@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
@@ -79,6 +79,17 @@ def has_only_numbers(frame: Any) -> bool:
     if len(types) and all(hasattr(type, "kind") for type in types):
         return all(type.kind in "biuf" and getattr(type, "fill_value", 0) == 0 for type in types)
     return all(map(_is_numeric, _frame(frame).iter_columns()))
+
+
+def with_numbers(X: Any, read: Callable[[str, ColumnValues], np.ndarray]) -> Any:
+    """A frame with the numbers that ``read`` finds in each column that is not of a type of numbers."""
+    frame = _frame(X)
+    found = [
+        nw.new_series(name, read(str(name), read_values(column, str(name))), backend=frame.implementation)
+        for name, column in zip(frame.columns, frame.iter_columns(), strict=True)
+        if not _is_numeric(column)
+    ]
+    return frame.with_columns(*found).to_native()
 
 
 def _is_numeric(column: nw.Series[Any]) -> bool:
