@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -27,6 +28,7 @@ from skscn import (
 from skscn.tables import TableEncoder, learn_target, open_table
 from skscn.tables.text import numbers
 
+ROOT = Path(__file__).parents[2]
 TINY = {"max_nodes": 2, "random_state": 0}
 # What numbers are written with, and what may look like one.
 SIGNS = [*"0179+-eE.x% ", "inf", "nan"]
@@ -139,9 +141,30 @@ for model in (SCNRegressor(max_nodes=2), SCNClassifier(max_nodes=2)):
 """
 
 
+OF_A_SERIES = """
+import numpy as np
+import pandas as pd
+from skscn import TableModel, assess, load_model
+
+frame = pd.DataFrame({
+    "when": pd.date_range("2024", periods=240, freq="h", tz="Europe/Rome"), "machine": ["a", "b"] * 120,
+    "load": np.random.default_rng(0).normal(size=240),
+})
+frame["output"] = frame["load"] + (frame["machine"] == "a")
+model = TableModel("output", estimator="network", parameters={"max_nodes": 3}).fit(frame[:200])
+assert model.encoder_.time_ == "when"
+model.save("model.scn")
+assert assess(load_model("model.scn"), frame[200:]).n_rows == 40
+model.update(frame[200:])
+assert model.follow().predict_one(frame.iloc[0].to_dict()) < 9.0
+"""
+(README,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.slow
-def test_estimators_read_frames_without_pyarrow(tmp_path):
-    command = [sys.executable, "-c", WITHOUT_PYARROW + OF_ALL_TYPES]
+@pytest.mark.parametrize("program", [OF_ALL_TYPES, OF_A_SERIES, README], ids=["all types", "a series", "README"])
+def test_frames_are_read_without_pyarrow(tmp_path, program):
+    command = [sys.executable, "-c", WITHOUT_PYARROW + program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -59,7 +59,7 @@ class ParquetFile(_TypedFile):
             return file.read(columns=columns or self.names)
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         # A dataset would decode whole row groups, commonly a million rows, at once.
         options = {"buffer_size": _PARQUET_BUFFER, "pre_buffer": False}
@@ -88,7 +88,7 @@ class ArrowFile(_TypedFile):
             return reader.read_all().select(columns or self.names)
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         max_rows = max_rows or _BATCH_ROWS
         with Readable(self.place, self.names), _open_ipc(self.path) as reader:

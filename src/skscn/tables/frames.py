@@ -9,6 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from skscn.readers.arrow import arrow
+from skscn.readers.frames import FrameRows
 from skscn.readers.table_file import ROW_LABELS
 from skscn.tables.values import ColumnValues, read_values
 from skscn.words import refuse_twins
@@ -122,5 +123,7 @@ def as_table(X: TableLike, names: Sequence[str] | None = None) -> TableColumns:
 
 def _frame(X: Any) -> nw.DataFrame[Any]:
     """What holds columns, as narwhals sees it."""
+    if isinstance(X, FrameRows):
+        return X.frame
     frame = nw.from_native(X, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else nw.from_native(arrow().table(X), eager_only=True)
