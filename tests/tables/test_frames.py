@@ -157,6 +157,9 @@ model.save("model.scn")
 assert assess(load_model("model.scn"), frame[200:]).n_rows == 40
 model.update(frame[200:])
 assert model.follow().predict_one(frame.iloc[0].to_dict()) < 9.0
+for about in ({"lags": [1, 2]}, {"estimator": "recurrent"}, {"lags": [1], "group": "machine"}):
+    series = TableModel("output", **{"estimator": "network", "time": "when", "parameters": {"max_nodes": 3}, **about})
+    assert len(series.fit(frame[:200]).predict(frame[200:])) == 40
 """
 (README,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
 
