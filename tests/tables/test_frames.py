@@ -24,6 +24,7 @@ from skscn import (
     SCNClassifier,
     SCNEnsembleClassifier,
     SCNRegressor,
+    TableModel,
 )
 from skscn.tables import TableEncoder, learn_target, open_table
 from skscn.tables.text import numbers
@@ -282,12 +283,17 @@ def test_missing_values_of_a_sequence_are_named():
 
 
 @pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
-def test_text_of_all_arrow_types(kind):
+def test_text_of_all_arrow_types(tmp_path, kind):
     table = pa.table({"a": ROWS, "town": pa.array(["Rome", "Oslo", None] * 10, kind)})
     model = SCNRegressor(**TINY).fit(table, ROWS)
     np.testing.assert_array_equal(model.predict(table.slice(2, 1)), model.predict(table)[2:3])
     with pytest.raises(ValueError, match="0 sample"):
         model.predict(table.slice(0, 0))
+    with pa.ipc.new_file(tmp_path / "table.arrow", table.schema) as file:
+        file.write_table(table)
+    for rows in (table, tmp_path / "table.arrow"):
+        whole = TableModel("a", estimator="network", folds=2, parameters={"max_nodes": 2}).fit(rows)
+        assert len(whole.predict(rows)) == 30
 
 
 # ---- columns of all types

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from skscn.readers.arrow import arrow
+from skscn.readers.arrow import arrow, without_views
 from skscn.readers.opening import open_table
 from skscn.readers.table_file import ROW_LABELS, TableFile
 from skscn.words import refuse_twins
@@ -112,7 +112,7 @@ def _rows_of(table: Any) -> pa.Table | FrameRows:
         raise TypeError("The table is a LazyFrame of Polars, whose rows have not been computed; pass table.collect().")
     frame = nw.from_native(table, eager_only=True, pass_through=True)
     if not isinstance(frame, nw.DataFrame) and hasattr(table, "__arrow_c_stream__"):
-        return arrow().table(table)
+        return without_views(arrow().table(table))
     if not isinstance(frame, nw.DataFrame):
         raise TypeError(
             f"A table must be a path, a data frame, an Arrow table or a mapping of columns, not {type(table).__name__}."
@@ -120,7 +120,7 @@ def _rows_of(table: Any) -> pa.Table | FrameRows:
     refuse_twins(list(map(str, frame.columns)))
     named = frame.rename({name: str(name) for name in frame.columns})
     named = named.select([name for name in named.columns if not ROW_LABELS.fullmatch(name)])
-    return named.to_native() if named.implementation.is_pyarrow() else FrameRows(named)
+    return without_views(named.to_native()) if named.implementation.is_pyarrow() else FrameRows(named)
 
 
 def as_file(table: Any, label: str = _LABEL) -> TableFile:
