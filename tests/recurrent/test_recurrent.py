@@ -353,7 +353,10 @@ BAD = {
         "Sequence 1 has no row with a known target",
     ),
     "infinite target": (lambda: RecurrentSCNRegressor().fit(X, np.r_[Y[:-1], np.inf]), "unknown targets by NaN"),
-    "missing input": (lambda: RecurrentSCNRegressor().fit(_missing(X, 17), Y), "first in row 17; fill them in"),
+    "missing input": (
+        lambda: RecurrentSCNRegressor().fit(_missing(X, 17), Y),
+        "first in row 17, column .x0.; fill them in",
+    ),
     "no inputs": (lambda: RecurrentSCNRegressor().fit(None, Y), "only a model with feedback=True"),
     "no targets": (lambda: RecurrentSCNRegressor().fit(X, None), "requires y"),
     "few": (lambda: RecurrentSCNRegressor().fit(X[:6], Y[:6]), "too few"),

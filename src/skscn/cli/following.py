@@ -132,7 +132,7 @@ class RowByRow:
             **({} if self.target is None else {self.target.name: self.target.read_type}),
         }
         # Numbers are read with a decimal point, unless the column has its own decimal sign.
-        self._numbers = {name for name, kind in types.items() if kind == arrow().float64()}
+        self._numbers = {name for name, kind in types.items() if kind == "double"}
         self._row: dict[str, Any] = {}
 
     def answer(self, cells: dict[str, str]) -> Any:

@@ -25,6 +25,7 @@ from skscn.nodes import Dense
 from skscn.online._learner import StreamLearner, StreamSettings
 from skscn.plausibility import LARGEST
 from skscn.tables.frames import exact_labels
+from skscn.words import listed, quoted
 
 # The fewest rows with which models can be grown after a change.
 _SMALLEST_WINDOW = 100
@@ -148,9 +149,11 @@ class OnlineNetwork(Estimator):
             self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, T.shape[1])
         errors = self.learner_.learn(rows, T)
         if not self.learner_.rows:
+            names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(rows.shape[1])])
+            empty = [quoted(str(name)) for name, column in zip(names, rows.T, strict=True) if np.isnan(column).all()]
             raise ValueError(
                 f"None of the {len(rows)} rows could be learnt: inputs and targets must be finite numbers, up to "
-                f"{LARGEST:g}."
+                f"{LARGEST:g}{f'; column {listed(empty)} has none' if empty else ''}."
             )
         return errors
 

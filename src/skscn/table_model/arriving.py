@@ -12,7 +12,6 @@ import numpy as np
 
 from skscn.following import Begin, GroupRows, is_recurrent, limits_of_stretches, predict_stretches, state_after
 from skscn.judging.sketch import RowSketch
-from skscn.readers.arrow import arrow
 from skscn.recurrent import ReservoirState
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.series import Lags
@@ -164,7 +163,7 @@ class ArrivingSeries:
     def types(self) -> dict[str, Any]:
         """The columns of the time and of the series, as far as there are any, and their types."""
         times = {} if self._timed is None else self._timed.time_types
-        return {**times, **({} if self._group is None else {self._group: arrow().string()})}
+        return {**times, **({} if self._group is None else {self._group: "string"})}
 
     def labels(self, table: Any) -> np.ndarray | None:
         """Which of several series each row belongs to; ValueError for one that was not in training."""

@@ -18,10 +18,9 @@ from skscn.fit.updating import why_not
 from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent
 from skscn.judging.sketch import RowSketch
-from skscn.readers.arrow import arrow
 from skscn.table_model.arriving import Batch, check_one_sequence
 from skscn.table_model.clock import TrainingClock, clock_after
-from skscn.table_model.series import check_known, labels_of
+from skscn.table_model.series import check_known, group_labels
 from skscn.table_model.updating import FAR_OUTSIDE, gate_of
 from skscn.tables import TableEncoder
 from skscn.tables.columns import is_plain
@@ -190,7 +189,7 @@ class LiveModel:
                 f"{listed(map(str, row))}."
             )
         group, time = self.model.group_, self._encoder.time_
-        label = None if group is None else str(labels_of(group, arrow().table({group: [_finite(row[group])]}))[0])
+        label = None if group is None else str(group_labels(group, np.array([_finite(row[group])], dtype=object))[0])
         if time is None:
             return label, np.datetime64("NaT")
         if row[time] != self._read_time[0]:

@@ -13,7 +13,6 @@ from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches,
 from skscn.judging.cautions import Caution
 from skscn.judging.drift import PredictedRows
 from skscn.judging.scores import regression_scores
-from skscn.readers.arrow import arrow
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.series import Lags
 from skscn.table_model.series import Series
@@ -48,6 +47,15 @@ class WholeSeries:
     names: list[str]
     targets: np.ndarray
     groups: np.ndarray | None = None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the targets; with :meth:`__array__`, a series is a table of targets to Lags."""
+        return self.names
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The targets."""
+        return self.targets if dtype is None else self.targets.astype(dtype)
 
     def part(self, start: int, end: int) -> WholeSeries:
         """Some consecutive rows."""
@@ -205,8 +213,7 @@ class Preparation:
             encoder, X = with_targets(self.encoder, rows.table, targets, weights)
             return PreparedRows(replace(self, encoder=encoder), rows, X)
         lags, whole = clone(self.lags), rows.whole
-        known = arrow().table(dict(zip(whole.names, whole.targets.T, strict=True)))
-        X = lags.fit_transform(self.encoder.transform(whole.table), known, groups=whole.groups)
+        X = lags.fit_transform(self.encoder.transform(whole.table), whole, groups=whole.groups)
         complete = rows.take(np.flatnonzero(lags.complete_[rows.places]))
         return PreparedRows(replace(self, lags=lags), complete, X[complete.places])
 

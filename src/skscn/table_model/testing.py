@@ -108,11 +108,13 @@ def _part(
     """Fit on the known rows, predict the unseen ones; these are the first of the later rows, which may be more."""
     preparation, known, X = preparation.learn(known, task)
     fit_rows(estimator, X, known)
-    X, y = preparation.follow(later), unseen.y
+    trained, X, y = X, preparation.follow(later), unseen.y
     if preparation.recurrent:
         rows = FollowingRows(estimator, preparation.follow(unseen), unseen)
         return _following_part(rows, FollowingRows(estimator, X, later), known, unseen)
-    ahead = None if task != "regression" else Ahead(later.y, estimator.predict(X), _inside(estimator, X, later.y))
+    ahead = None
+    if task == "regression":
+        ahead = Ahead(later.y, estimator.predict(X), _inside(estimator, X, later.y), _beyond(X, trained))
     X = X[: len(y)]
     predicted = estimator.predict(X) if ahead is None else ahead.predicted[: len(y)]
     loss = loss_of(estimator)
@@ -143,6 +145,13 @@ def _following_part(rows: FollowingRows, later: FollowingRows, known: TableRows,
         labels=unseen.series,
         ahead=ahead,
     )
+
+
+def _beyond(X: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Which rows have an input outside the range of the training rows."""
+    below, above = np.less(X, np.fmin.reduce(trained)), np.greater(X, np.fmax.reduce(trained))
+    beyond: np.ndarray = (below | above).any(axis=1)
+    return beyond
 
 
 def _inside(estimator: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:
