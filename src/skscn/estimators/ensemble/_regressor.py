@@ -25,6 +25,7 @@ from skscn.estimators.ensemble.out_of_bag import (
     learn_conformal,
     mean_and_spread,
     positive,
+    weighted_mean,
 )
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
@@ -74,7 +75,6 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     oob_prediction_: np.ndarray = attribute()
     row_weights_: np.ndarray = attribute()
     _conformal: Conformal | None = attribute()
-    _response: ClassVar[str] = "predict"
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def _default_estimator(self) -> SCNRegressor:
@@ -165,8 +165,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             Their standard deviation, if ``return_std``. It measures how much the members disagree, without the noise
             of the target; :meth:`predict_interval` includes both.
         """
-        mean, spread = by_blocks(read_rows(self, X), self._mean_and_spread)
-        return (mean, spread) if return_std else mean
+        if return_std:
+            mean, spread = by_blocks(read_rows(self, X), self._mean_and_spread)
+            return mean, spread
+        (mean,) = by_blocks(read_rows(self, X), lambda rows: (weighted_mean(self._responses(rows), self.weights_),))
+        return mean
 
     @lazily
     def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
