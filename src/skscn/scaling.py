@@ -40,7 +40,7 @@ class Scaling:
         into = np.empty(values.shape[::-1]) if out is None else out.T
         # Values near the ends of float64 may overflow here; the limits bring them back.
         with np.errstate(over="ignore"):
-            np.subtract(values.T, self.offset[:, np.newaxis], out=into)
+            np.subtract(values.T, self.offset[:, np.newaxis], out=into, dtype=np.float64)
             into /= self.scale[:, np.newaxis]
         return into.clip(self.low, self.high, out=into).T
 
