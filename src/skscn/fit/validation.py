@@ -153,12 +153,24 @@ def read_further(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **ch
 def read_rows(estimator: Any, X: Any) -> Any:
     """Rows to predict, for a fitted estimator."""
     check_is_fitted(estimator)
+    if _are_ready(estimator, X):
+        return X
     encoding = Encoding(estimator.encoder_, estimator._medians)
     if not _is_table(X, estimator.categorical_features, encoding):
         return encoding.fill(read_numbers(estimator, X, reset=False))
     refuse_masked(X=X)
     validate_data(estimator, X, skip_check_array=True, reset=False)
     return check_array(encoding.transform(X))
+
+
+def _are_ready(estimator: Any, X: Any) -> bool:
+    """Whether rows are what :func:`read_rows` would make of them; its checks take longer than to predict a few rows."""
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2 or not len(X):
+        return False
+    if estimator.encoder_ is not None or X.shape[1] != estimator.n_features_in_:
+        return False
+    with np.errstate(all="ignore"):
+        return not hasattr(estimator, "feature_names_in_") and bool(np.isfinite(X.sum()))
 
 
 def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:

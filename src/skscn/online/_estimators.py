@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skscn.activations import Activation, Function
 from skscn.adaptive_intervals import AdaptiveWidth
-from skscn.checks import fit_context
+from skscn.checks import fit_context, restoring
 from skscn.declarations import Estimator, attribute, constant, parameter
 from skscn.estimators import SCNRegressor
 from skscn.estimators.parameters import AT_LEAST_1, NetworkParameters, Seed
@@ -260,7 +260,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         self.partial_fit(X, y)
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @restoring
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn further rows, one after the other; how they are divided into calls makes no difference.
 

@@ -165,8 +165,9 @@ def _fit_in_memory(fit: _TableFit) -> None:
     """Train on all rows, and test the model on rows that are held out in turn."""
     model, observer, settings = fit.model, fit.observer, fit.settings
     table = _read_table(fit)
-    kind, why = choose(model.estimator, table.prepared.X.size)
-    build = partial(build_estimator, model, table.target.task, kind)
+    numbers = table.prepared.X.size
+    kind, why = choose(model.estimator, numbers)
+    build = partial(build_estimator, model, table.target.task, kind, numbers)
     estimator = build(settings, table.series)
     fit.note(f"Training {type(estimator).__name__} ({why}).")
     started = time.perf_counter()
@@ -394,7 +395,7 @@ def _fit_from_disk(fit: _TableFit, limit: int) -> None:
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, model.weight, passes), memory_limit=limit)
     kind = model.estimator if model.estimator != "auto" else "network"
-    estimator = build_estimator(model, target.task, kind if isinstance(kind, str) else "given", settings, series)
+    estimator = build_estimator(model, target.task, kind if isinstance(kind, str) else "given", None, settings, series)
     fit.observer.begin("Growing", estimator)
     estimator.fit(chunks)
     outliers = None

@@ -104,7 +104,9 @@ DECLARATIONS = {
     ),
     "random_state": Declaration(0, "int, RandomState or None", "Random seed."),
     "n_jobs": Declaration(
-        None, "int or None", "Number of processors to use; -1 means all. The model does not depend on it."
+        None,
+        "int or None",
+        "Number of processors to use; -1 means all, or one for a small table. The model does not depend on it.",
     ),
     "memory_limit": Declaration(
         None,
