@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.pipeline import Pipeline
 
 from skscn.cli.arguments import open_data
 from skscn.cli.console import TABLE_ENDINGS, Console, check_output, table_writer, write_text
@@ -24,7 +24,6 @@ from skscn.judging.sketch import seen_caution
 from skscn.losses import OUTLIER
 from skscn.persistence import describe_model
 from skscn.readers.arrow import arrow
-from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model import TableModel, open_model
 from skscn.table_model.arriving import Batch
 from skscn.table_model.assessing import OutlierRow, find_outliers
@@ -448,27 +447,19 @@ def run_report(
 def run_export(path: Path, out: Path, console: Console) -> None:
     """Write the model as a graph, or as a C file, that takes the columns of a table."""
     check_output(out, [path], [".onnx", ".c"])
-    from skscn import persistence
-    from skscn.export import to_c
-    from skscn.onnx import to_onnx
-
     model = open_model(path)
-    if model.lags_ is not None:
-        raise ValueError(
-            f"{path.name} uses earlier rows, and a graph sees one row at a time; to export a model, fit it without "
-            "--lags."
-        )
     if out.suffix.lower() == ".c":
-        # As it was saved, with the names of its columns.
-        to_c(persistence.load_model(path), out, outputs=None if model.target_ is None else [model.target_.name])
+        from skscn.export import to_c
+
+        to_c(model, out)
         console.notes([f"The comment at the beginning of {out.name} shows how to call it."])
-    elif isinstance(model.encoder_, TableEncoder):
-        to_onnx(make_pipeline(model.encoder_, model.estimator_), out)
-        console.notes(_graph_inputs(model.encoder_))
     else:
-        to_onnx(model.estimator_, out)
-    if out.suffix.lower() == ".onnx" and isinstance(model.estimator_, ReservoirRegressor):
-        console.notes(["The graph is one step: it takes a row and the state, and returns the state for the next row."])
+        from skscn.onnx import to_onnx
+
+        to_onnx(model, out)
+        console.notes(_graph_inputs(model.encoder_) if isinstance(model.encoder_, TableEncoder) else [])
+        step = "The graph is one step: it takes a row and the state, and returns the state for the next row."
+        console.notes([step] if model.uses_past else [])
     write_text(f"{out}\n")
 
 

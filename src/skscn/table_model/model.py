@@ -385,10 +385,12 @@ class TableModel(Estimator):
     def check_intervals(self) -> None:
         """Raise ValueError for a model without intervals."""
         check_is_fitted(self)
+        if self.is_classifier:
+            raise ValueError(f"{self.subject} provides no intervals: it predicts classes, which have probabilities.")
         if not hasattr(self.estimator_, "predict_interval"):
             raise ValueError(
-                f'{self.subject} provides no intervals; regression models fitted with estimator="ensemble" or '
-                "recurrent do, and classifiers provide probabilities."
+                f"{self.subject} provides no intervals: their width is learnt from errors on held-out rows, and a "
+                'single network has no held-out errors; use estimator="ensemble" or "recurrent".'
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:
