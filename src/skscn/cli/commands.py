@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -100,6 +100,11 @@ def run_predict(path: Path, file: TableFile, wanted: Wanted, console: Console) -
     """Predict the target of every row."""
     model, out = open_model(path), wanted.out
     wanted.check(model)
+    file = model.open(file)
+    if model.every_ is not None:
+        # Rows of the output are steps, which their times tell apart.
+        wanted = replace(wanted, keep=tuple(dict.fromkeys([model.every_.time, *wanted.keep])))
+        console.notes(file.notes[-1:])
     if model.runs_free(file) and wanted.coverage is not None:
         name = "the target" if model.target_ is None else quoted(model.target_.name)
         raise ValueError(
@@ -181,7 +186,8 @@ def run_evaluate(path: Path, data: Path, target: str | None, outliers: Path | No
     """Assess a model on a table, and write the outliers to a file if asked to."""
     if outliers is not None:
         check_output(outliers, [path, data], TABLE_ENDINGS)
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     assessment = assess(model, file, target)
     console.notes(assessment.notes)
     facts = {"model": str(path), "data": str(data), **assessment.to_json()}
@@ -201,7 +207,8 @@ def run_outliers(
     """List the outliers, those of the smallest weight first."""
     if out is not None:
         check_output(out, [path, data], TABLE_ENDINGS)
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     target = model.find_target(target_name, file)
     found = find_outliers(model, file, target)
     rows = found.rows[:most]
@@ -257,7 +264,8 @@ def run_update(
     """Let a model learn from the rows of a table, and write it unless it is worse."""
     out = out or path
     check_output(out, [data])
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     learnt, update = learn(model, file, target=target, weight=weight)
     written = not update.worse or force or out != path
     if written:
@@ -299,7 +307,7 @@ def run_forecast(
     if out is not None:
         check_output(out, [path, *([] if inputs is None else [inputs])], TABLE_ENDINGS)
     model = open_model(path)
-    found = forecast(model, steps, None if inputs is None else open_data(inputs), coverage)
+    found = forecast(model, steps, None if inputs is None else model.open(open_data(inputs)), coverage)
     with table_writer(out) as write:
         write(found.table)
     console.notes(found.remarks)

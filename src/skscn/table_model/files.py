@@ -19,6 +19,7 @@ from skscn.plausibility import TargetGate
 from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
 from skscn.table_model.model import TableModel
+from skscn.table_model.resampling import Resampling
 from skscn.tables import TableEncoder, TableFile, Target, as_table
 from skscn.tables.columns import Number
 from skscn.tables.outside import Outside
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # The key of these notes among those of a file; older files have no such key, and all of these.
 _KEY, _WRITTEN_BEFORE = "skscn", {"target", "data", "rows", "fitted"}
 # What is kept in attributes of a model, not in its record.
-_OF_THE_MODEL = ("target", "sketch", "clock", "group", "gate", "rows", "bounds")
+_OF_THE_MODEL = ("target", "sketch", "clock", "group", "gate", "rows", "bounds", "every")
 
 
 class NumericColumns:
@@ -94,6 +95,7 @@ def _save(model: TableModel, path: Path, updatable: bool) -> None:
         "clock": model.clock_,
         "group": model.group_,
         **({} if model.bounds_ is None else {"bounds": list(model.bounds_)}),
+        **({} if model.every_ is None else {"every": model.every_.to_json()}),
         **({} if model.gate_ is None else {"gate": model.gate_.to_json()}),
     }
     if model.target_ is None:
@@ -178,6 +180,7 @@ def wrap(fitted: Any, notes: dict[str, Any], path: Path | None = None) -> TableM
     model.group_ = group if isinstance(group, str) else None
     model.sketch_ = record.get("sketch")
     model.bounds_ = _read_bounds(record.get("bounds"))
+    model.every_ = Resampling.from_json(record["every"]) if "every" in record else None
     model.gate_ = TargetGate.from_json(record["gate"]) if "gate" in record else None
     model.record_ = {name: value for name, value in record.items() if name not in _OF_THE_MODEL}
     model.user_notes_, model.path_, model.notes_, model.assessment_ = user, path, [], None

@@ -27,6 +27,7 @@ from skscn.table_model.clock import check_length, check_series, clock_of, gap_ca
 from skscn.table_model.description import are_whole, describe_columns, limit_reached
 from skscn.table_model.model import TableModel, today
 from skscn.table_model.observing import FitObserver
+from skscn.table_model.resampling import Resampling
 from skscn.table_model.rows import (
     FEWEST_ROWS,
     MOST_ROWS_TESTED,
@@ -70,7 +71,11 @@ _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=Fa
 
 def fit_table(model: TableModel, file: TableFile, observer: FitObserver) -> None:
     """Train a model on a table and test it; the model is changed once it is trained, and once it is tested."""
-    fit = _TableFit(model, file, observer)
+    resampling = None
+    if model.every is not None:
+        resampling = Resampling.learn(model.every, file, model.time, model.group, model.dates)
+        file = resampling(file)
+    fit = _TableFit(model, file, observer, resampling)
     fit.note(*file.notes)
     limit = default_memory_limit() if model.memory_limit is None else model.memory_limit
     with listening(observer):
@@ -88,6 +93,7 @@ class _TableFit:
     model: TableModel
     file: TableFile
     observer: FitObserver
+    resampling: Resampling | None = None
     target: str = ""
     inputs: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -112,6 +118,7 @@ class _TableFit:
         model = self.model
         model.path_, model.user_notes_, model.gate_, model.assessment_ = None, {}, None, None
         model.record_ = {"data": self.file.label, "fitted": today(), "tested": None, **learnt.pop("record")}
+        model.every_ = self.resampling
         model.group_ = model.group if model.past is not None else None
         model.notes_ = self.notes
         for name, value in learnt.items():

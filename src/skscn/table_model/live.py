@@ -21,6 +21,7 @@ from skscn.judging.sketch import RowSketch
 from skscn.readers.arrow import arrow
 from skscn.table_model.arriving import Batch, check_one_sequence
 from skscn.table_model.clock import TrainingClock, clock_after
+from skscn.table_model.resampling import ArrivingSteps
 from skscn.table_model.series import check_known, labels_of
 from skscn.table_model.updating import FAR_OUTSIDE, gate_of
 from skscn.tables import TableEncoder
@@ -120,6 +121,9 @@ class LiveModel:
         self._targets: dict[Hashable, deque[float]] = {}
         self._counts: dict[Hashable, int] = {}
         self._last: Answer | None = None
+        # Rows of steps that are not complete, and targets that belong to them.
+        self._steps = None if model.every_ is None else ArrivingSteps(model.every_)
+        self._early: dict[Hashable, list[Any]] = {}
         self.n_answered, self.n_learnt, self.n_set_aside, self.events = 0, 0, 0, list[str]()
         self._outside_rows = self._encoder.looking_outside()
         if is_recurrent(self._estimator):
@@ -137,11 +141,19 @@ class LiveModel:
         ----------
         row : mapping of str to values
             Numbers, text or dates; None, NaN and infinities are missing values. If the model knows the time of the
-            rows, a time that was answered before gets the same answer, and an earlier one raises ValueError.
+            rows, a time that was answered before gets the same answer, and an earlier one raises ValueError. If rows
+            are resampled, the answer is that of the last step that is complete.
         """
         if self._journal is not None:
             self._journal.write("predict", row)
-        self._last = self._answer(row)
+        if self._steps is None:
+            self._last = self._answer(row)
+        else:
+            self._answer_steps(self._steps, row)
+        if self._last is None:
+            raise ValueError(
+                f"The first step ({self.model.every_}) is not complete; its prediction comes with the next."
+            )
         return self._last.prediction
 
     def interval(self) -> tuple[float, float]:
@@ -199,6 +211,16 @@ class LiveModel:
         self.n_answered += 1
         return answer
 
+    def _answer_steps(self, steps: ArrivingSteps, row: Mapping[str, Any]) -> None:
+        """Answer the steps that are complete with a row, and learn the targets that came before."""
+        label, time = self._place(row)
+        for complete in steps.add(label, time, {name: row[name] for name in self.columns}):
+            self._last = self._answer(complete)
+            key = (label, self._place(complete)[1].item())
+            for value in self._early.pop(key, []):
+                if self._is_plausible(value, self._last):
+                    self._learn(value, self._last)
+
     def _place(self, row: Mapping[str, Any]) -> tuple[Hashable, np.datetime64]:
         """The series of a row and its time; ValueError if a column is missing."""
         missing = [name for name in self.columns if name not in row]
@@ -213,7 +235,8 @@ class LiveModel:
             return label, np.datetime64("NaT")
         given = row[time]
         if given not in self._read_times:
-            self._read_times[given] = self._encoder.row_time(row)
+            every = self.model.every_
+            self._read_times[given] = self._encoder.row_time(row) if every is None else every.moment(given)
             if len(self._read_times) > 2 * _REMEMBERED:
                 self._read_times.popitem(last=False)
         return label, self._read_times[given]
@@ -295,7 +318,13 @@ class LiveModel:
         if self._journal is not None:
             self._journal.write("learn", row, target)
         label, time = self._place(row)
-        answer = self._answers.get(self._key(row, label, time))
+        end = time if self.model.every_ is None or np.isnat(time) else self.model.every_.end(time)
+        key = self._key(row, label, end)
+        answer = self._answers.get(key)
+        if answer is None and self._steps is not None and self._steps.is_waiting(label, time):
+            value = self._value(target)
+            self._early.setdefault(key, []).extend([] if value is None else [value])
+            return
         if answer is None:
             raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
         value = self._value(target)
