@@ -190,3 +190,16 @@ def test_messages_of_the_library_become_options_of_the_program():
 
 def test_the_package_offers_it():
     assert {"TableModel", "assess", "Assessment"} <= set(skscn.__all__)
+
+
+def test_recurrent_networks_have_the_calendar_if_it_helps():
+    rng, times = np.random.default_rng(0), pd.date_range("2026-01-05", periods=500, freq="h")
+    heat = np.convolve(rng.normal(size=500), [0.5, 0.3, 0.2])[:500]
+    daily = 3.0 * np.sin(2.0 * np.pi * times.hour / 24.0)
+    options = {"time": "time", "estimator": "recurrent", "folds": 0, "parameters": {"max_nodes": 4}}
+    for load, names in ((heat + daily, {"heat", "time sine of day", "time cosine of day"}), (heat, {"heat"})):
+        rows = pd.DataFrame({"time": times, "heat": heat, "load": load + 0.1 * rng.normal(size=500)})
+        model = TableModel("load", **options).fit(rows[:400])
+        assert {*model.encoder_.get_feature_names_out()} >= names
+        assert len(model.encoder_.get_feature_names_out()) == 1 or "time sine of day" in names
+        assert model.assess(rows[400:]).scores["r2"] > 0.8

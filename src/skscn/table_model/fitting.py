@@ -37,7 +37,7 @@ from skscn.table_model.rows import (
     build_lags,
     check_inputs,
     complete_rows,
-    default_encoding,
+    fit_encoder,
     fit_rows,
     lag_lines,
     row_weights,
@@ -203,15 +203,14 @@ def _read_table(fit: _TableFit) -> _TrainingTable:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(fit.target, table.column(fit.target), model.task)
     check_target(model, fit.settings, target)
-    encoding = {**default_encoding(model), **fit.settings.encoder}
-    series, groups = _series(fit, table, cycles=bool(encoding.get("cycles", True)))
+    series, groups = _series(fit, table, cycles=bool(fit.settings.encoder.get("cycles", True)))
     whole = model.past is not None
     if whole and series.time is not None:
         series = replace(series, zone=zone_of(file, series.time))
     notes: list[str] = []
     rows = complete_rows(table, fit.inputs, target, model.weight, series, notes, whole=whole, groups=groups)
     check_length(model, rows)
-    encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
+    encoder = fit_encoder(model, rows, fit.settings.encoder, series.time)
     fit.note(*notes, *series.notes)
     check_inputs(model, encoder)
     unprepared = Preparation(encoder, build_lags(model, fit.settings, encoder, target), model.recurrent)
