@@ -203,3 +203,21 @@ def test_recurrent_networks_have_the_calendar_if_it_helps():
         assert {*model.encoder_.get_feature_names_out()} >= names
         assert len(model.encoder_.get_feature_names_out()) == 1 or "time sine of day" in names
         assert model.assess(rows[400:]).scores["r2"] > 0.8
+
+
+def test_intervals_of_a_single_network_come_from_its_tests(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.uniform(-1, 1, 1200)})
+    rows["y"] = np.sin(3 * rows["x"]) + rng.normal(0, 0.2, 1200)
+    options = {"estimator": "network", "parameters": {"max_nodes": 15}}
+    model = TableModel("y", folds=4, **options).fit(rows[:400])
+    model.save(tmp_path / "model.scn")
+    model = load_model(tmp_path / "model.scn")
+    for coverage in (0.5, 0.9):
+        low, high = model.predict_interval(rows[400:], coverage)
+        assert abs(np.mean((low <= rows["y"][400:]) & (rows["y"][400:] <= high)) - coverage) < 0.05
+    assert model.assess(rows[400:]).coverage == pytest.approx(0.9, abs=0.05)
+    with pytest.raises(ValueError, match="learnt from errors on held-out rows"):
+        TableModel("y", folds=0, **options).fit(rows[:100]).predict_interval(rows)
+    with pytest.raises(ValueError, match="around a mean"):
+        TableModel("y", folds=2, loss="quantile:0.9", **options).fit(rows[:200]).predict_interval(rows)

@@ -64,6 +64,8 @@ _FOLDS = 5
 # which the deviance is computed, relative to the mean of all rows.
 _PARTS_TRIED = 3
 _SMALLEST_RATE = 1e-3
+# Errors of the tests that are kept for intervals.
+_MOST_ERRORS = 500
 # Faults of columns that are described.
 _FAULTS_NAMED = 8
 _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=False if the order does not matter."
@@ -116,7 +118,7 @@ class _TableFit:
     def commit(self, **learnt: Any) -> None:
         """Make the model what was learnt."""
         model = self.model
-        model.path_, model.user_notes_, model.gate_, model.assessment_ = None, {}, None, None
+        model.path_, model.user_notes_, model.gate_, model.assessment_, model.errors_ = None, {}, None, None, None
         model.record_ = {"data": self.file.label, "fitted": today(), "tested": None, **learnt.pop("record")}
         model.every_ = self.resampling
         model.group_ = model.group if model.past is not None else None
@@ -190,6 +192,7 @@ def _fit_in_memory(fit: _TableFit) -> None:
             likely = replace(settings, network={**settings.network, "loss": "poisson"})
             counts = _about_counts(table, tests, folds, partial(build, likely, table.series), observer)
     cautions = [*table.cautions, *_cautions(model, table, tests)]
+    model.errors_ = _test_errors(model, tests)
     model.record_ |= {"tested": None if tests is None else tests.facts(), "counts": counts}
     model.assessment_ = Assessment.of_tests(table.target, len(table.prepared.rows.y), tests, cautions, fit.notes)
 
@@ -287,6 +290,18 @@ def _test(table: _TrainingTable, estimator: Any, folds: Folds, observer: FitObse
     if tests is None or not (tests.ordered and tests.is_regression):
         return tests
     return replace(tests, training=training_course(estimator, table.prepared.X, table.prepared.rows))
+
+
+def _test_errors(model: TableModel, tests: HeldOutTests | None) -> np.ndarray | None:
+    """The absolute errors of the tests in increasing order, for intervals; None if the estimator has its own.
+
+    Around a quantile, or the mean of counts, errors are not symmetric.
+    """
+    own = hasattr(model.estimator_, "predict_interval") or model.loss_ in ("quantile", "poisson")
+    if own or tests is None or not tests.is_regression:
+        return None
+    errors = np.sort(np.abs(np.concatenate([part.residuals for part in tests.parts])))
+    return errors[np.linspace(0, len(errors) - 1, min(len(errors), _MOST_ERRORS)).round().astype(int)]
 
 
 def _about_counts(

@@ -186,6 +186,8 @@ class TableModel(Estimator):
     # What RowSketch.to_json gives.
     sketch_: dict[str, Any] | None = attribute()
     gate_: TargetGate | None = attribute()
+    # The absolute errors of the tests in increasing order, or some of them, for intervals of a single network.
+    errors_: np.ndarray | None = attribute()
     # What a file says besides, such as where the rows came from; and the notes of a user.
     record_: dict[str, Any] = attribute()
     user_notes_: dict[str, Any] = attribute()
@@ -252,6 +254,8 @@ class TableModel(Estimator):
     @property
     def has_intervals(self) -> bool:
         """Whether the model provides prediction intervals."""
+        if self.errors_ is not None:
+            return True
         known = getattr(self.estimator_, "oob_prediction_", np.zeros(1))
         return hasattr(self.estimator_, "predict_interval") and bool(np.isfinite(known).any())
 
@@ -396,10 +400,10 @@ class TableModel(Estimator):
         check_is_fitted(self)
         if self.is_classifier:
             raise ValueError(f"{self.subject} provides no intervals: it predicts classes, which have probabilities.")
-        if not hasattr(self.estimator_, "predict_interval"):
+        if self.errors_ is None and not hasattr(self.estimator_, "predict_interval"):
             raise ValueError(
                 f"{self.subject} provides no intervals: their width is learnt from errors on held-out rows, and a "
-                'single network has no held-out errors; use estimator="ensemble" or "recurrent".'
+                'single network has only those of its tests, around a mean; use folds=5, or estimator="ensemble".'
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:
