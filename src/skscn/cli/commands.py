@@ -8,33 +8,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline
 
 from skscn.cli.arguments import open_data
-from skscn.cli.console import TABLE_ENDINGS, Console, check_output, table_writer, write_text
+from skscn.cli.console import Console, check_output, write_text
 from skscn.datasets import EXAMPLES
-from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.files import make_folder, replacing_text
-from skscn.following import is_recurrent
-from skscn.growth import StopReason
 from skscn.judging import assess
 from skscn.judging.scores import TITLES
 from skscn.judging.sketch import seen_caution
 from skscn.losses import OUTLIER
-from skscn.persistence import describe_model
 from skscn.readers.arrow import arrow
+from skscn.readers.writing import TABLE_ENDINGS, table_writer
 from skscn.table_model import TableModel, open_model
 from skscn.table_model.arriving import Batch
 from skscn.table_model.assessing import OutlierRow, find_outliers
-from skscn.table_model.description import describe_networks, estimates
+from skscn.table_model.description import describe_file, estimates
 from skscn.table_model.forecasting import forecast
-from skscn.table_model.rows import added_columns, lag_lines
-from skscn.table_model.series import named
 from skscn.table_model.updating import learn
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
 from skscn.tables.columns import Category
-from skscn.words import count, listed, quoted, short, shortened, size
+from skscn.words import count, listed, quoted, short, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -332,103 +325,7 @@ def run_forecast(
 
 def run_inspect(path: Path, console: Console) -> None:
     """Describe a model file."""
-    model, description = open_model(path), describe_model(path)
-    networks = grown_networks(model.estimator_)
-    scopes = np.concatenate([_kept_scopes(network) for network in networks])
-    record = description["notes"].get("skscn", description["notes"])
-    facts = {
-        **description,
-        # The sketch of the training rows is for evaluate, not for people.
-        "notes": {
-            **model.user_notes_,
-            "skscn": {name: note for name, note in record.items() if name != "sketch"} if model.record_ else {},
-        },
-        "target": model.target_.name if model.target_ else None,
-        "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
-        if len(scopes)
-        else None,
-        "layers": [layer_sizes(network) for network in networks],
-        "stopped": [network.stop_reason_ for network in networks],
-        "columns": _columns(model),
-        "lags": None if model.lags_ is None else added_columns(model.lags_, model.encoder_),
-    }
-    console.result(facts, _inspect_lines(model, description, scopes))
-
-
-def _columns(model: TableModel) -> dict[str, str] | None:
-    if isinstance(model.encoder_, TableEncoder):
-        return {column.name: column.kind for column in model.encoder_.columns_}
-    return dict.fromkeys(model.encoder_.read_types, "number") if model.encoder_ else None
-
-
-def _kept_scopes(network: BaseEstimator) -> np.ndarray:
-    """λ of the nodes of a recurrent network, or of the steps whose nodes early stopping has kept."""
-    if is_recurrent(network):
-        scopes: np.ndarray = network.reservoir_.nodes.scopes
-        # Products have none.
-        return scopes[scopes > 0.0]
-    return np.asarray(growth_of(network).kept_steps["scope"])
-
-
-def _inspect_lines(model: TableModel, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
-    record, columns, estimator = model.record_, _columns(model), model.estimator_
-    reasons = {network.stop_reason_ for network in grown_networks(estimator)}
-    if record.get("interrupted"):
-        reasons = reasons - {StopReason.CALLBACK} | {"Ctrl-C"}
-    lines = [
-        ("File", f"{model.path_} ({size(description['bytes'])})"),
-        ("Model", f"{type(estimator).__name__}: {describe_networks(estimator)}"),
-        *estimates(estimator),
-        ("Growth ended by", listed(sorted(reasons))),
-    ]
-    if is_recurrent(estimator):
-        bound = estimator.reservoir_.echo_state_bound
-        own = f"at most {bound:.3g}" if bound else "none"
-        lines.append(("Echo state", f"the initial state is forgotten; feedback of a node to itself: {own}"))
-    if len(scopes):
-        lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
-    if model.target_:
-        lines.append(("Target", f"{model.target_.name} ({model.target_.task})"))
-    if model.is_classifier:
-        lines.append(("Classes", listed(map(str, estimator.classes_))))
-    if columns:
-        lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
-    lines += lag_lines(model.lags_, model.encoder_)
-    if "data" in record:
-        lines.append(("Trained on", f"{record['data']}, {count(model.n_rows_, 'row')}, {record['fitted']}"))
-    for update in record.get("updated_with", []):
-        lines.append(("Updated with", f"{update['data']}, {count(update['rows'], 'row')}"))
-    if model.user_notes_:
-        lines.append(("Notes", listed(f"{name}: {value}" for name, value in model.user_notes_.items())))
-    if model.group_ is not None:
-        lines.append(("Series", f"told apart by {quoted(model.group_)}: {named(model.labels)}"))
-    # Scores of the tests that were not defined are null.
-    scores = ((name, value) for name, value in (record.get("tested") or {}).items() if name in TITLES)
-    lines += [
-        (TITLES[name], f"{short(value['mean'])} when tested") for name, value in scores if value["mean"] is not None
-    ]
-    chosen = listed(f"{name}={value}" for name, value in _chosen(estimator).items())
-    lines.append(("Parameters", chosen or "all at their defaults"))
-    lines.append(("Versions", listed(f"{name} {version}" for name, version in description["versions"].items())))
-    return lines
-
-
-def _chosen(estimator: Any) -> dict[str, Any]:
-    """Parameters that are not at their default; of an ensemble and of its members."""
-    estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    chosen = _changed(estimator, type(estimator)())
-    member = chosen.pop("estimator", None)
-    if member is None:
-        return chosen
-    default = estimator._default_estimator()
-    # Members of another class, such as deep ones, have defaults of their own.
-    return {**chosen, **_changed(member, default if isinstance(default, type(member)) else type(member)())}
-
-
-def _changed(estimator: BaseEstimator, default: BaseEstimator) -> dict[str, Any]:
-    defaults = default.get_params(deep=False)
-    given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+    console.result(*describe_file(open_model(path), path))
 
 
 # report
