@@ -107,6 +107,7 @@ class LiveModel:
         times = self._encoder.time_types if isinstance(self._encoder, TableEncoder) else {}
         groups = [] if model.group_ is None else [model.group_]
         self.columns = list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
+        self._needed = frozenset(self.columns)
         self._inputs = [name for name in self._encoder.read_types if name != self._encoder.time_]
         self._timed = self._encoder.time_ is not None
         # Times that were read, as they were given and as they are: that of a row comes again with its target.
@@ -223,8 +224,8 @@ class LiveModel:
 
     def _place(self, row: Mapping[str, Any]) -> tuple[Hashable, np.datetime64]:
         """The series of a row and its time; ValueError if a column is missing."""
-        missing = [name for name in self.columns if name not in row]
-        if missing:
+        if not self._needed <= row.keys():
+            missing = [name for name in self.columns if name not in row]
             raise ValueError(
                 f"The row lacks {listed(map(quoted, missing))}, which {self.model.label} needs; it has "
                 f"{listed(map(str, row))}."
@@ -254,10 +255,11 @@ class LiveModel:
         if not self._timed:
             return
         latest = self._latest.get(label)
-        name = quoted(str(self._encoder.time_))
         if np.isnat(time) and self.model.uses_past:
+            name = quoted(str(self._encoder.time_))
             raise ValueError(f"{name} is missing; a model that uses earlier rows needs a time in every row.")
         if latest is not None and time <= latest:
+            name = quoted(str(self._encoder.time_))
             raise ValueError(f"{name} is {time}, and the last row was at {latest}; rows must come in order of time.")
         if latest is None and self.model.uses_past and not self._clock(label).is_followed_by(time):
             self._begin_anew(label)
