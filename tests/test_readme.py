@@ -46,13 +46,10 @@ STARTS = {
         "skscn evaluate plant.scn plant_new.csv": None,
         "skscn follow plant.scn < plant_new.csv > answers.csv": None,
         "skscn update plant.scn plant_new.csv": None,
-        "skscn fit plant.csv --target quality --time time --estimator recurrent --model step.scn": (
-            "--folds 0 --set max_nodes=4 --set max_candidates=20"
-        ),
-        "skscn export step.scn step.c": None,
+        "skscn export plant.scn plant.c": None,
     },
 }
-WRITTEN = {"a table": ("predicted.csv", "report.html"), "a plant": ("answers.csv", "plant.scn", "step.c")}
+WRITTEN = {"a table": ("predicted.csv", "report.html"), "a plant": ("answers.csv", "plant.scn", "plant.c")}
 NOT_RUN = {
     "./run test": "this is it",
     "./run docs": "takes as long as all tests; .ci/run runs it",

@@ -6,10 +6,12 @@ from collections.abc import Collection, Hashable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from skscn.adaptive_intervals import check_coverage, conformal_rank
 from skscn.following import Begin, GroupRows, is_recurrent, limits_of_stretches, predict_stretches, state_after
 from skscn.judging.sketch import RowSketch
 from skscn.recurrent import ReservoirState
@@ -219,8 +221,15 @@ class Batch:
         return np.asarray(self.estimator.predict(self.X[rows]))
 
     def _limits(self, coverage: float, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
-        return lower, upper
+        errors = self.model.errors_
+        if errors is None:
+            lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
+            return lower, upper
+        check_coverage(coverage)
+        predicted, rank = self._predict(rows), ceil(conformal_rank(len(errors), coverage))
+        half = errors[min(max(rank, 1), len(errors)) - 1]
+        never_negative = getattr(getattr(self.estimator, "network_", None), "never_negative", False)
+        return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
 
     @property
     def estimator(self) -> Any:

@@ -27,6 +27,13 @@ DECLARATIONS = {
         "those it was trained on. None means a column of dates that increase with the rows, if there is one. "
         "False ignores the order of the rows, and uses dates as inputs like other columns.",
     ),
+    "every": Declaration(
+        None,
+        "str or None",
+        'Resample rows at irregular times: "5min" makes one row of the rows of each five minutes, with the means of '
+        'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. A gap '
+        "without rows stays a gap. Needs ``time``.",
+    ),
     "group": Declaration(
         None,
         "str or None",

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skscn.fit.data import targets_to_learn
 from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches, predict_stretches, stretches
@@ -33,6 +36,8 @@ _LONGEST_HORIZON, _RUNS = 100, 40
 # How much larger than the error of the tests that on the training rows may be.
 _UNLIKE = 1.5
 FEWEST_ROWS = 10
+# Whether times of the day and the like help is tried with values so many rows before, on the rows after this share.
+_MEMORY, _KNOWN, _CLEARLY, _PENALTIES = (0, 1, 2, 4, 8), 0.75, 0.9, np.geomspace(1e-4, 1e4, 9)
 
 
 @dataclass(frozen=True)
@@ -269,13 +274,36 @@ def lag_lines(lags: Lags | None, encoder: Any) -> list[tuple[str, str]]:
     return [("Lags", listed(added_columns(lags, encoder)) or "none; no earlier values were found that help")]
 
 
-def default_encoding(model: TableModel) -> dict[str, Any]:
-    """Parameters of the encoder that differ for a recurrent network.
+def fit_encoder(model: TableModel, rows: TableRows, given: dict[str, Any], time: str | None) -> TableEncoder:
+    """The encoder of the columns; for a recurrent network with the hour of the day and the like only if they help.
 
-    Delayed sines and cosines of the time depend on each other, and their weights become so large that predictions
-    explode when the time jumps, as it does after a gap. A forecast, whose times go on, is worth that risk.
+    Sines and cosines of the time are in its memory too, which is wrong when the time jumps, as it does after a gap. A
+    forecast, whose times go on, does not have that risk.
     """
-    return {"cycles": False} if model.recurrent and not model.feedback else {}
+    encoder = TableEncoder(**given, time=time).fit(rows.table)
+    undecided = model.recurrent and not model.feedback and "cycles" not in given
+    if not undecided or _calendar_helps(encoder, rows):
+        return encoder
+    return TableEncoder(**given, time=time, cycles=False).fit(rows.table)
+
+
+def _calendar_helps(encoder: TableEncoder, rows: TableRows) -> bool:
+    """Whether sines and cosines of the time clearly decrease the error of a linear model on later rows."""
+    cycles = encoder.groups_.get(str(encoder.time_), [])
+    if not cycles:
+        return False
+    X = encoder.transform(rows.table)
+    others = np.delete(X, cycles, axis=1)
+    # The values some rows before stand for the memory.
+    past = [others[np.maximum(np.arange(len(X)) - rows_before, 0)] for rows_before in _MEMORY]
+    errors = []
+    for columns in ([*past, X[:, cycles]], past):
+        inputs, known = np.column_stack(columns), int(_KNOWN * len(X))
+        if not inputs.shape[1]:
+            return True
+        linear = make_pipeline(StandardScaler(), RidgeCV(_PENALTIES)).fit(inputs[:known], rows.y[:known])
+        errors.append(np.sqrt(np.mean((linear.predict(inputs[known:]) - rows.y[known:]) ** 2)))
+    return bool(errors[0] < _CLEARLY * errors[1])
 
 
 def check_inputs(model: TableModel, encoder: TableEncoder) -> None:
