@@ -94,9 +94,11 @@ def write_tables(store: ResultStore, sizes: Sizes, out: Path) -> list[Path]:
 
 
 def page_text(page: str, store: ResultStore) -> str:
-    """The page of the documentation with the tables of these results, at the default sizes, below its last mark."""
-    lines = part_lines(store, Sizes(), "images/")
-    return page.partition(MARK)[0] + "\n".join([MARK, *(f"#{line}" if line[:1] == "#" else line for line in lines), ""])
+    """The page of the documentation with the tables of these results, folded below its last mark."""
+    lines = [line for line in part_lines(store, Sizes(), "images/") if not line.startswith("![")]
+    told = [f"**{line.lstrip('# ')}**" if line.startswith("#") else line for line in lines]
+    summary = "<details><summary>Tables of the parts that were run</summary>"
+    return page.partition(MARK)[0] + "\n".join([MARK, summary, "", *told, "</details>", ""])
 
 
 def write_page(store: ResultStore, path: Path, pictures: list[Path]) -> list[Path]:

@@ -68,9 +68,7 @@ html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {
-    page: [] for page in ("index", "quickstart", "mathematics", "not_here_yet", "changelog")
-}  # pages without pages below
+html_sidebars = {page: [] for page in ("index", "changelog")}  # pages without pages below
 html_theme_options = {
     "logo": {"text": "scikit-scn"},
     "show_nav_level": 2,
