@@ -65,17 +65,18 @@ def claim_line(claim: Claim) -> str:
 
 
 def table_lines(number: int, cells: list[Cell]) -> list[str]:
-    """A table of the paper: one row for each data set and method, one column for each quantity."""
-    rows: dict[tuple[str, str], list[Cell]] = {}
+    """A table of the paper: one row for each method and data set, one column for each quantity."""
+    data, rows = dict.fromkeys(cell.data for cell in cells), dict[str, list[Cell]]()
     for cell in cells:
-        rows.setdefault((cell.data, cell.method), []).append(cell)
+        method = cell.method.removeprefix("SC-II, ")
+        rows.setdefault(method if len(data) == 1 else f"{cell.data}, {method}", []).append(cell)
     quantities = [cell.quantity for cell in next(iter(rows.values()))]
     return [
-        f"**Table {number}**",
+        f"**Table {number}, {' and '.join(data) if len(data) < 3 else 'DB2 to DB4'}**",
         "",
-        f"| data | method | {' | '.join(quantities)} |",
-        f"|---|---|{'---|' * len(quantities)}",
-        *(f"| {data} | {method} | {' | '.join(map(cell_text, row))} |" for (data, method), row in rows.items()),
+        f"| | {' | '.join(quantities)} |",
+        f"|---|{'---|' * len(quantities)}",
+        *(f"| {name} | {' | '.join(map(cell_text, row))} |" for name, row in rows.items()),
         "",
     ]
 
