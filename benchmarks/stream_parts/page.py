@@ -19,7 +19,6 @@ def renewed(text: str, docs: Path) -> str:
         text,
         {
             "errors": errors(results.read(docs / "stream_results.csv")),
-            "times": times(results.read(docs / "stream_results.csv")),
             "drift": drift(results.read(docs / "stream_drift.csv")),
             "faults": faults(results.read(docs / "stream_faults.csv")),
         },
@@ -43,15 +42,6 @@ def complete(lines: list[dict[str, str]]) -> tuple[list[str], list[str]]:
     """The streams on which all methods have been measured, and the methods."""
     streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
     return [name for name in streams if sum(line["stream"] == name for line in lines) == len(methods)], methods
-
-
-def times(lines: list[dict[str, str]]) -> list[str]:
-    streams, methods = complete(lines)
-    cells = {(line["method"], line["stream"]): float(line["microseconds"]) for line in lines}
-    table = heading(["method", *streams])
-    for method in methods:
-        table.append(f"| {method} | " + " | ".join(f"{cells[method, stream]:.0f}" for stream in streams) + " |")
-    return table
 
 
 def drift(lines: list[dict[str, str]]) -> list[str]:
