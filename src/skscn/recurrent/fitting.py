@@ -19,7 +19,7 @@ from skscn.growth import HISTORY, Step, StopReason, grow, history_columns, histo
 from skscn.progress import Callbacks, Progress, current_listener, round_of, run_observed
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import GrowingReservoir, ReservoirSearch
-from skscn.recurrent.later import LaterChoice, LaterRows, choose, later_errors
+from skscn.recurrent.later import LaterChoice, LaterRows, choose_penalty, later_errors
 from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import SHARE, Prepared, Sequences
@@ -225,7 +225,7 @@ class ReservoirFit:
                     growing = self._growing(some, config, budget, SHARE)
                     for _ in self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot):
                         pass
-                    self.log.errors.append(choose(growing).error)
+                    self.log.errors.append(choose_penalty(growing).error)
                     self.log.save(now=False)
                     shown = f"{pilot + 1}/{most}: {config}, validation {self.data.unit * self.log.errors[-1]:.5g}"
                     progress.show(pilot + 1, shown)
@@ -253,7 +253,7 @@ class ReservoirFit:
             growing = self._growing(self.sequences, config, self.budget, SHARE, round=number)
             monitor = LaterRows(self.budget.patience, growing, self.data.unit)
             reason = self._follow(growing, monitor, self.budget, rounds)
-            finalists.append((growing, choose(growing), reason))
+            finalists.append((growing, monitor.choose(), reason))
         growing, choice, reason = min(finalists, key=lambda finalist: finalist[1].error)
         fitted = self._refit(growing, choice) if self.sequences.fed_back else self._grow_again(growing, choice, rounds)
         fewer = len(fitted.nodes) < growing.output_weights.nodes
@@ -295,7 +295,7 @@ class ReservoirFit:
             resume(growing.rows, rule, nodes, history, pace, monitor, state)
 
         def learnt() -> dict[str, Any]:
-            return self.learnt(so_far(growing, monitor.alpha if isinstance(monitor, LaterRows) else 0.0))
+            return self.learnt(so_far(growing, monitor.choices[-1].alpha if isinstance(monitor, LaterRows) else 0.0))
 
         reason = run_observed(
             self._steps(growing, monitor, budget, self.log.seed + 1000 * number),

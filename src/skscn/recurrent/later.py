@@ -20,9 +20,8 @@ from skscn.recurrent.sequences import BLOCKS, SHARE, Sequences
 from skscn.rows import Rows
 from skscn.stopping import BestNodes
 
-# α per row, relative to columns of variance 1: to choose from, and with which growth is monitored.
+# α per row, relative to columns of variance 1.
 PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
-_MONITORED = (0.0, 1e-12, 1e-8, 1e-4)
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 # The error, in standard deviations of the target, from which on a free run has left the true course.
@@ -57,7 +56,7 @@ def later_errors(growing: GrowingReservoir, sizes: Sequence[int], penalties: Seq
 
 
 class LaterRows(BestNodes):
-    """Stops growth by the error on later rows.
+    """Stops growth by the error on later rows, and chooses the number of columns and the penalty by it.
 
     Parameters
     ----------
@@ -69,13 +68,13 @@ class LaterRows(BestNodes):
 
     Attributes
     ----------
-    alpha : float
-        The best of some penalties for the present network.
+    choices : list of LaterChoice
+        The best penalties for the networks so far.
     """
 
     def __init__(self, patience: int, growing: GrowingReservoir, unit: float):
         super().__init__(patience)
-        self.growing, self.unit, self.alpha = growing, unit, 0.0
+        self.growing, self.unit, self.choices = growing, unit, list[LaterChoice]()
 
     def _add(self, nodes: Nodes) -> None:
         """The course has their states."""
@@ -84,20 +83,27 @@ class LaterRows(BestNodes):
         """There is nothing to forget."""
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        (errors,) = later_errors(self.growing, [self.growing.size], _MONITORED)
-        self.alpha = _MONITORED[int(errors.argmin())]
-        return float(errors.min()), self.unit * float(errors.min())
+        self.choices.append(_by_one_step(self.growing))
+        error = self.choices[-1].error
+        return error, self.unit * error
+
+    def choose(self) -> LaterChoice:
+        """The number of columns and the penalty that later rows choose."""
+        growing = self.growing
+        if growing.sequences.fed_back:
+            every = max(5, growing.output_weights.nodes // 3)
+            return _by_free_runs(growing, sorted({*range(growing.linear, growing.size, every), growing.size}))
+        return min(self.choices, key=lambda choice: choice.error)
 
 
-def choose(growing: GrowingReservoir) -> LaterChoice:
-    """The number of columns and the penalty that later rows choose."""
-    every = max(5, growing.output_weights.nodes // 3) if growing.sequences.fed_back else 5
-    sizes = sorted({*range(growing.linear, growing.size, every), growing.size})
-    if growing.sequences.fed_back:
-        return _by_free_runs(growing, sizes)
-    errors = later_errors(growing, sizes, PENALTIES)
-    size, penalty = np.unravel_index(np.argmin(errors), errors.shape)
-    return LaterChoice(sizes[int(size)], PENALTIES[int(penalty)], float(errors.min()))
+def choose_penalty(growing: GrowingReservoir) -> LaterChoice:
+    """The penalty that later rows choose for a network as it is."""
+    return _by_free_runs(growing, [growing.size]) if growing.sequences.fed_back else _by_one_step(growing)
+
+
+def _by_one_step(growing: GrowingReservoir) -> LaterChoice:
+    (errors,) = later_errors(growing, [growing.size], PENALTIES)
+    return LaterChoice(growing.size, PENALTIES[int(errors.argmin())], float(errors.min()))
 
 
 def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int]) -> LaterChoice:
