@@ -313,10 +313,10 @@ def check_inputs(model: TableModel, encoder: TableEncoder) -> None:
         raise ValueError(f"There is no column to learn from but the time of the rows. {' '.join(encoder.notes_)}{more}")
 
 
-def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
-    """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are."""
+def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows, like: Any = None) -> None:
+    """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are, like another one."""
     if isinstance(estimator, ReservoirRegressor):
-        estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows))
+        estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows), like)
     else:
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight, groups=rows.groups)
 
