@@ -19,8 +19,9 @@ To measure something again after a change, take another OUT or delete its lines.
 ./run installs CatBoost, LightGBM, XGBoost and swimnetworks for this; RealMLP (pip install pytabkit) is measured where
 it is installed, and left out otherwise.
 
---page writes the page of the documentation from everything in OUT, with accuracy_results.csv and pictures in its
-folder; sections come from accuracy_realmlp.csv and accuracy_intervals.csv there, if there are such files.
+--page writes the tables and pictures of a page of the documentation from everything in OUT, with accuracy_results.csv
+in its folder; RealMLP comes from accuracy_realmlp.csv there. Then python docs/make_figures.py fills in the figures of
+its sentences.
 """
 
 import argparse
@@ -29,14 +30,15 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from accuracy_parts.comparing import summaries_of, table_of
 from accuracy_parts.means import Means, failures, means_of, write_means
 from accuracy_parts.measuring import KEY, run_missing
 from accuracy_parts.methods import METHODS, OURS
 from accuracy_parts.page import write_page
 from accuracy_parts.peers import how_to_install, missing_packages
+from accuracy_parts.pictures import save_pictures
 from accuracy_parts.sets import DATA_VARIABLE, load_sets
 from accuracy_parts.tables import Table, write_csv, write_markdown
-from accuracy_parts.writing import save_pictures, summaries_of, table_of
 
 from skscn.paper.trials import KeyedLines
 

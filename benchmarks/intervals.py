@@ -3,7 +3,7 @@
 usage: ./run bench intervals [--data DIR] [--splits 3] [--coverage 0.9] [--out FILE.csv]
 
 DIR is that of ./run bench accuracy. An interval of one width is the prediction plus and minus the conformal quantile of
-the absolute out-of-bag residuals. docs/accuracy_intervals.csv is what ./run bench accuracy --page makes a table of.
+the absolute out-of-bag residuals. Figures of docs/accuracy_intervals.csv are in docs/accuracy.md.
 """
 
 import argparse

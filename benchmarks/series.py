@@ -14,8 +14,8 @@ contain.
 --extra adds series that no rule of the search was chosen with: Lorenz from one coordinate ten steps ahead, Hénon with
         noise, an autoregression with inputs and noise, and drifting tanks.
 --ours  measures our network only, --only tasks whose names contain TEXT.
---page  writes the tables into a page (docs/series.md), between marks, and the results next to it; results that are
-        there already and were not measured again are kept. With --seeds 0, the page is only written again.
+--page  writes the tables into a page (docs/evidence_series.md), between marks, and the results next to it; results
+        that are there already and were not measured again are kept. With --seeds 0, the page is only written again.
 """
 
 import argparse

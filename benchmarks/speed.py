@@ -62,7 +62,7 @@ def is_complete(store: ResultStore, part: str, sizes: Sizes) -> bool:
     return bool(keys) and all(key in store.results for key in keys)
 
 
-def part_lines(store: ResultStore, sizes: Sizes, images: str = "") -> list[str]:
+def part_lines(store: ResultStore, sizes: Sizes) -> list[str]:
     """The tables of all parts that were measured, and the places of their pictures."""
     lines = []
     for letter, part in PARTS.items():
@@ -71,7 +71,7 @@ def part_lines(store: ResultStore, sizes: Sizes, images: str = "") -> list[str]:
             for table in part.tables(store, sizes):
                 lines += ["", *table.markdown()]
             if part.draw is not None:
-                lines += ["", f"![{part.title}]({images}{picture_name(part)}.svg)"]
+                lines += ["", f"![{part.title}]({picture_name(part)}.svg)"]
     return lines
 
 
@@ -94,9 +94,12 @@ def write_tables(store: ResultStore, sizes: Sizes, out: Path) -> list[Path]:
 
 
 def page_text(page: str, store: ResultStore) -> str:
-    """The page of the documentation with the tables of these results, at the default sizes, below its last mark."""
-    lines = part_lines(store, Sizes(), "images/")
-    return page.partition(MARK)[0] + "\n".join([MARK, *(f"#{line}" if line[:1] == "#" else line for line in lines), ""])
+    """The page of the documentation with the tables of these results, folded below its last mark."""
+    complete = [part for letter, part in PARTS.items() if is_complete(store, letter, Sizes())]
+    tables = [table.markdown() for part in complete for table in part.tables(store, Sizes())]
+    lines = [line for heading, *rest in tables for line in (f"**{heading.lstrip('# ')}**", *rest, "")]
+    summary = "<details><summary>Tables of the parts that were run</summary>"
+    return page.partition(MARK)[0] + "\n".join([MARK, summary, "", *lines, "</details>", ""])
 
 
 def write_page(store: ResultStore, path: Path, pictures: list[Path]) -> list[Path]:

@@ -17,7 +17,7 @@ Faults: two of these streams with spikes up to 1e300, −9999 and other values t
 frozen and shifted stretches, compared with the same rows without spikes.
 
 Results are written to docs/stream_results.csv, docs/stream_drift.csv and docs/stream_faults.csv; --page only renews the
-tables of docs/streams.md from these.
+tables of docs/evidence_streams.md from these.
 """
 
 import argparse

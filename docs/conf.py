@@ -68,12 +68,10 @@ html_favicon = "_static/logo.svg"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {
-    page: [] for page in ("index", "quickstart", "mathematics", "not_here_yet", "changelog")
-}  # pages without pages below
+html_sidebars = {page: [] for page in ("index", "changelog")}  # pages without pages below
 html_theme_options = {
     "logo": {"text": "scikit-scn"},
-    "show_nav_level": 2,
+    "show_nav_level": 1,
     "navigation_with_keys": False,
     "header_links_before_dropdown": 5,
     "navbar_persistent": ["search-button"],

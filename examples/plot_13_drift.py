@@ -15,7 +15,7 @@ comes, notices when its errors rise, and grows new nodes on the rows since then.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skscn import OnlineSCNRegressor, SCNRegressor
+from skscn import OnlineSCNClassifier, OnlineSCNRegressor, SCNRegressor
 from skscn.online import prequential
 from skscn.plot import StreamDisplay
 
@@ -55,3 +55,15 @@ for name, rows in {"before": slice(300, 700), "fouled": slice(700, 1400), "clean
         f"{name:8s} error {errors[rows].mean():.2f} and {record.errors[after].mean():.2f}, "
         f"coverage {np.mean(errors[rows] <= width):.0%} and {record.hits[after].mean():.0%}"
     )
+
+# %%
+# Classes
+# -------
+# Whether the outlet is too hot, predicted in the same way.
+
+classes = prequential(OnlineSCNClassifier(random_state=0), X, outlet > 55.0)
+shares = np.convolve(classes.errors == 0, np.ones(100) / 100, mode="valid")
+figure, ax = plt.subplots(figsize=(7, 2.6), layout="constrained")
+ax.plot(np.arange(len(shares)) + 100, shares)
+ax.set(xlabel="row", ylabel="right, of the last 100")
+plt.show()

@@ -4,7 +4,8 @@ The paper's three algorithms
 
 SC-I evaluates only the output weight of the new node, SC-II those in a window of the newest nodes, SC-III all of them.
 This is a small version of Figure 1 of the paper: one network of each kind on DB 1, with the paper's own search and
-scaling, and an incremental RVFL network, whose nodes are not supervised.
+scaling, and the paper's two baselines: an incremental RVFL network, whose nodes are not supervised, and Modified
+Quickprop, which improves one random node at a time by its gradient.
 """
 
 # %%
@@ -17,13 +18,14 @@ scaling, and an incremental RVFL network, whose nodes are not supervised.
 import matplotlib.pyplot as plt
 import numpy as np
 
-from skscn import IRVFLRegressor, SCNRegressor
+from skscn import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
 from skscn.datasets import make_db1
 
 db1 = make_db1(random_state=0)
 settings = {"configuration": "ladder", "scopes": (100, 150, 200), "max_nodes": 50, "random_state": 0}
 models = {
     "IRVFL": IRVFLRegressor(max_nodes=50, random_state=0),
+    "MQ": ModifiedQuickpropRegressor(max_nodes=50, random_state=0),
     "SC-I": SCNRegressor(algorithm="SC-I", **settings),
     "SC-II, K = 15": SCNRegressor(algorithm="SC-II", window=15, **settings),
     "SC-III": SCNRegressor(algorithm="SC-III", **settings),

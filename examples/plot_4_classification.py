@@ -18,15 +18,16 @@ from sklearn.inspection import DecisionBoundaryDisplay
 from sklearn.metrics import log_loss
 from sklearn.model_selection import train_test_split
 
-from skscn import SCNClassifier, SCNEnsembleClassifier
+from skscn import DeepSCNClassifier, SCNClassifier, SCNEnsembleClassifier
 
 X, y = make_moons(400, noise=0.25, random_state=0)
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.8), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 3, figsize=(11, 3.6), sharey=True, layout="constrained")
 for ax, (title, model) in zip(
     axes,
     {
         "One network": SCNClassifier(random_state=0),
         "Ten networks": SCNEnsembleClassifier(random_state=0),
+        "Two layers": DeepSCNClassifier(max_layers=2, max_nodes=40, early_stopping=False, random_state=0),
     }.items(),
     strict=True,
 ):

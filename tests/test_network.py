@@ -3,6 +3,7 @@ import pytest
 from scipy import sparse
 
 from skscn import SCNRegressor
+from skscn.network import Network
 from skscn.output_weights import ALGORITHMS
 
 RNG = np.random.default_rng(3)
@@ -34,15 +35,9 @@ def test_staged_predictions_are_those_of_smaller_networks(algorithm):
 
 
 def test_staging_is_one_pass(monkeypatch):
-    import skscn.nodes
-
     model = fitted()
-    rows, block = [], skscn.nodes.Inputs.block
-    monkeypatch.setattr(
-        skscn.nodes.Inputs,
-        "block",
-        lambda inputs, place: (rows.append(place.stop - place.start), block(inputs, place))[1],
-    )
+    rows, scaled = [], Network._scaled
+    monkeypatch.setattr(Network, "_scaled", lambda network, X: (rows.append(len(X)), scaled(network, X))[1])
     list(model.staged_predict(X))
     assert sum(rows) == len(X)
 

@@ -20,19 +20,25 @@ import pytest
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-MODULES = "configuration", "datasets", "export", "onnx", "output_weights", "plot", "report", "rows", "series", "tables"
+MODULES = (
+    *("configuration", "datasets", "export", "onnx", "output_weights", "paper", "plot", "report", "rows", "series"),
+    "tables",
+)
 PUBLIC = ["skscn", *(f"skscn.{module}" for module in MODULES)]
+TUTORIALS = "paper", "plant", "table"
 PROGRAMS = ("./run", "skscn", "pip", "python", "marimo")
 
 # What is run for a command of the README.
 SMALL = {
     "./run demo": "skscn demo",
+    "skscn demo": "skscn demo",
+    "skscn reproduce table1 --trials 10 --out results": "skscn reproduce table1 --trials 1 --jobs 1 --out results",
     "./run skscn reproduce all --trials 100 --out results": (
         "skscn reproduce table1 figure3 --trials 1 --jobs 1 --out results"
     ),
 }
 QUICK = "--folds 0 --set n_members=2 --jobs 1"
-# The two starts with tables in files, each in a folder of its own, one command after the other.
+# The commands of the tutorials, each in a folder of its own, one after the other.
 STARTS = {
     "a table": {
         "skscn example flats": None,
@@ -44,20 +50,22 @@ STARTS = {
         "skscn example plant": None,
         "skscn fit plant.csv --target quality --time time --lags auto --model plant.scn": QUICK,
         "skscn evaluate plant.scn plant_new.csv": None,
+        "skscn report plant.scn plant_new.csv -o report.html": None,
         "skscn follow plant.scn < plant_new.csv > answers.csv": None,
         "skscn update plant.scn plant_new.csv": None,
-        "skscn fit plant.csv --target quality --time time --estimator recurrent --model step.scn": (
-            "--folds 0 --set max_nodes=4 --set max_candidates=20"
-        ),
-        "skscn export step.scn step.c": None,
+        "skscn export plant.scn plant.c": None,
     },
 }
-WRITTEN = {"a table": ("predicted.csv", "report.html"), "a plant": ("answers.csv", "plant.scn", "step.c")}
+WRITTEN = {
+    "a table": ("predicted.csv", "report.html"),
+    "a plant": ("answers.csv", "plant.scn", "report.html", "plant.c"),
+}
 NOT_RUN = {
     "./run test": "this is it",
     "./run docs": "takes as long as all tests; .ci/run runs it",
     "python run demo": "./run demo, on Windows",
     'pip install ".[cli,plot]" pandas': "changes the environment that the tests run in",
+    "skscn reproduce all --trials 100 --out results": "./run skscn reproduce all, without ./run",
 }
 
 
@@ -103,9 +111,10 @@ def test_commands_are_found_wherever_they_are():
     assert commands(text) == ["pip install .", "./run x", "skscn a --b c"]
 
 
-def test_every_command_of_the_readme_is_known_here():
+def test_every_command_of_readme_and_tutorials_is_known_here():
     known = {*SMALL, *NOT_RUN, *(command for start in STARTS.values() for command in start)}
-    assert set(commands(README)) == known, "add it to SMALL, STARTS or NOT_RUN"
+    pages = [README, *((ROOT / "docs" / f"tutorial_{name}.md").read_text(encoding="utf-8") for name in TUTORIALS)]
+    assert {command for text in pages for command in commands(text)} == known, "add it to SMALL, STARTS or NOT_RUN"
 
 
 def test_the_readme_is_short():
@@ -115,13 +124,13 @@ def test_the_readme_is_short():
 @pytest.mark.parametrize(
     "command", [pytest.param(name, marks=pytest.mark.slow) if "reproduce" in name else name for name in SMALL]
 )
-def test_command_of_the_readme(command, tmp_path):
+def test_command_of_readme_or_tutorial(command, tmp_path):
     assert run(SMALL[command], tmp_path).stdout
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("start", STARTS)
-def test_start_of_the_readme(start, tmp_path):
+def test_start_of_readme_or_tutorial(start, tmp_path):
     for command, quick in STARTS[start].items():
         run(f"{command} {quick or ''}", tmp_path)
     for name in WRITTEN[start]:
@@ -137,7 +146,7 @@ def test_run_knows_the_command(command):
 
 
 # What people read first; the others are run with the slow tests.
-FIRST = ("README", "index", "quickstart")
+FIRST = ("README", "index", "estimators", "tutorial_paper")
 
 
 @pytest.mark.parametrize(
@@ -159,7 +168,7 @@ def test_snippets_of_a_page(page, tmp_path, monkeypatch):
 def test_every_public_class_and_function_is_in_the_api_reference(module):
     public = import_module(module)
     names = [name for name in public.__all__ if callable(getattr(public, name))]
-    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    page = "".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("api.md", "internals.md"))
     assert [name for name in names if not re.search(rf"^   {name}$", page, re.MULTILINE)] == []
 
 
@@ -169,10 +178,33 @@ def test_it_does_not_call_itself_the_reference():
     assert "an open implementation" in README
 
 
-@pytest.mark.parametrize("extension", ["2-D", "Federated"])
+@pytest.mark.parametrize("extension", ["two-dimensional", "federated"])
 def test_what_is_missing_is_said(extension):
-    assert f"| {extension} SCN |" in (ROOT / "docs" / "not_here_yet.md").read_text(encoding="utf-8")
-    assert "docs/not_here_yet.md" in README
+    _, missing = (ROOT / "docs" / "literature.md").read_text(encoding="utf-8").split("## Not included")
+    assert f"| {extension} SCN" in missing
+    assert "docs/literature.md" in README
+
+
+# Pages whose words nobody has to read from beginning to end.
+LOOKED_UP = ("api.md", "changelog.md", "internals.md")
+
+
+def test_the_site_can_be_read():
+    pages = [page.read_text(encoding="utf-8") for page in PAGES[1:] if page.name not in LOOKED_UP]
+    assert sum(len(text.split()) for text in pages) <= 30_000
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name not in LOOKED_UP], ids=lambda page: page.stem)
+def test_every_page_has_a_picture_or_an_example(page):
+    text = page.read_text(encoding="utf-8")
+    assert re.search(r"^!\[|^```(python|c|\{literalinclude\})|^    \S", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_and_pictures_of_a_page_are_there(page):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#\s]+)", page.read_text(encoding="utf-8")):
+        name = target.replace("gallery/", "../examples/").replace(".rst", ".py")
+        assert (page.parent / name).exists() or target == "gallery/index.rst", target
 
 
 def test_the_mathematics_states_the_conditions_of_the_theorems():

@@ -9,7 +9,7 @@ from skscn.output_weights import LeastSquares
 from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
-from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, participates, slack
+from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates, slack
 
 RNG = np.random.default_rng(0)
 E, H = RNG.normal(size=(40, 2)), RNG.uniform(size=(40, 5))
@@ -134,3 +134,23 @@ def test_nodes_of_the_layer_below_are_judged_by_what_they_see():
     model = DeepSCNRegressor(activation="relu", max_layers=2, nodes_per_layer=5, max_nodes=10, random_state=0)
     model.set_params(early_stopping=False).fit(X, np.sin(3 * X[:, 0]) * X[:, 1])
     assert model.network_.layer_sizes == (5, 5)
+
+
+@pytest.mark.parametrize("from_matrix", [True, False])
+def test_forward_selection_chooses_what_least_squares_with_those_before_explains_best(from_matrix):
+    def score(sums, _, chosen):
+        left = np.delete(np.arange(H.shape[1]), chosen)
+        scores = np.full(H.shape[1], -np.inf)
+        scores[left] = (sums.projections[:, left] ** 2).sum(axis=0) / sums.squares[left]
+        return scores
+
+    gram = H.T @ H
+    products = None if from_matrix else lambda number: H[:, number] @ H
+    sums = Sums(SUMS.projections, SUMS.squares, gram=gram if from_matrix else None)
+    found = forward_selection(sums, 4, score, orthogonal=True, products=products).tolist()
+    for place, number in enumerate(found):
+        left = {}
+        for other in set(range(H.shape[1])) - set(found[:place]):
+            columns = H[:, [*found[:place], other]]
+            left[other] = ((E - columns @ np.linalg.lstsq(columns, E, rcond=None)[0]) ** 2).sum()
+        assert number == min(left, key=left.get)

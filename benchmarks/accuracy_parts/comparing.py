@@ -1,15 +1,29 @@
-"""Our methods against the others: sets won and lost, ratios, and what is to be said about them."""
+"""Our methods against the others: sets won and lost, ratios, and the tables that show them."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
+from accuracy_parts.means import Means
+from accuracy_parts.measuring import METRICS
 from accuracy_parts.methods import OURS
-from accuracy_parts.summary import Summary, geometric_means
-from accuracy_parts.tables import Row, TextRow
+from accuracy_parts.summary import Summary, geometric_means, summarise
+from accuracy_parts.tables import Row, Table, TextRow
 
 # What is listed of the cases where a method is better, and where it is worse.
 MOST_NAMED = 6
+
+
+def summaries_of(means: Means, task: str) -> list[Summary]:
+    """One for each metric of a task, the sets in the order in which our ensemble does worst."""
+    return [worst_first(summarise(means, task, metric)) for metric in METRICS[task]]
+
+
+def table_of(summary: Summary) -> Table:
+    """The sets, ranks, ratios, comparisons and costs, and where our methods are worse and better."""
+    rows = [*summary.rows(), *comparison_rows(summary), *summary.cost_rows()]
+    notes = [note for own in own_methods(summary) for note in sides(own, summary.sets, against_others(summary, own))]
+    return Table(summary.title, summary.methods, rows, notes)
 
 
 def own_methods(summary: Summary) -> list[str]:

@@ -1,13 +1,10 @@
-"""Coverage and width of prediction intervals: a file of them, and their section of the page."""
+"""Coverage and width of prediction intervals, in a file."""
 
 import csv
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
 import numpy as np
-
-from accuracy_parts import texts
-from accuracy_parts.texts import wrapped
 
 
 @dataclass(frozen=True)
@@ -53,25 +50,3 @@ def mean_line(means: list[IntervalMean]) -> tuple[float, float, float]:
     """Mean coverages, and the geometric mean of the widths."""
     own, constant = (np.mean([getattr(mean, name) for mean in means]) for name in ("coverage", "constant_coverage"))
     return float(own), float(constant), float(np.exp(np.mean(np.log([mean.relative_width for mean in means]))))
-
-
-def interval_section(path: Path) -> list[str]:
-    """The section of the page."""
-    means = sorted(read_intervals(path), key=lambda mean: mean.set)
-    splits, nominal = means[0].splits, means[0].nominal
-    rows = [
-        f"| {mean.set} | {mean.coverage:.3f} | {mean.constant_coverage:.3f} | {mean.relative_width:.3f} |"
-        for mean in means
-    ]
-    own, constant, width = mean_line(means)
-    return [
-        "## Prediction intervals",
-        "",
-        wrapped(texts.INTERVALS.format(nominal=f"{100.0 * nominal:g}", splits=splits)),
-        "",
-        "| set | coverage | coverage, constant width | width relative to constant width |",
-        "|---|---:|---:|---:|",
-        *rows,
-        f"| mean | {own:.3f} | {constant:.3f} | {width:.3f} |",
-        "",
-    ]

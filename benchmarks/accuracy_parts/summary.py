@@ -6,11 +6,18 @@ import numpy as np
 from scipy.stats import rankdata, studentized_range
 
 from accuracy_parts.means import Means, methods_of, sets_of
+from accuracy_parts.measuring import METRICS
 from accuracy_parts.tables import Row
 
 # Level of significance of Nemenyi's test.
 ALPHA = 0.05
 COSTS = ("cpu", "predict", "nodes")
+TITLES = {
+    "regression": "Regression",
+    "classification": "Classification",
+    "friedman": "Friedman's function",
+    "smooth": "Smooth functions",
+}
 
 
 @dataclass(frozen=True)
@@ -36,6 +43,11 @@ class Summary:
     means: np.ndarray
     floors: np.ndarray
     costs: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The title of its table."""
+        return f"{TITLES[self.task]}: {METRICS[self.task][self.metric]}"
 
     @property
     def is_everywhere(self) -> np.ndarray:

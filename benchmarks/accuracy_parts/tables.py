@@ -88,6 +88,15 @@ class Table:
         ]
 
 
+def put_tables(page: str, tables: dict[str, list[str]]) -> str:
+    """A page with tables in the places that comments mark: <!-- table NAME --> and <!-- end -->."""
+    for name, lines in tables.items():
+        before, mark, rest = page.partition(f"<!-- table {name} -->\n")
+        if mark:
+            page = before + mark + "\n".join([*lines, "<!-- end -->"]) + rest.partition("<!-- end -->")[2]
+    return page
+
+
 def write_csv(tables: list[Table], path: Path) -> None:
     """Write tables below each other, their titles in the first column."""
     methods = dict.fromkeys(method for table in tables for method in table.methods)

@@ -1,36 +1,34 @@
-"""The tables of docs/streams.md, from the results in docs."""
+"""The tables of docs/evidence_streams.md, from the results in docs."""
 
 from pathlib import Path
+
+from accuracy_parts.tables import put_tables
 
 from stream_parts import results
 
 
 def renew(docs: Path) -> None:
-    page = docs / "streams.md"
+    page = docs / "evidence_streams.md"
     if page.exists():
         page.write_text(renewed(page.read_text(encoding="utf-8"), docs), encoding="utf-8")
 
 
 def renewed(text: str, docs: Path) -> str:
     """The page with its tables written anew, between the comments that mark them."""
-    tables = {
-        "errors": errors(results.read(docs / "stream_results.csv"), "mae"),
-        "squared": errors(results.read(docs / "stream_results.csv"), "rmse"),
-        "times": times(results.read(docs / "stream_results.csv")),
-        "drift": drift(results.read(docs / "stream_drift.csv")),
-        "faults": faults(results.read(docs / "stream_faults.csv")),
-    }
-    for name, lines in tables.items():
-        before, rest = text.split(f"<!-- table {name} -->\n")
-        _, after = rest.split("<!-- end -->\n", 1)
-        text = before + f"<!-- table {name} -->\n" + "\n".join(lines) + "\n<!-- end -->\n" + after
-    return text
+    return put_tables(
+        text,
+        {
+            "errors": errors(results.read(docs / "stream_results.csv")),
+            "drift": drift(results.read(docs / "stream_drift.csv")),
+            "faults": faults(results.read(docs / "stream_faults.csv")),
+        },
+    )
 
 
-def errors(lines: list[dict[str, str]], measure: str) -> list[str]:
-    """One row for each method; the best of each stream in bold."""
+def errors(lines: list[dict[str, str]]) -> list[str]:
+    """Mean absolute errors, one row for each method; the best of each stream in bold."""
     streams, methods = complete(lines)
-    cells = {(line["method"], line["stream"]): float(line[measure]) for line in lines}
+    cells = {(line["method"], line["stream"]): float(line["mae"]) for line in lines}
     best = {stream: min(cells[method, stream] for method in methods) for stream in streams}
     table = heading(["method", *streams])
     for method in methods:
@@ -44,15 +42,6 @@ def complete(lines: list[dict[str, str]]) -> tuple[list[str], list[str]]:
     """The streams on which all methods have been measured, and the methods."""
     streams, methods = (list(dict.fromkeys(line[key] for line in lines)) for key in ("stream", "method"))
     return [name for name in streams if sum(line["stream"] == name for line in lines) == len(methods)], methods
-
-
-def times(lines: list[dict[str, str]]) -> list[str]:
-    streams, methods = complete(lines)
-    cells = {(line["method"], line["stream"]): float(line["microseconds"]) for line in lines}
-    table = heading(["method", *streams])
-    for method in methods:
-        table.append(f"| {method} | " + " | ".join(f"{cells[method, stream]:.0f}" for stream in streams) + " |")
-    return table
 
 
 def drift(lines: list[dict[str, str]]) -> list[str]:

@@ -20,23 +20,23 @@ def fit_context(*, prefer_skip_nested_validation: bool) -> Callable[[Method], Me
     predicts. Methods must assign new values to attributes instead of changing the old ones in place.
     """
     validating = _fit_context(prefer_skip_nested_validation=prefer_skip_nested_validation)
+    return lambda method: restoring(validating(method))
 
-    def decorate(method: Method) -> Method:
-        fit = validating(method)
 
-        @wraps(method)
-        def fit_or_restore(estimator: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
-            before = vars(estimator).copy()
-            try:
-                return fit(estimator, *args, **kwargs)
-            except BaseException:
-                vars(estimator).clear()
-                vars(estimator).update(before)
-                raise
+def restoring(method: Method) -> Method:
+    """Restore the attributes of an estimator if a method that changes them fails."""
 
-        return cast(Method, fit_or_restore)
+    @wraps(method)
+    def fit_or_restore(estimator: BaseEstimator, *args: Any, **kwargs: Any) -> Any:
+        before = vars(estimator).copy()
+        try:
+            return method(estimator, *args, **kwargs)
+        except BaseException:
+            vars(estimator).clear()
+            vars(estimator).update(before)
+            raise
 
-    return decorate
+    return cast(Method, fit_or_restore)
 
 
 def is_dask(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -15,12 +15,14 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Inputs, Matrix, Nodes, blocks
+from skscn.nodes import Deep, Matrix, Nodes, blocks
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
 # Up to this number of rows are predicted by one thread; more are split into parts of this size.
 _FEW_ROWS = 16384
+# Scales of outputs up to this size, and down to its reciprocal, are multiplied into the weights for predictions.
+_HUGE = 1e100
 # The largest number of training rows that the gradients of feature importances are averaged over.
 MOST_ROWS = 2000
 
@@ -249,22 +251,43 @@ class Network:
         memory does not grow with the number of rows.
         """
         X = self._checked(X)
-        single = self.single_precision and X.dtype == np.float32 and not double
-        predictions = np.empty((X.shape[0], self.n_outputs), dtype=np.float32 if single else np.float64)
+        dtype = np.float32 if self.single_precision and X.dtype == np.float32 and not double else np.float64
         threads = 1 if X.shape[0] <= _FEW_ROWS or n_jobs is None else effective_n_jobs(n_jobs)
         if threads == 1:
-            self._write_outputs(predictions, X, mean=True)
+            predictions = self._by_blocks(X, self._means, dtype)
         else:
-            parts = [slice(start, start + _FEW_ROWS) for start in range(0, X.shape[0], _FEW_ROWS)]
+            parts = (X[start : start + _FEW_ROWS] for start in range(0, X.shape[0], _FEW_ROWS))
             with single_threaded(), ThreadPoolExecutor(threads) as executor:
-                list(executor.map(lambda rows: self._write_outputs(predictions[rows], X[rows], mean=True), parts))
+                answers = executor.map(lambda part: self._by_blocks(part, self._means, dtype), parts)
+                predictions = np.vstack(list(answers))
         return predictions[:, 0] if self.single_output else predictions
 
     def link(self, X: Any) -> np.ndarray:
         """The outputs f before the mean of the loss is taken, shape (n, m); X may be anything that slices into rows."""
-        outputs = np.empty((X.shape[0], self.n_outputs))
-        self._write_outputs(outputs, X, mean=False)
-        return outputs
+        return self._by_blocks(X, self._outputs)
+
+    def _by_blocks(self, X: Any, answer: Callable[[Any], np.ndarray], dtype: type = np.float64) -> np.ndarray:
+        """What a function gives for blocks of rows, shape (n, m)."""
+        if isinstance(X, np.ndarray) and len(X) == 1:
+            return answer(X).astype(dtype, copy=False)
+        answers = np.empty((X.shape[0], self.n_outputs), dtype)
+        for rows in blocks(X.shape[0], self._folded.width):
+            answers[rows] = answer(X[rows])
+        return answers
+
+    def _means(self, X: Any) -> np.ndarray:
+        """What is predicted for a block of rows."""
+        return self.loss.mean(self._outputs(X))
+
+    def _outputs(self, X: Any) -> np.ndarray:
+        """The outputs f of a block of rows."""
+        x = self._scaled(X)
+        outputs: np.ndarray = np.dot(x, self._folded.straight)
+        for layer, h in zip(self._folded.layers, self._values(x), strict=True):
+            outputs += np.dot(h, layer.outgoing)
+        if not self._folded.unscaled:
+            return self._unscaled(outputs)
+        return outputs if self._ends is None else outputs.clip(*self._ends, out=outputs)
 
     def __getstate__(self) -> dict[str, Any]:
         """The fields; values derived from them are not stored."""
@@ -308,56 +331,69 @@ class Network:
         return replace(self, directions=self.present_directions(), factor=None, alpha=0.0, shares=None)
 
     def _unscaled(self, outputs: np.ndarray) -> np.ndarray:
-        """Scaled outputs, kept within their bounds and mapped back."""
-        bounded = outputs if self.bounds is None else outputs.clip(*self.bounds)
-        return self.outputs.inverse_transform(bounded)
+        """Scaled outputs, mapped back and kept within their bounds."""
+        return self.outputs.inverse_transform(outputs, self._ends)
 
-    def _write_outputs(self, out: np.ndarray, X: Any, *, mean: bool) -> None:
-        """Write the outputs f of rows into an array, block by block, or the mean of the loss at these outputs."""
-        layers, straight = self._folded.layers, self._folded.straight
-        for rows, x, values in self._blocks(X):
-            outputs = values[0] @ layers[0].outgoing
-            for layer, h in zip(layers[1:], values[1:], strict=True):
-                outputs += h @ layer.outgoing
-            outputs += x @ straight
-            f = self._unscaled(outputs)
-            out[rows] = self.loss.mean(f) if mean else f
+    @cached_property
+    def _ends(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The bounds of outputs that are mapped back."""
+        if self.bounds is None:
+            return None
+        low, high = self.outputs.inverse_transform(np.stack(self.bounds))
+        return low[np.newaxis], high[np.newaxis]
 
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
-        """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer.
+        """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
+        for rows in blocks(X.shape[0], self._folded.width):
+            x = self._scaled(X[rows])
+            yield rows, x, self._values(x)
+
+    def _values(self, x: np.ndarray) -> list[np.ndarray]:
+        """For each layer h/outer, for scaled inputs that end with a 1.
 
         A layer computes the columns that it sees, and those below take theirs from there; so the last layer is first.
         """
-        inputs, layers = Inputs(X, self.inputs), self._folded.layers
-        for rows in blocks(X.shape[0], self._folded.width):
-            x = inputs.block(rows)
-            known: dict[int, np.ndarray] = {}
-            values: list[np.ndarray] = []
-            for block in reversed(layers):
-                layer = block.nodes.layer
-                if block.seen is not None:
-                    values.append(known[block.seen])
-                elif isinstance(layer, Deep):
-                    values.append(layer.values_above(x, block.folded, known))
-                else:
-                    values.append(layer.values(x, block.folded))
-            values.reverse()
-            yield rows, x, values
+        first, *others = self._folded.layers
+        if not others:
+            return [first.nodes.layer.values(x, first.folded)]
+        known: dict[int, np.ndarray] = {}
+        values: list[np.ndarray] = []
+        for block in (*reversed(others), first):
+            layer = block.nodes.layer
+            if block.seen is not None:
+                values.append(known[block.seen])
+            elif isinstance(layer, Deep):
+                values.append(layer.values_above(x, block.folded, known))
+            else:
+                values.append(layer.values(x, block.folded))
+        return values[::-1]
+
+    def _scaled(self, X: Any) -> np.ndarray:
+        """Rows scaled, with a 1 as the last input; column by column, which is faster than row by row."""
+        x = np.empty((self.n_features + 1, X.shape[0]))
+        x[-1] = 1.0
+        self.inputs.transform(X, out=x[:-1].T)
+        return x.T
 
     @cached_property
     def _folded(self) -> _FoldedNetwork:
         """The network as predictions need it."""
         layers, below = list[_FoldedLayer](), dict[int, Nodes]()
+        scale, offset = self.outputs.scale, self.outputs.offset
+        unscaled = bool(1.0 / _HUGE < scale.min() <= max(scale.max(), np.abs(offset).max()) < _HUGE)
+        scale, offset = (scale, offset) if unscaled else (np.ones_like(scale), np.zeros_like(offset))
         for block in reversed(self.layers):
             nodes, layer = block.nodes, block.nodes.layer
             seen = next((number for number, other in below.items() if _are_same(nodes, other)), None)
             outer = layer.outer if seen is None else 1.0
-            layers.insert(0, _FoldedLayer(nodes, layer.folded(nodes), seen, outer, outer * block.output_weights))
+            outgoing = outer * block.output_weights * scale
+            layers.insert(0, _FoldedLayer(nodes, layer.folded(nodes), seen, outer, outgoing))
             if isinstance(layer, Deep):
                 below |= {id(other): other for other in _below(layer)}
         linear, beta = self.linear.nodes, self.linear.output_weights
-        straight = np.vstack([linear.weights @ beta, linear.biases @ beta])
-        return _FoldedNetwork(layers, straight, max(int(max(block.nodes.weights.shape)) for block in self.layers))
+        straight = np.vstack([linear.weights @ beta * scale, linear.biases @ beta * scale + offset])
+        width = max(int(max(block.nodes.weights.shape)) for block in self.layers)
+        return _FoldedNetwork(layers, straight, unscaled, width)
 
     def _checked(self, X: Any) -> Any:
         X = X.tocsr() if sparse.issparse(X) else np.asarray(X)
@@ -379,7 +415,7 @@ class _FoldedLayer(NamedTuple):
     outer : float
         The factor of the columns that is still missing.
     outgoing : ndarray of shape (k, m)
-        Output weights times this factor.
+        Output weights times this factor, and times the scale of the outputs.
     """
 
     nodes: Nodes
@@ -390,10 +426,22 @@ class _FoldedLayer(NamedTuple):
 
 
 class _FoldedNetwork(NamedTuple):
-    """The layers, the linear part (for rows that end with a 1), and the most columns that a block of rows meets."""
+    """A network as predictions need it.
+
+    Attributes
+    ----------
+    layers : list of _FoldedLayer
+    straight : ndarray of shape (d + 1, m)
+        The linear part, for rows that end with a 1.
+    unscaled : bool
+        Whether the weights contain the scaling of the outputs; not, if they might overflow.
+    width : int
+        The most columns that a block of rows meets.
+    """
 
     layers: list[_FoldedLayer]
     straight: np.ndarray
+    unscaled: bool
     width: int
 
 

@@ -29,9 +29,16 @@ from skscn.output_weights import Admission, LeastSquares, Solution, solved
 from skscn.rows import Operation, Rows, Storage
 from skscn.scaling import InputScaling, Scaling
 
+# From this number of outputs on, the panels of a basis are put together: one large product is faster than many small
+# ones. For few outputs, to copy the basis would take longer than to multiply it.
+_MANY_OUTPUTS = 4
+
 
 class Stretch(NamedTuple):
-    """The rows of one stretch: basis, in panels, √p as a column, targets, and outputs at some coefficients."""
+    """The rows of one stretch: basis, in panels, √p as a column, targets, and outputs at some coefficients.
+
+    Targets and outputs are contiguous by columns: there are fewer classes than rows.
+    """
 
     basis: list[np.ndarray]
     roots: np.ndarray
@@ -43,12 +50,14 @@ class Stretch(NamedTuple):
         """The residual of these rows is the target itself."""
         residual, roots = storage.residual[rows], storage.sqrt_weight_of(rows)
         basis, start = storage.basis(rows, len(coefficients)), 0
-        scaled = np.zeros_like(residual)
+        if residual.shape[1] >= _MANY_OUTPUTS and basis:
+            basis = [np.concatenate(basis)]
+        scaled = np.zeros(residual.shape[::-1])
         for panel in basis:
-            scaled += panel.T @ coefficients[start : start + len(panel)]
+            scaled += np.ascontiguousarray(coefficients[start : start + len(panel)].T) @ panel
             start += len(panel)
         unit = np.ones((len(residual), 1)) if roots is None else roots[:, np.newaxis]
-        return cls(basis, unit, residual / unit, outputs.inverse_transform(scaled / unit))
+        return cls(basis, unit, np.divide(residual, unit, order="F"), outputs.inverse_transform(scaled.T / unit))
 
     @property
     def weights(self) -> np.ndarray:
@@ -306,7 +315,7 @@ class Reweighting:
 
 
 # When L-BFGS ends, for an objective in units of the dispersion; and its memory.
-_OPTIONS = {"ftol": 1e-6, "gtol": 1e-2, "maxiter": 200, "maxcor": 10}
+_OPTIONS = {"ftol": 1e-6, "gtol": 0.03, "maxiter": 200, "maxcor": 10}
 # Candidates after which a path of penalties ends if none has a lower score.
 _PATIENCE = 3
 
@@ -344,7 +353,9 @@ class Descend(Operation[DescentSums]):
         stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
         values, slopes = self.loss.smooth(stretch.y, stretch.f)
         slopes = slopes * (stretch.roots * self.outputs.scale)
-        gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *(panel @ slopes for panel in stretch.basis)])
+        # The slopes are contiguous by columns.
+        parts = [(slopes.T @ panel.T).T for panel in stretch.basis]
+        gradient = np.concatenate([np.zeros((0, slopes.shape[1])), *parts])
         return DescentSums(float(stretch.weights @ values), gradient)
 
 
@@ -378,6 +389,20 @@ class MeasureCurvature(Operation[np.ndarray]):
         q = np.concatenate([np.zeros((0, len(stretch.y))), *stretch.basis])
         curvatures = self.loss.curvatures(stretch.f)
         return np.concatenate([((q * curvatures.mean(axis=1)) @ q.T).ravel(), stretch.weights @ curvatures])
+
+
+@dataclass(frozen=True)
+class SumCurvature(Operation[float]):
+    """At scaled outputs QA: the sum of the mean curvatures of the outputs."""
+
+    coefficients: np.ndarray
+    outputs: Scaling
+    loss: Penalised
+
+    def __call__(self, storage: Storage, rows: slice) -> float:
+        """For the rows of one stretch."""
+        stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
+        return float(stretch.weights @ self.loss.curvatures(stretch.f).mean(axis=1))
 
 
 class Candidate(NamedTuple):
@@ -421,11 +446,18 @@ class _Spectrum:
         self.scale = columns.outputs.scale
 
     def coefficients(self, points: np.ndarray) -> np.ndarray:
-        """A from coordinates of shape (size, m)."""
-        found = self.columns.nothing
+        """A of the first columns, from coordinates of shape (size, m)."""
+        found = np.empty_like(points)
         found[: self.start] = points[: self.start]
         found[self.start : self.size] = self.rotation @ (self.singular[:, np.newaxis] * points[self.start :])
         return found
+
+    def points(self, coefficients: np.ndarray) -> np.ndarray:
+        """Coordinates of coefficients; 0 along directions that the columns hardly have."""
+        inner = self.rotation.T @ coefficients[self.start : self.size]
+        present = self.singular > 1e-10 * self.singular.max(initial=0.0)
+        inner /= np.where(present, self.singular, np.inf)[:, np.newaxis]
+        return np.vstack([coefficients[: self.start], inner])
 
     def pulled_back(self, gradient: np.ndarray) -> np.ndarray:
         """The gradient with respect to the coordinates."""
@@ -444,8 +476,12 @@ def _solved(spectrum: _Spectrum, loss: Penalised, penalty: float, points: np.nda
     """The minimum of the penalised loss, from some coordinates."""
     if not points.size:
         return points
-    columns = spectrum.columns
-    penalties, roots = spectrum.weights(penalty, loss.curvature())
+    columns, curvature = spectrum.columns, loss.curvature()
+    if loss.quadratic and points.any():
+        # Rows that are almost certain have far less than the bound; the way ahead is best measured between the two.
+        here = SumCurvature(spectrum.coefficients(points), columns.outputs, loss)
+        curvature = float(np.sqrt(curvature * columns.rows.backend.total(here) / columns.rows.weight))
+    penalties, roots = spectrum.weights(penalty, curvature)
     unit = loss.unit()
     roots = roots / np.sqrt(unit)
 
@@ -478,7 +514,9 @@ class _Path:
                 self._narrowed = self.loss.narrowed(self._deviations())
             self.points = _solved(self.spectrum, self._narrowed, self.penalties[number], self.points)
         self._next = penalty + 1
-        return self.spectrum.coefficients(self.points)
+        coefficients = self.spectrum.columns.nothing
+        coefficients[: len(self.points)] = self.spectrum.coefficients(self.points)
+        return coefficients
 
     def _deviations(self) -> np.ndarray:
         """The mean absolute deviation of the present residuals of each output from their mean."""
@@ -530,9 +568,14 @@ def blend(candidates: Sequence[Candidate], loss: Penalised, weight: float) -> li
 
 
 def solve_candidates(
-    columns: Columns, loss: Penalised, candidates: Sequence[Candidate], factor: float = 1.0
+    columns: Columns, loss: Penalised, candidates: Sequence[Candidate], factor: float, before: Columns
 ) -> list[Candidate]:
-    """Some candidates of a path solved again, in the same order, on other rows or with a factor of the penalties."""
+    """Some candidates of a path solved again, in the same order, on other rows or with a factor of the penalties.
+
+    Each begins with the output weights that it had on the columns ``before``, if these have the same nodes, unless the
+    loss is smoothed: it becomes sharp along the path only.
+    """
+    same = len(before.triangle) == len(columns.triangle) and not loss.smoothed
     variants = loss.variants()
     paths: dict[tuple[int, int], _Path] = {}
     solved: list[Candidate] = []
@@ -540,7 +583,11 @@ def solve_candidates(
         key = (candidate.size, candidate.variant)
         if key not in paths:
             paths[key] = _Path(columns, variants[candidate.variant], min(candidate.size, len(columns.triangle)), factor)
-        solved.append(candidate._replace(coefficients=paths[key].solve(candidate.penalty)))
+        path = paths[key]
+        if same:
+            beta = solve_triangular(before.triangle, candidate.coefficients)
+            path.points = path.spectrum.points(columns.triangle @ beta)
+        solved.append(candidate._replace(coefficients=path.solve(candidate.penalty)))
     return solved
 
 

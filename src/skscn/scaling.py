@@ -5,7 +5,6 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -17,8 +16,6 @@ _FAR = 1e9
 # The same for values that are not scaled; their fourth powers are still finite.
 _LARGEST = 1e30
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
-# Blocks of more than _FEW_ROWS rows and at most _BLOCK numbers are scaled in one operation.
-_FEW_ROWS, _BLOCK = 64, 2**17
 # Knots of the map to quantiles.
 _KNOTS = 101
 
@@ -38,44 +35,32 @@ class Scaling:
         """A scaling of outputs, around an offset."""
         return cls("centred", offset, scale, -_FAR, _FAR)
 
-    def transform(self, values: Any) -> np.ndarray:
-        """``values`` scaled, as a new float64 array; sparse rows are made dense, so pass a block of them, not all."""
+    def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """``values`` scaled, as a new float64 array or in ``out``; it is fastest if both are contiguous by columns.
+
+        Sparse rows are made dense, so pass a block of them, not all.
+        """
         values = values.toarray() if sparse.issparse(values) else values
-        offset, scale = self.offset, self.scale
-        if len(values) > _FEW_ROWS and values.size <= _BLOCK:
-            offset, scale = _repeated(self, len(values))
+        into = np.empty(values.shape[::-1]) if out is None else out.T
         # Values near the ends of float64 may overflow here; the limits bring them back.
         with np.errstate(over="ignore"):
-            scaled: np.ndarray = np.subtract(values, offset, dtype=np.float64)
-            scaled /= scale
-        return _within(scaled, self.low, self.high)
+            np.subtract(values.T, self.offset[:, np.newaxis], out=into, dtype=np.float64)
+            into /= self.scale[:, np.newaxis]
+        return into.clip(self.low, self.high, out=into).T
 
     def rmse(self, squares: np.ndarray) -> float:
         """The root of the mean of each column's mean squared error, scaled, in the units before scaling."""
         largest = float(self.scale.max())
         return float(largest * np.sqrt(np.mean(squares * (self.scale / largest) ** 2)))
 
-    def inverse_transform(self, scaled: np.ndarray) -> np.ndarray:
-        """``scaled`` mapped back; values beyond the largest float64 become the largest float64."""
+    def inverse_transform(self, scaled: np.ndarray, ends: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+        """``scaled`` mapped back and kept between the ends, by default of float64."""
         with np.errstate(over="ignore"):
-            unscaled: np.ndarray = scaled * self.scale + self.offset
-        return _within(unscaled, -_LARGEST_FLOAT, _LARGEST_FLOAT)
-
-
-def _within(values: np.ndarray, low: float, high: float) -> np.ndarray:
-    """The values, changed in place; for single rows, clip alone would take longer than all the rest of a scaling."""
-    if len(values) > _FEW_ROWS:
-        values.clip(low, high, out=values)
-    else:
-        np.maximum(values, low, out=values)
-        np.minimum(values, high, out=values)
-    return values
-
-
-@lru_cache(maxsize=4)
-def _repeated(scaling: Scaling, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Offset and scale for every row of a block: one long operation is faster than a short one for each row."""
-    return np.tile(scaling.offset, (n_rows, 1)), np.tile(scaling.scale, (n_rows, 1))
+            # With as many axes as the values, single rows are faster.
+            unscaled: np.ndarray = scaled * self.scale[np.newaxis]
+            unscaled += self.offset[np.newaxis]
+        low, high = (-_LARGEST_FLOAT, _LARGEST_FLOAT) if ends is None else ends
+        return unscaled.clip(low, high, out=unscaled)
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,10 +78,10 @@ class QuantileScaling:
     knots: np.ndarray
     shares: np.ndarray
 
-    def transform(self, values: Any) -> np.ndarray:
-        """``values`` scaled, as a new float64 array; sparse rows are made dense."""
+    def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """``values`` scaled, as a new float64 array or in ``out``; sparse rows are made dense."""
         values = values.toarray() if sparse.issparse(values) else values
-        scaled = np.empty(values.shape)
+        scaled = np.empty(values.shape) if out is None else out
         for j, (knots, shares) in enumerate(zip(self.knots.T, self.shares.T, strict=True)):
             scaled[:, j] = np.interp(values[:, j], knots, shares)
         return scaled

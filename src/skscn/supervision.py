@@ -164,7 +164,12 @@ def participates(squares: np.ndarray, quartics: np.ndarray, fewest: float) -> np
 
 
 def forward_selection(
-    sums: Sums, count: int, score: Callable[[Sums, np.ndarray, list[int]], np.ndarray], *, orthogonal: bool
+    sums: Sums,
+    count: int,
+    score: Callable[[Sums, np.ndarray, list[int]], np.ndarray],
+    *,
+    orthogonal: bool,
+    products: Callable[[int], np.ndarray] | None = None,
 ) -> np.ndarray:
     """The numbers of up to ``count`` candidates: the best, the best given that one, and so on.
 
@@ -175,15 +180,19 @@ def forward_selection(
     Parameters
     ----------
     sums : Sums
-        With the Gram matrix.
+        With the Gram matrix, unless ``products`` is given.
     count : int
     score : callable
         Gives the score of each candidate, −∞ if it cannot be chosen, from the sums given the candidates chosen so far,
         from how much these reduce ‖e_q‖², and from their numbers.
     orthogonal : bool
+    products : callable or None
+        Gives the inner products of all candidates with one of them, a row of the Gram matrix.
     """
-    assert sums.gram is not None, "the Gram matrix must be requested"
-    projections, squares, gram = sums.projections, sums.squares, sums.gram
+    projections, squares, rows = sums.projections, sums.squares, list[np.ndarray]()
+    if products is None:
+        assert sums.gram is not None, "the Gram matrix must be requested"
+        products = sums.gram.__getitem__
     explained, chosen = np.zeros(len(projections)), list[int]()
     while len(chosen) < count:
         scores = score(Sums(projections, squares), explained, chosen)
@@ -192,9 +201,12 @@ def forward_selection(
             break
         chosen.append(best)
         size = np.sqrt(squares[best])
-        row, along = gram[best] / size, projections[:, best] / size
+        row, along = products(best), projections[:, best] / size
+        for before in rows:
+            row = row - before[best] * before
+        row = row / size
         projections, explained = projections - np.outer(along, row), explained + along**2
         if orthogonal:
-            gram = gram - np.outer(row, row)
-            squares = gram.diagonal()
+            rows.append(row)
+            squares = squares - row**2
     return np.array(chosen, dtype=int)

@@ -7,8 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import skscn
-
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
@@ -154,20 +152,6 @@ def test_sets_won_and_lost_and_ratios_are_of_the_sets_of_both(load, summary):
     assert comparing.worst_first(summary).sets == ["two", "three", "one"]
 
 
-def test_sentences_say_first_where_it_is_worse_or_slower(load, summary):
-    sentences = load("accuracy_parts.sentences")
-    best, each = sentences.error_sentences(summary)
-    assert best == (
-        "SCN-ensemble against the best of the other methods (ratio of the errors): worse on 1 of 3 sets (two 3.00), "
-        "as good or better on 2 of 3 sets (one 0.50, three 1.00)."
-    )
-    assert "behind none; ahead of or level with forest (1 to 1, 1.14), GP (2 to 0, 0.25)" in each
-    assert sentences.time_sentences(summary)[0] == (
-        "Fitting with SCN-ensemble (ratio of the processor times): slower than forest 4.00, GP 2.00; "
-        "as fast as or faster than none."
-    )
-
-
 def test_means_survive_a_file(load, tmp_path):
     means = load("accuracy_parts.means")
     one = {"splits": 5, "train_rows": 75, "test_rows": 25, "failed": 0, "version": "a 1.0", "nrmse": 0.25, "cpu": 1.5}
@@ -181,43 +165,39 @@ def test_means_survive_a_file(load, tmp_path):
     assert means.read_comment(tmp_path / "means.csv") == "./run bench accuracy"
 
 
-def test_a_page_is_made_of_files(load, tmp_path):
+def test_tables_of_a_page_are_made_of_files(load, tmp_path):
     docs = tmp_path / "docs"
     docs.mkdir()
-    (docs / "accuracy_intervals.csv").write_bytes((DOCS / "accuracy_intervals.csv").read_bytes())
+    path = docs / "accuracy.md"
+    path.write_text("# Accuracy\n\n<!-- table classification log_loss -->\nold\n<!-- end -->\n\nWords.\n")
     arguments = ["--sets", "iris", "wine", "--splits", "1", "--methods", "SCN", "ELM"]
-    run(load, tmp_path / "out", *arguments, "--page", str(docs / "accuracy.md"))
-    page = (docs / "accuracy.md").read_text(encoding="utf-8")
-    assert load("accuracy_parts.page").page_text(docs) == page
-    for text in ("SCN against the best of the other methods", "## Classification: log loss", "## Prediction intervals"):
-        assert text in page
-    assert max(map(len, page.splitlines())) <= 140
-    assert {path.name for path in (docs / "images").iterdir()} == {
+    run(load, tmp_path / "out", *arguments, "--page", str(path))
+    page = path.read_text(encoding="utf-8")
+    assert load("accuracy_parts.page").page_text(path) == page
+    assert page.startswith("# Accuracy\n\n<!-- table classification log_loss -->\n| | SCN | ELM |\n")
+    assert "\n| mean rank |" in page
+    assert page.endswith("|\n<!-- end -->\n\nWords.\n")
+    assert {file.name for file in (docs / "images").iterdir()} == {
         "ranks_classification.svg",
         "time_classification.svg",
     }
     results = (docs / "accuracy_results.csv").read_text()
-    realmlp = results.replace("ELM", "RealMLP").replace("SCN,", "RealMLP,")
-    (docs / "accuracy_realmlp.csv").write_text("# measured with this\n" + realmlp)
-    assert "RealMLP was measured apart, with `measured with this`." in load("accuracy_parts.page").page_text(docs)
-    (docs / "accuracy_results.csv").write_text("# Measured with an older version.\n" + results)
-    page = load("accuracy_parts.page").page_text(docs)
-    assert "Numbers are means over 1 split. Measured with an older version." in page
-    assert f"scikit-scn {skscn.__version__}" in page
+    (docs / "accuracy_realmlp.csv").write_text(results.replace("ELM", "RealMLP").replace("SCN,", "RealMLP,"))
+    assert "| | SCN | RealMLP | ELM |" in load("accuracy_parts.page").page_text(path)
 
 
-def test_the_page_is_that_of_the_results(load):
-    page = (DOCS / "accuracy.md").read_text(encoding="utf-8")
-    assert load("accuracy_parts.page").page_text(DOCS) == page
+def test_the_tables_of_the_page_are_those_of_the_results(load):
+    path = DOCS / "accuracy.md"
+    assert load("accuracy_parts.page").page_text(path) == path.read_text(encoding="utf-8")
 
 
 def test_bars_join_ranks_that_do_not_differ(load):
-    joined = load("accuracy_parts.diagram").joined
+    joined = load("accuracy_parts.pictures").joined
     assert joined(np.array([1.0, 1.5, 2.4, 4.0]), 1.0) == [(0, 1), (1, 2)]
 
 
 def test_labels_of_neighbours_do_not_overlap(load):
-    times = load("accuracy_parts.times")
+    times = load("accuracy_parts.pictures")
     points = np.array([[0.5, 0.5], [0.51, 0.51], [0.97, 0.5]])
     names = ["LightGBM", "XGBoost", "SCN-ensemble"]
     boxes = [times.label_box(*pair) for pair in zip(names, times.label_places(names, points), strict=True)]

@@ -68,7 +68,7 @@ def test_a_page_keeps_its_text_and_the_results_it_had(load, page, tmp_path):
 
 
 def test_the_page_has_the_tables_of_its_results(page):
-    text = (ROOT / "docs" / "series.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "evidence_series.md").read_text(encoding="utf-8")
     assert page.tables(page.read_results(ROOT / "docs" / page.RESULTS)) in text
 
 

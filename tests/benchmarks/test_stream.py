@@ -23,7 +23,7 @@ def parts(monkeypatch):
 def test_tables_of_the_page_are_those_of_the_results():
     from stream_parts.page import renewed
 
-    text = (ROOT / "docs" / "streams.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "evidence_streams.md").read_text(encoding="utf-8")
     assert renewed(text, ROOT / "docs") == text
 
 

@@ -8,6 +8,8 @@ import pytest
 
 from skscn.export import to_c
 from skscn.recurrent import RecurrentSCNRegressor
+from skscn.series import Lags
+from skscn.series.line import LagLine
 from skscn.tables import TableEncoder, as_table
 from skscn.tables.columns import Category
 
@@ -60,9 +62,14 @@ class Compiled:
         first, last = (model[0], model[-1]) if hasattr(model, "steps") else (model, model)
         encoded = getattr(first, "encoder_", None)
         self.encoder = first if isinstance(first, TableEncoder) else None if encoded is None else encoded.table
+        self.told = False
         if isinstance(last, RecurrentSCNRegressor):
-            self.reservoir = last.reservoir_
+            self.reservoir, self.outputs = last.reservoir_, last.reservoir_.n_outputs
+            self.told = self.reservoir.fed_back
             return
+        lags = [step for _, step in getattr(model, "steps", []) if isinstance(step, Lags)]
+        self.line = LagLine(lags[0]) if lags else None
+        self.told = bool(lags and self.line.targets)
         self.classes = len(last.classes_) if hasattr(last, "classes_") else None
         network = getattr(last, "members_", [last])[0].network_
         self.outputs = self.classes or network.n_outputs
@@ -109,11 +116,18 @@ class Compiled:
         getattr(self.library, f"{self.name}_{start}")(ctypes.byref(state), *arguments)
         return state
 
+    def lag_state(self, start, *arguments):
+        """The same, of a model with lags."""
+        kind = np.ctypeslib.as_ctypes_type(self.dtype) * self.line.size
+        state = type("State", (ctypes.Structure,), {"_fields_": [("values", kind)]})()
+        getattr(self.library, f"{self.name}_{start}")(ctypes.byref(state), *arguments)
+        return state
+
     def step(self, state, row=None, before=(), forecast=False):
         """One row."""
-        answer = np.empty(self.reservoir.n_outputs, self.dtype)
+        answer = np.empty(self.outputs, self.dtype)
         given = [] if row is None else [self._given(row)]
-        for target in () if forecast or not self.reservoir.fed_back else [before]:
+        for target in () if forecast or not self.told else [before]:
             self._told = None if target is None else np.ascontiguousarray(target, self.dtype)
             given.append(None if target is None else ctypes.c_void_p(self._told.ctypes.data))
         function = getattr(self.library, f"{self.name}_{'forecast' if forecast else 'step'}")

@@ -2,6 +2,7 @@
 
 import re
 import subprocess
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import make_multilabel_classification
 from sklearn.decomposition import PCA
 from sklearn.exceptions import NotFittedError
@@ -321,6 +323,55 @@ def test_a_table_before_a_step(compiled, tested, recurrent_models):
     np.testing.assert_allclose(found, pipeline[-1].predict(pipeline[0].transform(table)), atol=1e-9)
 
 
+LAGGED = {
+    "inputs": Lags([1, 3], means=[4]),
+    "columns": Lags({1: [2]}, means=[1], columns=[0]),
+    "targets": Lags([2], [2, 5], delay=2),
+    "late": Lags(None, [4], delay=4),
+    "nothing": Lags(None),
+}
+
+
+@pytest.mark.parametrize("outputs", [1, 2])
+@pytest.mark.parametrize("kind", LAGGED)
+def test_steps_of_models_with_lags(compiled, tested, kind, outputs):
+    targets = np.column_stack([Y, OUTPUTS[:, 0]])[:, :outputs].copy()
+    targets[RNG.random(len(targets)) < 0.3] = np.nan
+    lags = clone(LAGGED[kind])
+    learnt = np.nan_to_num(targets[:60])
+    columns = lags.fit_transform(X[:60], targets[:60])
+    model = make_pipeline(lags, SCNRegressor(**SMALL).fit(columns, learnt if outputs > 1 else learnt[:, 0]))
+    assert tested(model).returncode == 0
+    assert tested(model, dtype="float32").returncode == 0
+    if kind == "nothing":
+        assert "model_predict" in to_c(model)
+        return
+    function, depth, delay = compiled({"lagged": model})["lagged"], lags.depth_, lags.delay_ or 0
+    rows, known = X[60:100], targets[60:100]
+    for start, past in (("end", lags), ("cold", deepcopy(lags).restart())):
+        expected = model[-1].predict(past.transform(rows, targets=known)).reshape(len(rows), -1)
+        state = function.lag_state(start)
+        told = [None] * delay + list(known)
+        found = [function.step(state, row, before) for row, before in zip(rows, told, strict=False)]
+        np.testing.assert_allclose(found, expected, rtol=1e-9, err_msg=f"{kind} {start} {depth}")
+
+
+def test_several_series_with_lags(compiled, tested):
+    groups, labels = np.repeat(["a", "b"], 50), np.array(["low", "high"])[(Y[:100] > np.median(Y)).astype(int)]
+    lags = Lags([1, 2], means=[3]).fit(X[:100], Y[:100], groups=groups)
+    columns = lags.fit_transform(X[:100], Y[:100], groups=groups)
+    model = make_pipeline(lags, SCNClassifier(**SMALL).fit(columns, labels))
+    assert tested(model).returncode == 0
+    text = to_c(model, name="lagged")
+    assert "int lagged_step(lagged_state *state, const double *x, double *probabilities);" in text
+    assert " * Sequences:\n *     0: a\n *     1: b\n" in text
+    function = compiled({"lagged": model})["lagged"]
+    state = function.lag_state("end", 1)
+    found = [function.step(state, row) for row in X[100:120]]
+    expected = model[-1].predict_proba(lags.transform(X[100:120], groups=["b"] * 20))
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
 def test_the_test_in_a_file_finds_a_difference(cc, tested, tmp_path):
     model = SCNRegressor(**SMALL).fit(X, Y)
     for dtype in ("float64", "float32"):
@@ -385,7 +436,6 @@ def test_names_of_functions(tmp_path):
             make_pipeline(PCA(3), SCNRegressor(**SMALL)).fit(X, Y),
             "The step PCA has no counterpart in C; there are Table",
         ),
-        (make_pipeline(Lags(), SCNRegressor(**SMALL)).fit(X, Y), "The step Lags has no counterpart in C"),
     ],
 )
 def test_what_cannot_be_written(model, reason, tmp_path):

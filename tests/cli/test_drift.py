@@ -7,7 +7,15 @@ import numpy as np
 import pytest
 
 from skscn import TableModel
-from skscn.judging.drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
+from skscn.judging.drift import (
+    PredictedRows,
+    changing_gain,
+    changing_level,
+    later_r2,
+    later_share,
+    rising_error,
+    wandering_level,
+)
 from skscn.judging.held_out import Ahead, HeldOutPart, HeldOutTests
 from skscn.judging.scores import regression_scores
 
@@ -114,17 +122,28 @@ def test_r2_of_later_rows_is_within_its_range_in_most_cases():
     assert np.mean(held) > 0.8
 
 
+def test_intervals_hold_what_their_range_says_in_most_cases():
+    held = []
+    for seed in range(60):
+        inside = np.abs(wandering(np.random.default_rng(seed), 2400, 0.95)) < 1.3
+        low, high = later_share(inside[:1200])
+        held.append(low <= inside[1200:].mean() <= high)
+    assert np.mean(held) > 0.8
+    assert np.subtract(*later_share(np.random.default_rng(0).random(1200) < 0.9)[::-1]) < 0.1
+    assert later_share(inside[:100]) is None
+
+
 # ---- what is said
 
 
-def validated(ahead, inside=None, within=0.9):
+def validated(ahead, inside=None, within=0.9, beyond=None):
     """Tests in three parts, whose models all predict what the first one does."""
     parts = []
     for start in range(0, 1200, 400):
         rest = PredictedRows(ahead.y[start:], ahead.predicted[start:])
         own = rest.y[:400], rest.predicted[:400]
         scores = regression_scores(*own), regression_scores(own[0], np.zeros(400))
-        further = Ahead(*rest, None if inside is None else inside[start:])
+        further = Ahead(*rest, *(None if rows is None else rows[start:] for rows in (inside, beyond)))
         parts.append(HeldOutPart(*own, np.arange(400), *scores, within, ahead=further))
     return HeldOutTests(parts, 5, "predicting the mean", ordered=True, early_variance=float(ahead.y.var()))
 
@@ -145,6 +164,27 @@ def test_the_range_of_r2_is_part_of_the_result():
     low, high = tests.facts()["later_r2"]
     assert low < tests.value("r2") < high
     assert any(f"{low:.2f} to {high:.2f}" in text for heading, text in tests.lines() if heading == "R²")
+
+
+def test_the_range_of_intervals_is_part_of_the_result():
+    tests = validated(course(), np.random.default_rng(0).random(1200) < 0.9)
+    low, high = tests.facts()["later_interval_90"]
+    assert low < 0.9 < high
+    assert any(f"{low:.0%} to {high:.0%}" in text for heading, text in tests.lines() if heading == "Intervals")
+
+
+def test_errors_outside_the_range_of_earlier_rows_are_remarked_on():
+    rng = np.random.default_rng(0)
+    beyond = rng.random(1200) < 0.2
+    steady = course()
+    larger = PredictedRows(steady.y, steady.predicted + np.where(beyond, 0.9, 0.5) * rng.normal(size=1200))
+    (caution,) = validated(larger, beyond=beyond).cautions()
+    assert caution.code == "moving"
+    assert "Errors are larger where inputs leave the range of earlier rows: RMSE is 0.9" in str(caution)
+    assert "in the 20% of the test rows with such inputs, and 0.5" in str(caution)
+    # Errors that are as large inside, and few rows outside.
+    assert validated(steady, beyond=beyond).cautions() == []
+    assert validated(larger, beyond=beyond & (rng.random(1200) < 0.3)).cautions() == []
 
 
 def test_intervals_that_hold_less_further_on_are_remarked_on():

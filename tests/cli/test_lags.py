@@ -120,8 +120,9 @@ def test_the_other_commands(fitted, skscn):
     facts = json.loads(skscn("inspect", folder / "model.scn", "--json").stdout)
     assert "flow 7 rows ago" in facts["lags"]
     assert "Lags" in skscn("inspect", folder / "model.scn").stdout
-    done = skscn("export", folder / "model.scn", folder / "model.onnx", code=1)
-    assert "uses earlier rows, and a graph sees one row at a time" in done.stderr
+    assert "The graph is one step" in skscn("export", folder / "model.scn", folder / "model.onnx").stderr
+    skscn("export", folder / "model.scn", folder / "model.c")
+    assert "void model_step(model_state *state" in (folder / "model.c").read_text(encoding="utf-8")
     page = folder / "report.html"
     skscn("report", folder / "model.scn", folder / "later.csv", "-o", page)
     text = page.read_text(encoding="utf-8")

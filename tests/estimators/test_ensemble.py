@@ -1,3 +1,5 @@
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -74,6 +76,17 @@ def test_the_ensemble_does_not_depend_on_n_jobs(backend, parameters):
     np.testing.assert_array_equal(one.oob_prediction_, two.oob_prediction_)
     np.testing.assert_array_equal(one.weights_, two.weights_)
     np.testing.assert_array_equal(one.predict_interval(X), two.predict_interval(X))
+
+
+def test_intervals_are_learnt_when_they_are_first_needed():
+    first, second = regressor().fit(X, y), regressor().fit(X, y)
+    assert "_conformal" not in vars(first)
+    copied = pickle.loads(pickle.dumps(second))
+    assert "_learn_conformal" not in vars(copied)
+    np.testing.assert_array_equal(first.predict_interval(X), copied.predict_interval(X))
+    # Nothing of the rows is kept.
+    assert "_learn_conformal" not in vars(first)
+    assert "_conformal" not in vars(first.fit(X, y))
 
 
 @pytest.mark.slow

@@ -319,7 +319,7 @@ def test_members_of_ensembles_learn_all_further_rows_and_never_their_held_out_on
 
 
 def test_what_cannot_be_learnt_is_refused_and_changes_nothing():
-    with pytest.raises(ValueError, match=r"loss='huber' what a row counts for depends on all the others, so fit"):
+    with pytest.raises(ValueError, match='loss="huber" what a row counts for depends on all the others, so fit'):
         SCNRegressor(loss="huber").partial_fit(X, Z)
     model = SCNRegressor(**SMALL).fit(X, Z)
     before = model.network_

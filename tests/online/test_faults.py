@@ -77,6 +77,9 @@ def test_nothing_is_learnt_from_rows_that_are_all_bad():
     X, _ = plain(30)
     with pytest.raises(ValueError, match="None of the 30 rows could be learnt"):
         OnlineSCNRegressor().fit(X, np.full(30, np.nan))
+    X[:, 1] = np.nan
+    with pytest.raises(ValueError, match="None of the 30 rows could be learnt: .*; column 'x1' has none"):
+        OnlineSCNRegressor().fit(X, np.zeros(30))
 
 
 def test_a_shift_that_lasts_is_learnt_within_a_few_rows():

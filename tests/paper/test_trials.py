@@ -3,7 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from skscn.paper.trials import Trial, TrialStore, Unit, product_of_sines, run_trial
+from skscn.paper import estimator_for, split
+from skscn.paper.trials import ALL_SCOPES, Trial, TrialStore, Unit, product_of_sines, run_trial
 
 UNIT = Unit("DB1", "SC-III", 6, (("max_candidates", 10),))
 OTHER = Unit("DB1", "IRVFL", 6)
@@ -69,3 +70,23 @@ def test_the_product_of_sines():
     np.testing.assert_allclose(y_test[0], np.prod([np.sin(np.pi * x) for x in X_test[0]]))
     assert X.shape == X_test.shape == (2000, 6)
     assert (y > 0).all()
+
+
+@pytest.mark.parametrize(("data", "scopes"), [("DB1", (100, 150, 200)), ("DB2", ALL_SCOPES), ("DB4", ALL_SCOPES)])
+def test_settings_of_a_data_set_are_those_of_its_trials(data, scopes):
+    model = estimator_for(data, algorithm="SC-II", random_state=3)
+    assert model.get_params() == Unit(data, "SC-II", 50).estimator(3).get_params()
+    assert (model.algorithm, model.scopes, model.max_candidates, model.tol) == ("SC-II", scopes, 200, 0.0)
+    assert estimator_for(data, search="renewal").configuration == "renewal"
+
+
+def test_settings_give_the_network_of_a_trial():
+    X, X_test, y, y_test = split("DB1", 0)
+    model = estimator_for("DB1", max_nodes=6, random_state=1).fit(X, y)
+    assert Trial.of(model, X_test, y_test).test == run_trial(Unit("DB1", "SC-III", 6), 1, 0).test
+
+
+@pytest.mark.parametrize("wrong", [{"data": "DB5"}, {"algorithm": "SC-IV"}, {"search": "latter"}])
+def test_settings_that_the_paper_does_not_have_are_refused(wrong):
+    with pytest.raises(ValueError, match=f"There is no .* '{next(iter(wrong.values()))}'"):
+        estimator_for(**{"data": "DB1", **wrong})

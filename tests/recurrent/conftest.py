@@ -7,7 +7,7 @@ import pytest
 def few_pilots():
     """Few and small pilot networks, and few free runs, which are short."""
     few = {
-        "fitting": {"LENGTHS": (0, 2), "_SHORT": 5, "_LONG": 5, "_STABLE": 100},
+        "fitting": {"LENGTHS": (0, 2), "_PILOT_NODES": 5, "_TRIED": 1, "_STABLE": 100},
         "later": {"_RUNS": 4, "_STEPS": 10, "_FREE_PENALTIES": (0.0, 1e-8, 1e-4)},
     }
     with pytest.MonkeyPatch.context() as patched:

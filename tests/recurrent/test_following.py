@@ -220,7 +220,7 @@ def test_pilot_networks_are_shown(kind, capsys):
     kind(**TINY, **more, verbose=2).fit(X, Y)
     shown = capsys.readouterr().err.splitlines()
     pilots = [line for line in shown if "pilot networks" in line]
-    # Two for each of two lengths, eight for each of those kept, and what they have chosen.
-    assert len(pilots) == 2 * 2 + 8 * 2 + 1
-    assert "1/20: delay line of 0 rows" in pilots[0]
+    # Two for each of two lengths, six more for each of those kept, and what they have chosen.
+    assert len(pilots) == 2 * 2 + 6 * 2 + 1
+    assert "1/16: delay line of 0 rows" in pilots[0]
     assert "chose delay line of" in pilots[-1]

@@ -203,3 +203,21 @@ def test_widths_are_those_of_the_widest_fold():
     for coverage in (0.5, 0.8, 0.9):
         each = [quantile(np.sort(np.abs(fold), axis=0).T, coverage) for fold in (steady, late)]
         assert quantile(widest.T, coverage) == max(each)
+
+
+@pytest.mark.parametrize("missing", [np.nan, np.inf])
+def test_the_row_before_takes_the_place_of_missing_inputs(model, missing):
+    filled, given = X[TRAINING : TRAINING + 50].copy(), X[TRAINING : TRAINING + 50].copy()
+    given[7, 1] = given[8, 1] = given[20] = missing
+    filled[7, 1] = filled[8, 1] = filled[6, 1]
+    filled[20] = filled[19]
+    found, expected = (
+        [model_.predict_one(row) for row in rows]
+        for model_, rows in zip((model.stream(), model.stream()), (given, filled), strict=True)
+    )
+    assert found == expected
+    assert np.isfinite(model.stream(None).predict_one([missing, 0.5]))
+    stream = model.stream()
+    stream.predict_one(given[7])
+    stream.learn_one(given[7], 0.3)
+    assert len(stream.recent.outputs) == 1

@@ -67,20 +67,29 @@ def test_an_equation_of_products_is_found_exactly():
 
 def test_history_tells_every_step(model):
     history = model.history_
-    assert set(history["round"]) == {1, 2, 3, 4}
-    for number in range(1, 5):
+    assert set(history["round"]) == set(range(1, 9))
+    for number in range(1, 9):
         steps = history[history["round"] == number]
         assert (np.diff(steps["nodes"]) > 0).all()
         assert (np.diff(steps["train_rmse"]) < 0).all()
         assert (steps["slack"] >= 0).all()
         assert (steps["contraction"] < 1).all()
-        assert np.isnan(steps["validation_rmse"]).all() == (number == 4)
+        assert np.isnan(steps["validation_rmse"]).all() == (number == 8)
     assert history["nodes"][-1] == model.n_nodes_
 
 
 def test_two_fits_are_the_same(model):
     again = clone(model).fit(X, Y)
     assert (again.predict(X) == model.predict(X)).all()
+
+
+def test_a_fit_like_another_one_has_its_structure_and_no_pilots(model, capsys):
+    again = clone(model).set_params(verbose=2).fit(X[:300], Y[:300], like=model)
+    assert "pilot networks" not in capsys.readouterr().err
+    assert again.reservoir_.length == model.reservoir_.length
+    assert again._configs == model._configs
+    # Two networks of this configuration, and the last one.
+    assert set(again.history_["round"]) == {1, 2, 3}
 
 
 def test_echo_state_of_fitted_models(models):
@@ -326,7 +335,7 @@ def test_a_listener_can_end_growth():
 def test_progress_is_shown(capsys):
     RecurrentSCNRegressor(**SMALL, verbose=2).fit(X, Y)
     shown = capsys.readouterr().err
-    assert "RecurrentSCNRegressor, round 1 of at most 4 5/10 nodes" in shown
+    assert "RecurrentSCNRegressor, round 1 of at most 8 5/10 nodes" in shown
     assert "stopped at" in shown
 
 
@@ -353,7 +362,10 @@ BAD = {
         "Sequence 1 has no row with a known target",
     ),
     "infinite target": (lambda: RecurrentSCNRegressor().fit(X, np.r_[Y[:-1], np.inf]), "unknown targets by NaN"),
-    "missing input": (lambda: RecurrentSCNRegressor().fit(_missing(X, 17), Y), "first in row 17; fill them in"),
+    "missing input": (
+        lambda: RecurrentSCNRegressor().fit(_missing(X, 17), Y),
+        "first in row 17, column .x0.; fill them in",
+    ),
     "no inputs": (lambda: RecurrentSCNRegressor().fit(None, Y), "only a model with feedback=True"),
     "no targets": (lambda: RecurrentSCNRegressor().fit(X, None), "requires y"),
     "few": (lambda: RecurrentSCNRegressor().fit(X[:6], Y[:6]), "too few"),
@@ -387,7 +399,6 @@ def test_bad_requests_are_refused(model, free, driven):
         (lambda: model.stream(rate=2.0), "rate must be"),
         (lambda: model.stream(forgetting=0.0), "forgetting must be"),
         (lambda: model.stream().predict_one([1.0]), "has 2 features"),
-        (lambda: model.stream().predict_one([1.0, np.nan]), "missing or infinite"),
         (lambda: model.stream().learn_one(X[0], [1.0, 2.0]), "has 1 outputs"),
         (lambda: model.stream().learn_one(X[0], 1.0, delay=1), "delay=1 refers to a row"),
     ]

@@ -176,7 +176,7 @@ def test_output_weights_are_those_of_ridge_regression(penalty):
 
 def test_later_errors_use_weights_from_the_rows_before():
     data, growing = grown(parts=2)
-    errors = later_errors(growing, [growing.size], [1e-4])
+    errors = later_errors(growing, growing.size, [1e-4])
     squares, rows = [], data.scored(0.0, 0.7)
     for block in data.blocks(0.7, 3):
         # Weights are penalised in units of the columns on the rows that they come from.
@@ -184,7 +184,7 @@ def test_later_errors_use_weights_from_the_rows_before():
         ridge = Ridge(alpha=1e-4 * len(rows), solver="svd").fit(scaled[rows], data.targets[rows])
         squares.append((ridge.predict(scaled[block]).reshape(-1, 1) - data.targets[block]) ** 2)
         rows = np.concatenate([rows, block])
-    assert errors[0, 0] == pytest.approx(np.sqrt(np.vstack(squares).mean()), rel=1e-8)
+    assert errors[0] == pytest.approx(np.sqrt(np.vstack(squares).mean()), rel=1e-8)
 
 
 def test_blocks_of_later_rows_are_the_end_of_each_sequence():

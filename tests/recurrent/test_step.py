@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from skscn import RecurrentSCNRegressor
+from skscn.export import to_c
 from skscn.onnx import step_state, to_onnx
 from skscn.series import Lags
 from skscn.tables import TableEncoder
@@ -197,8 +198,11 @@ def test_what_cannot_be_exported(models):
     model = models["plain"][0]
     with pytest.raises(ValueError, match=r"cannot be exported after StandardScaler; export the last step alone"):
         to_onnx(make_pipeline(StandardScaler(), model))
+    lags = Lags([1]).fit(models["plain"][1])
     with pytest.raises(ValueError, match="cannot be exported after Lags"):
-        to_onnx(make_pipeline(Lags(), model))
+        to_onnx(make_pipeline(lags, model))
+    with pytest.raises(ValueError, match="cannot be written after Lags"):
+        to_c(make_pipeline(lags, model))
     with pytest.raises(ValueError, match="needs target_opset=13 or later; got 12"):
         to_onnx(model, target_opset=12)
     with pytest.raises(NotFittedError):

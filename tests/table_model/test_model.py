@@ -190,3 +190,34 @@ def test_messages_of_the_library_become_options_of_the_program():
 
 def test_the_package_offers_it():
     assert {"TableModel", "assess", "Assessment"} <= set(skscn.__all__)
+
+
+def test_recurrent_networks_have_the_calendar_if_it_helps():
+    rng, times = np.random.default_rng(0), pd.date_range("2026-01-05", periods=500, freq="h")
+    heat = np.convolve(rng.normal(size=500), [0.5, 0.3, 0.2])[:500]
+    daily = 3.0 * np.sin(2.0 * np.pi * times.hour / 24.0)
+    options = {"time": "time", "estimator": "recurrent", "folds": 0, "parameters": {"max_nodes": 4}}
+    for load, names in ((heat + daily, {"heat", "time sine of day", "time cosine of day"}), (heat, {"heat"})):
+        rows = pd.DataFrame({"time": times, "heat": heat, "load": load + 0.1 * rng.normal(size=500)})
+        model = TableModel("load", **options).fit(rows[:400])
+        assert {*model.encoder_.get_feature_names_out()} >= names
+        assert len(model.encoder_.get_feature_names_out()) == 1 or "time sine of day" in names
+        assert model.assess(rows[400:]).scores["r2"] > 0.8
+
+
+def test_intervals_of_a_single_network_come_from_its_tests(tmp_path):
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"x": rng.uniform(-1, 1, 1200)})
+    rows["y"] = np.sin(3 * rows["x"]) + rng.normal(0, 0.2, 1200)
+    options = {"estimator": "network", "parameters": {"max_nodes": 15}}
+    model = TableModel("y", folds=4, **options).fit(rows[:400])
+    model.save(tmp_path / "model.scn")
+    model = load_model(tmp_path / "model.scn")
+    for coverage in (0.5, 0.9):
+        low, high = model.predict_interval(rows[400:], coverage)
+        assert abs(np.mean((low <= rows["y"][400:]) & (rows["y"][400:] <= high)) - coverage) < 0.05
+    assert model.assess(rows[400:]).coverage == pytest.approx(0.9, abs=0.05)
+    with pytest.raises(ValueError, match="learnt from errors on held-out rows"):
+        TableModel("y", folds=0, **options).fit(rows[:100]).predict_interval(rows)
+    with pytest.raises(ValueError, match="around a mean"):
+        TableModel("y", folds=2, loss="quantile:0.9", **options).fit(rows[:200]).predict_interval(rows)

@@ -7,6 +7,7 @@ import sys
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -15,10 +16,20 @@ import pyarrow as pa
 import pytest
 from sklearn.base import clone
 
-from skscn import IRVFLRegressor, OnlineSCNClassifier, SCNClassifier, SCNEnsembleClassifier, SCNRegressor
+from skscn import (
+    IRVFLRegressor,
+    OnlineSCNClassifier,
+    OnlineSCNRegressor,
+    RecurrentSCNRegressor,
+    SCNClassifier,
+    SCNEnsembleClassifier,
+    SCNRegressor,
+    TableModel,
+)
 from skscn.tables import TableEncoder, learn_target, open_table
 from skscn.tables.text import numbers
 
+ROOT = Path(__file__).parents[2]
 TINY = {"max_nodes": 2, "random_state": 0}
 # What numbers are written with, and what may look like one.
 SIGNS = [*"0179+-eE.x% ", "inf", "nan"]
@@ -131,9 +142,33 @@ for model in (SCNRegressor(max_nodes=2), SCNClassifier(max_nodes=2)):
 """
 
 
+OF_A_SERIES = """
+import numpy as np
+import pandas as pd
+from skscn import TableModel, assess, load_model
+
+frame = pd.DataFrame({
+    "when": pd.date_range("2024", periods=240, freq="h", tz="Europe/Rome"), "machine": ["a", "b"] * 120,
+    "load": np.random.default_rng(0).normal(size=240),
+})
+frame["output"] = frame["load"] + (frame["machine"] == "a")
+model = TableModel("output", estimator="network", parameters={"max_nodes": 3}).fit(frame[:200])
+assert model.encoder_.time_ == "when"
+model.save("model.scn")
+assert assess(load_model("model.scn"), frame[200:]).n_rows == 40
+model.update(frame[200:])
+assert model.follow().predict_one(frame.iloc[0].to_dict()) < 9.0
+for about in ({"lags": [1, 2]}, {"estimator": "recurrent"}, {"lags": [1], "group": "machine"}):
+    series = TableModel("output", **{"estimator": "network", "time": "when", "parameters": {"max_nodes": 3}, **about})
+    assert len(series.fit(frame[:200]).predict(frame[200:])) == 40
+"""
+(README,) = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text("utf-8"), re.DOTALL | re.MULTILINE)
+
+
 @pytest.mark.slow
-def test_estimators_read_frames_without_pyarrow(tmp_path):
-    command = [sys.executable, "-c", WITHOUT_PYARROW + OF_ALL_TYPES]
+@pytest.mark.parametrize("program", [OF_ALL_TYPES, OF_A_SERIES, README], ids=["all types", "a series", "README"])
+def test_frames_are_read_without_pyarrow(tmp_path, program):
+    command = [sys.executable, "-c", WITHOUT_PYARROW + program]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
 
@@ -210,6 +245,55 @@ def test_a_model_of_numbers_reads_columns_of_objects():
     np.testing.assert_array_equal(model.predict(new), wanted)
     with pytest.raises(ValueError, match="Column 'b' holds 'x', where it held numbers in training"):
         model.predict(new.assign(b=["2", "x"]))
+
+
+OF_NUMBERS = [
+    OnlineSCNRegressor(random_state=0),
+    OnlineSCNClassifier(random_state=0),
+    RecurrentSCNRegressor(max_candidates=5, **TINY),
+    SCNRegressor(categorical_features=None, **TINY),
+]
+
+
+@pytest.mark.parametrize("model", OF_NUMBERS, ids=lambda model: type(model).__name__)
+def test_estimators_that_do_not_encode_read_numbers_and_name_other_columns(model):
+    frame, y = pd.DataFrame({"a": ROWS % 7.0, "b": ROWS}, index=ROWS + 5), ROWS % 2
+    objects = frame.astype({"b": object})
+    fitted = clone(model).fit(frame, y)
+    wanted = fitted.predict(frame)
+    np.testing.assert_array_equal(clone(model).fit(objects, y).predict(objects.assign(b=objects["b"].map(str))), wanted)
+    for values, held in (
+        (["x"] * 30, "'x'"),
+        (pd.date_range("2024", periods=30), "dates"),
+        (ROWS + 1j, "complex numbers"),
+        ([[1]] * 30, "values of type list"),
+        ([1, "x"] * 15, "values of several kinds"),
+    ):
+        other = frame.assign(b=pd.Series(values, dtype=object, index=frame.index))
+        with pytest.raises(ValueError, match=f"Column 'b' holds {held}"):
+            clone(model).fit(other, y)
+        with pytest.raises(ValueError, match=f"Column 'b' holds {held}"):
+            fitted.predict(other)
+
+
+def test_missing_values_of_a_sequence_are_named():
+    frame = pd.DataFrame({"a": ROWS, "b": pd.Series([1, pd.NA, 3] * 10, dtype=object)})
+    with pytest.raises(ValueError, match="missing or infinite values, first in row 1, column 'b'"):
+        RecurrentSCNRegressor(max_candidates=5, **TINY).fit(frame, ROWS)
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.string_view()], ids=str)
+def test_text_of_all_arrow_types(tmp_path, kind):
+    table = pa.table({"a": ROWS, "town": pa.array(["Rome", "Oslo", None] * 10, kind)})
+    model = SCNRegressor(**TINY).fit(table, ROWS)
+    np.testing.assert_array_equal(model.predict(table.slice(2, 1)), model.predict(table)[2:3])
+    with pytest.raises(ValueError, match="0 sample"):
+        model.predict(table.slice(0, 0))
+    with pa.ipc.new_file(tmp_path / "table.arrow", table.schema) as file:
+        file.write_table(table)
+    for rows in (table, tmp_path / "table.arrow"):
+        whole = TableModel("a", estimator="network", folds=2, parameters={"max_nodes": 2}).fit(rows)
+        assert len(whole.predict(rows)) == 30
 
 
 # ---- columns of all types

@@ -20,8 +20,9 @@ from skscn.cli.arguments import (
     TargetName,
     open_data,
 )
-from skscn.cli.console import TABLE_ENDINGS, Console, as_options, check_output
+from skscn.cli.console import Console, as_options, check_output
 from skscn.cli.fitting import fit
+from skscn.readers.writing import TABLE_ENDINGS
 from skscn.words import printable
 
 

@@ -3,39 +3,31 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.pipeline import Pipeline, make_pipeline
 
 from skscn.cli.arguments import open_data
-from skscn.cli.console import TABLE_ENDINGS, Console, check_output, table_writer, write_text
+from skscn.cli.console import Console, check_output, write_text
 from skscn.datasets import EXAMPLES
-from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.files import make_folder, replacing_text
-from skscn.following import is_recurrent
-from skscn.growth import StopReason
 from skscn.judging import assess
 from skscn.judging.scores import TITLES
 from skscn.judging.sketch import seen_caution
 from skscn.losses import OUTLIER
-from skscn.persistence import describe_model
 from skscn.readers.arrow import arrow
-from skscn.recurrent.predicting import ReservoirRegressor
+from skscn.readers.writing import TABLE_ENDINGS, table_writer
 from skscn.table_model import TableModel, open_model
 from skscn.table_model.arriving import Batch
 from skscn.table_model.assessing import OutlierRow, find_outliers
-from skscn.table_model.description import describe_networks, estimates
+from skscn.table_model.description import describe_file, estimates
 from skscn.table_model.forecasting import forecast
-from skscn.table_model.rows import added_columns, lag_lines
-from skscn.table_model.series import named
 from skscn.table_model.updating import learn
 from skscn.tables import TableEncoder, TableFile, Target, outside_sentences
 from skscn.tables.columns import Category
-from skscn.words import count, listed, quoted, short, shortened, size
+from skscn.words import count, listed, quoted, short, shortened
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -101,6 +93,11 @@ def run_predict(path: Path, file: TableFile, wanted: Wanted, console: Console) -
     """Predict the target of every row."""
     model, out = open_model(path), wanted.out
     wanted.check(model)
+    file = model.open(file)
+    if model.every_ is not None:
+        # Rows of the output are steps, which their times tell apart.
+        wanted = replace(wanted, keep=tuple(dict.fromkeys([model.every_.time, *wanted.keep])))
+        console.notes(file.notes[-1:])
     if model.runs_free(file) and wanted.coverage is not None:
         name = "the target" if model.target_ is None else quoted(model.target_.name)
         raise ValueError(
@@ -182,7 +179,8 @@ def run_evaluate(path: Path, data: Path, target: str | None, outliers: Path | No
     """Assess a model on a table, and write the outliers to a file if asked to."""
     if outliers is not None:
         check_output(outliers, [path, data], TABLE_ENDINGS)
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     assessment = assess(model, file, target)
     console.notes(assessment.notes)
     facts = {"model": str(path), "data": str(data), **assessment.to_json()}
@@ -202,7 +200,8 @@ def run_outliers(
     """List the outliers, those of the smallest weight first."""
     if out is not None:
         check_output(out, [path, data], TABLE_ENDINGS)
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     target = model.find_target(target_name, file)
     found = find_outliers(model, file, target)
     rows = found.rows[:most]
@@ -258,7 +257,8 @@ def run_update(
     """Let a model learn from the rows of a table, and write it unless it is worse."""
     out = out or path
     check_output(out, [data])
-    model, file = open_model(path), open_data(data)
+    model = open_model(path)
+    file = model.open(open_data(data))
     learnt, update = learn(model, file, target=target, weight=weight)
     written = not update.worse or force or out != path
     if written:
@@ -300,7 +300,7 @@ def run_forecast(
     if out is not None:
         check_output(out, [path, *([] if inputs is None else [inputs])], TABLE_ENDINGS)
     model = open_model(path)
-    found = forecast(model, steps, None if inputs is None else open_data(inputs), coverage)
+    found = forecast(model, steps, None if inputs is None else model.open(open_data(inputs)), coverage)
     with table_writer(out) as write:
         write(found.table)
     console.notes(found.remarks)
@@ -325,103 +325,7 @@ def run_forecast(
 
 def run_inspect(path: Path, console: Console) -> None:
     """Describe a model file."""
-    model, description = open_model(path), describe_model(path)
-    networks = grown_networks(model.estimator_)
-    scopes = np.concatenate([_kept_scopes(network) for network in networks])
-    record = description["notes"].get("skscn", description["notes"])
-    facts = {
-        **description,
-        # The sketch of the training rows is for evaluate, not for people.
-        "notes": {
-            **model.user_notes_,
-            "skscn": {name: note for name, note in record.items() if name != "sketch"} if model.record_ else {},
-        },
-        "target": model.target_.name if model.target_ else None,
-        "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
-        if len(scopes)
-        else None,
-        "layers": [layer_sizes(network) for network in networks],
-        "stopped": [network.stop_reason_ for network in networks],
-        "columns": _columns(model),
-        "lags": None if model.lags_ is None else added_columns(model.lags_, model.encoder_),
-    }
-    console.result(facts, _inspect_lines(model, description, scopes))
-
-
-def _columns(model: TableModel) -> dict[str, str] | None:
-    if isinstance(model.encoder_, TableEncoder):
-        return {column.name: column.kind for column in model.encoder_.columns_}
-    return dict.fromkeys(model.encoder_.read_types, "number") if model.encoder_ else None
-
-
-def _kept_scopes(network: BaseEstimator) -> np.ndarray:
-    """λ of the nodes of a recurrent network, or of the steps whose nodes early stopping has kept."""
-    if is_recurrent(network):
-        scopes: np.ndarray = network.reservoir_.nodes.scopes
-        # Products have none.
-        return scopes[scopes > 0.0]
-    return np.asarray(growth_of(network).kept_steps["scope"])
-
-
-def _inspect_lines(model: TableModel, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
-    record, columns, estimator = model.record_, _columns(model), model.estimator_
-    reasons = {network.stop_reason_ for network in grown_networks(estimator)}
-    if record.get("interrupted"):
-        reasons = reasons - {StopReason.CALLBACK} | {"Ctrl-C"}
-    lines = [
-        ("File", f"{model.path_} ({size(description['bytes'])})"),
-        ("Model", f"{type(estimator).__name__}: {describe_networks(estimator)}"),
-        *estimates(estimator),
-        ("Growth ended by", listed(sorted(reasons))),
-    ]
-    if is_recurrent(estimator):
-        bound = estimator.reservoir_.echo_state_bound
-        own = f"at most {bound:.3g}" if bound else "none"
-        lines.append(("Echo state", f"the initial state is forgotten; feedback of a node to itself: {own}"))
-    if len(scopes):
-        lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
-    if model.target_:
-        lines.append(("Target", f"{model.target_.name} ({model.target_.task})"))
-    if model.is_classifier:
-        lines.append(("Classes", listed(map(str, estimator.classes_))))
-    if columns:
-        lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
-    lines += lag_lines(model.lags_, model.encoder_)
-    if "data" in record:
-        lines.append(("Trained on", f"{record['data']}, {count(model.n_rows_, 'row')}, {record['fitted']}"))
-    for update in record.get("updated_with", []):
-        lines.append(("Updated with", f"{update['data']}, {count(update['rows'], 'row')}"))
-    if model.user_notes_:
-        lines.append(("Notes", listed(f"{name}: {value}" for name, value in model.user_notes_.items())))
-    if model.group_ is not None:
-        lines.append(("Series", f"told apart by {quoted(model.group_)}: {named(model.labels)}"))
-    # Scores of the tests that were not defined are null.
-    scores = ((name, value) for name, value in (record.get("tested") or {}).items() if name in TITLES)
-    lines += [
-        (TITLES[name], f"{short(value['mean'])} when tested") for name, value in scores if value["mean"] is not None
-    ]
-    chosen = listed(f"{name}={value}" for name, value in _chosen(estimator).items())
-    lines.append(("Parameters", chosen or "all at their defaults"))
-    lines.append(("Versions", listed(f"{name} {version}" for name, version in description["versions"].items())))
-    return lines
-
-
-def _chosen(estimator: Any) -> dict[str, Any]:
-    """Parameters that are not at their default; of an ensemble and of its members."""
-    estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator
-    chosen = _changed(estimator, type(estimator)())
-    member = chosen.pop("estimator", None)
-    if member is None:
-        return chosen
-    default = estimator._default_estimator()
-    # Members of another class, such as deep ones, have defaults of their own.
-    return {**chosen, **_changed(member, default if isinstance(default, type(member)) else type(member)())}
-
-
-def _changed(estimator: BaseEstimator, default: BaseEstimator) -> dict[str, Any]:
-    defaults = default.get_params(deep=False)
-    given = estimator.get_params(deep=False)
-    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}
+    console.result(*describe_file(open_model(path), path))
 
 
 # report
@@ -448,27 +352,19 @@ def run_report(
 def run_export(path: Path, out: Path, console: Console) -> None:
     """Write the model as a graph, or as a C file, that takes the columns of a table."""
     check_output(out, [path], [".onnx", ".c"])
-    from skscn import persistence
-    from skscn.export import to_c
-    from skscn.onnx import to_onnx
-
     model = open_model(path)
-    if model.lags_ is not None:
-        raise ValueError(
-            f"{path.name} uses earlier rows, and a graph sees one row at a time; to export a model, fit it without "
-            "--lags."
-        )
     if out.suffix.lower() == ".c":
-        # As it was saved, with the names of its columns.
-        to_c(persistence.load_model(path), out, outputs=None if model.target_ is None else [model.target_.name])
+        from skscn.export import to_c
+
+        to_c(model, out)
         console.notes([f"The comment at the beginning of {out.name} shows how to call it."])
-    elif isinstance(model.encoder_, TableEncoder):
-        to_onnx(make_pipeline(model.encoder_, model.estimator_), out)
-        console.notes(_graph_inputs(model.encoder_))
     else:
-        to_onnx(model.estimator_, out)
-    if out.suffix.lower() == ".onnx" and isinstance(model.estimator_, ReservoirRegressor):
-        console.notes(["The graph is one step: it takes a row and the state, and returns the state for the next row."])
+        from skscn.onnx import to_onnx
+
+        to_onnx(model, out)
+        console.notes(_graph_inputs(model.encoder_) if isinstance(model.encoder_, TableEncoder) else [])
+        step = "The graph is one step: it takes a row and the state, and returns the state for the next row."
+        console.notes([step] if model.uses_past else [])
     write_text(f"{out}\n")
 
 

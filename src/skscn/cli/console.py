@@ -2,35 +2,20 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TypeAlias
+from typing import Any
 
 from rich.console import Console as RichConsole
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from skscn.files import check_writable, replacing
-from skscn.readers.arrow import arrow, is_text
+from skscn.files import check_writable
+from skscn.readers.writing import write_bytes
 from skscn.table_model.parameters import DECLARATIONS
 from skscn.words import finite, printable
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-# How the names of tables that commands write may end.
-TABLE_ENDINGS = (".csv", ".tsv", ".parquet")
-_DELIMITERS = {".csv": ",", ".tsv": "\t"}
-# Cells that a spreadsheet takes for a formula; numbers with a sign are none.
-_FORMULA = r"^[=+\-@\t\r]"
-_SIGNED_NUMBER = r"^[-+](?:[0-9]+[.,]?[0-9]*|[.,][0-9]+)(?:[eE][-+]?[0-9]+)?$"
-Write: TypeAlias = "Callable[[pa.Table], None]"
 # Parameters of the library whose options have other names, and those that have none but are options of commands.
 OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs"}
 _OF_COMMANDS = ("steps", "force", "coverage", "series")
@@ -111,13 +96,6 @@ def write_text(text: str) -> None:
     write_bytes(printable(text).encode())
 
 
-def write_bytes(content: bytes) -> None:
-    """Write to standard output."""
-    sys.stdout.flush()
-    sys.stdout.buffer.write(content)
-    sys.stdout.buffer.flush()
-
-
 def _plain(value: Any) -> Any:
     """A value of NumPy as JSON can hold it."""
     return value.item() if hasattr(value, "item") else str(value)
@@ -159,74 +137,3 @@ def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ())
 def _files(path: Path) -> list[Path]:
     """The file, or those of a folder."""
     return [file for file in (path.iterdir() if path.is_dir() else [path]) if file.exists()]
-
-
-@contextmanager
-def table_writer(out: Path | None, for_spreadsheet: bool = False) -> Iterator[Write]:
-    """A function that writes one table after another: CSV to standard output, or a file that appears at the end."""
-    if out is None:
-        yield _CsvWriter(write_bytes, ",", for_spreadsheet)
-        return
-    with replacing(out) as stream:
-        if out.suffix.lower() == ".parquet":
-            with _ParquetWriter(stream) as writer:
-                yield writer
-        else:
-            yield _CsvWriter(stream.write, _DELIMITERS[out.suffix.lower()], for_spreadsheet)
-
-
-class _CsvWriter:
-    def __init__(self, write: Callable[[bytes], Any], delimiter: str, for_spreadsheet: bool):
-        self._write, self._delimiter, self._begun = write, delimiter, False
-        self._for_spreadsheet = for_spreadsheet
-
-    def __call__(self, table: pa.Table) -> None:
-        if self._for_spreadsheet:
-            table = _without_formulas(table)
-        if not self._begun:
-            header = io.StringIO()
-            csv.writer(header, delimiter=self._delimiter, lineterminator="\n").writerow(table.column_names)
-            self._write(header.getvalue().encode())
-            self._begun = True
-        try:
-            self._write(self._rows(table, "none"))
-        except arrow().ArrowInvalid:
-            # Text with delimiters, quotes or line ends in it.
-            self._write(self._rows(table, "needed"))
-
-    def _rows(self, table: pa.Table, quoting: str) -> bytes:
-        module, rows = arrow("pyarrow.csv"), io.BytesIO()
-        options = module.WriteOptions(include_header=False, delimiter=self._delimiter, quoting_style=quoting)
-        module.write_csv(table, rows, options)
-        return rows.getvalue()
-
-
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """The table with an apostrophe before each text, name or value, that a spreadsheet would take for a formula."""
-    names = _as_text(arrow().array(table.column_names, arrow().string())).to_pylist()
-    columns = [_as_text(column) if is_text(column.type) else column for column in table.columns]
-    return arrow().table(columns, names=names)
-
-
-def _as_text(texts: pa.Array) -> pa.Array:
-    pc = arrow("pyarrow.compute")
-    formula = pc.and_not(pc.match_substring_regex(texts, _FORMULA), pc.match_substring_regex(texts, _SIGNED_NUMBER))
-    return pc.if_else(formula, pc.binary_join_element_wise("'", texts, ""), texts)
-
-
-class _ParquetWriter:
-    def __init__(self, stream: BinaryIO):
-        self._stream = stream
-        self._writer: pq.ParquetWriter | None = None
-
-    def __enter__(self) -> _ParquetWriter:
-        return self
-
-    def __call__(self, table: pa.Table) -> None:
-        if self._writer is None:
-            self._writer = arrow("pyarrow.parquet").ParquetWriter(self._stream, table.schema)
-        self._writer.write_table(table)
-
-    def __exit__(self, *exception: object) -> None:
-        if self._writer is not None:
-            self._writer.close()

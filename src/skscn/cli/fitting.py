@@ -104,6 +104,7 @@ _OPTIONS = [
         False,
         help="Ignore the order of the rows, and use dates as inputs like other columns.",
     ),
+    _option("every", str | None, metavar="5min"),
     _option("group", str | None, metavar="COLUMN"),
     _option("lags", str | None, metavar="auto|1,2,5"),
     _option("delay", int | None, min=1, metavar="ROWS"),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from time import monotonic
-from typing import Any, BinaryIO
+from typing import Any
 
 from skscn.cli.arguments import STANDARD_INPUT
 from skscn.cli.commands import Wanted
-from skscn.cli.console import Console, Write, check_output, table_writer
+from skscn.cli.console import Console, check_output
 from skscn.cli.interrupts import end_at_signals, ignore_signals
 from skscn.readers.arrow import arrow
-from skscn.readers.dialect import Dialect, find_dialect
-from skscn.readers.text_rows import scan
+from skscn.readers.lines import LinesOfText
+from skscn.readers.writing import Write, table_writer
 from skscn.table_model import LiveModel, TableModel, open_model
 from skscn.table_model.updating import check_updatable
 from skscn.threads import single_threaded
@@ -35,7 +34,7 @@ def run_follow(
     wanted.check(model)
     if learn:
         check_updatable(model)
-    rows = LinesOfText(sys.stdin.buffer)
+    rows = LinesOfText(sys.stdin.buffer, STANDARD_INPUT)
     follower, saved = RowByRow(model, rows, wanted, learn, journal), monotonic()
     live = follower.live
     with ignore_signals():
@@ -75,39 +74,6 @@ def _answer(follower: RowByRow, rows: LinesOfText, number: int, line: bytes, wri
         console.note(f"Row {number} was predicted, but not learnt: {error}")
 
 
-class LinesOfText:
-    """Rows of a stream of text, each as soon as its line is there; the first line has the names of the columns.
-
-    Delimiter and decimal sign follow from the first two lines. A row is one line.
-    """
-
-    def __init__(self, stream: BinaryIO):
-        self._stream = stream
-        header, self._first = stream.readline(), stream.readline()
-        self._dialect: Dialect = find_dialect(STANDARD_INPUT, ".csv", header + self._first)
-        self.names, self.decimal = self._dialect.names, self._dialect.decimal
-
-    def __iter__(self) -> Iterator[bytes]:
-        line = self._first
-        while line:
-            if line.strip():
-                yield line
-            line = self._stream.readline()
-
-    def cells(self, line: bytes) -> dict[str, str]:
-        """What is written in each column."""
-        text = line.decode(self._dialect.encoding).rstrip("\r\n")
-        (row,) = scan([text], self._dialect.delimiter)
-        if not row.closed:
-            raise ValueError(f"a quote is opened and never closed: {quoted(text)}.")
-        if len(row.values) != len(self.names):
-            raise ValueError(
-                f"A row of {STANDARD_INPUT} has {count(len(row.values), 'value')} for "
-                f"{count(len(self.names), 'column')}: {quoted(text)}."
-            )
-        return dict(zip(self.names, row.values, strict=True))
-
-
 class RowByRow:
     """Answers rows of text one by one with a live model, and learns from each that has a target."""
 
@@ -132,7 +98,7 @@ class RowByRow:
             **({} if self.target is None else {self.target.name: self.target.read_type}),
         }
         # Numbers are read with a decimal point, unless the column has its own decimal sign.
-        self._numbers = {name for name, kind in types.items() if kind == arrow().float64()}
+        self._numbers = {name for name, kind in types.items() if kind == "double"}
         self._row: dict[str, Any] = {}
 
     def answer(self, cells: dict[str, str]) -> Any:

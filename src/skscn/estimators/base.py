@@ -177,6 +177,10 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         return self._grow(Recipe.of(self), X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
 
     @abstractmethod
+    def _response(self, X: Any) -> np.ndarray:
+        """What ensembles combine, for validated rows."""
+
+    @abstractmethod
     def _grow(
         self,
         recipe: Recipe,
@@ -303,8 +307,11 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         -------
         y : ndarray of shape (n_samples,) or (n_samples, n_outputs)
         """
-        rows = read_rows(self, X)
-        return self.network_.predict(rows, self.n_jobs)
+        return self._response(read_rows(self, X))
+
+    def _response(self, X: Any) -> np.ndarray:
+        """The predictions for validated rows."""
+        return self.network_.predict(X, self.n_jobs)
 
     def staged_predict(self, X: MatrixLike) -> Iterator[np.ndarray]:
         """Yield the predictions after each node, in one pass over the rows.

@@ -358,11 +358,14 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         probabilities : ndarray of shape (n_samples, n_classes), float64
             With several labels, of each label by itself.
         """
-        rows = read_rows(self, X)
+        return self._response(read_rows(self, X))
+
+    def _response(self, X: Any) -> np.ndarray:
+        """The probabilities for validated rows."""
         if self.calibration_ is None:
             # In single precision, 1 minus a large probability may be 0.
-            return class_outputs(self.network_.predict(rows, self.n_jobs, double=True))
-        return self.calibration_.probabilities(class_outputs(self.network_.predict(rows, self.n_jobs)))
+            return class_outputs(self.network_.predict(X, self.n_jobs, double=True))
+        return self.calibration_.probabilities(class_outputs(self.network_.predict(X, self.n_jobs)))
 
     @lazily
     def predict_log_proba(self, X: MatrixLike) -> np.ndarray:

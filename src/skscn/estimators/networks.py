@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skscn.growth import last_round
 from skscn.losses import LogLoss
+from skscn.series import Lags
 from skscn.tables import TableEncoder
 from skscn.tables.filling import Filling, median_filling
 from skscn.tables.row_encoder import RowEncoder
@@ -45,7 +46,13 @@ def filling_of(estimator: Any) -> Filling | None:
 
 
 def parts_of(estimator: Any) -> list[Any]:
-    """A fitted estimator as steps: what encodes a table, what fills in missing numbers, and itself without these."""
+    """A fitted step as the steps of an export: what encodes a table, what fills in missing numbers, and the rest.
+
+    Lags that add no column are no step at all.
+    """
+    if isinstance(estimator, Lags):
+        check_is_fitted(estimator)
+        return [estimator] if estimator.lags_ or estimator.means_ else []
     filling = filling_of(estimator)
     if filling is None:
         return [estimator]

@@ -10,8 +10,9 @@ import numpy as np
 
 from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.networks import grown_networks
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.scaling import InputScaling, QuantileScaling
+from skscn.series import Lags
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Flag, Measured, Moment
 from skscn.tables.filling import Filling
@@ -48,12 +49,14 @@ class Examples:
     tolerance: float
 
 
-def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
-    """Rows within the range of training, as far as a model knows it."""
+def examples_of(before: list[Any], last: Any, dtype: str, bounds: tuple[float, float] | None = None) -> Examples:
+    """Rows within the range of training, as far as a model knows it; predictions within the bounds of the target."""
     rows: Any = _within(last)
     for step in reversed(before):
         if isinstance(step, TableEncoder):
             rows = _table(step)
+        elif isinstance(step, Lags):
+            rows = _within(last)[:, : step.n_features_in_]
         elif isinstance(step, Filling):
             rows = _with_gaps(rows[:, : step.n_features])
         else:
@@ -64,7 +67,8 @@ def examples_of(before: list[Any], last: Any, dtype: str) -> Examples:
     numbers = rows
     for step in before:
         numbers = _applied(step, numbers)
-    expected, terms = (_course if isinstance(last, RecurrentSCNRegressor) else _answers)(last, numbers)
+    expected, terms = (_course if isinstance(last, ReservoirRegressor) else _answers)(last, numbers)
+    expected = expected if bounds is None else expected.clip(*bounds)
     tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
     return Examples(rows, expected, _labels(last, expected, float(tolerance)), float(tolerance))
 
@@ -79,6 +83,9 @@ def _with_gaps(rows: np.ndarray) -> np.ndarray:
 def _applied(step: Any, rows: Any) -> np.ndarray:
     if isinstance(step, Filling):
         return step(rows)
+    if isinstance(step, Lags):
+        # Rows that follow the training, of the first series.
+        return _nameless(step).transform(rows, groups=None if step.groups_ is None else step.groups_[:1] * len(rows))
     found: np.ndarray = (step if isinstance(step, TableEncoder) else _nameless(step)).transform(rows)
     return found
 
@@ -119,7 +126,7 @@ def _terms(last: Any, numbers: np.ndarray, size: float) -> float:
     return terms if calibration is None else terms * max(1.0, calibration.exponent / calibration.floor)
 
 
-def _course(model: RecurrentSCNRegressor, numbers: np.ndarray) -> tuple[np.ndarray, float]:
+def _course(model: ReservoirRegressor, numbers: np.ndarray) -> tuple[np.ndarray, float]:
     """The same for rows that follow the training, of the first sequence, without targets."""
     reservoir, state = model.reservoir_, next(iter(model.states_.values()))
     columns, _ = reservoir.columns(numbers, None, state)
@@ -140,7 +147,7 @@ def _within(estimator: Any) -> np.ndarray:
     width = estimator.n_features_in_
     places = np.add.outer(np.arange(COUNT) * _STEPS[0], np.arange(width) * _STEPS[1]) + 0.1
     shares = places - np.floor(places)
-    if isinstance(estimator, RecurrentSCNRegressor):
+    if isinstance(estimator, ReservoirRegressor):
         return _unscaled(estimator.reservoir_.inputs, 2.0 * shares - 1.0)
     rows = np.zeros((COUNT, width))
     for network, features in reversed(_networks(estimator)):

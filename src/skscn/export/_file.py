@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from skscn import __version__, estimators
 from skscn.estimators.networks import parts_of
 from skscn.export._code import DTYPES, CCode, checked_name, identifier
+from skscn.export._estimators import core_of
 from skscn.export._examples import examples_of
 from skscn.export._inputs import inputs_of
 from skscn.export._predicting import predicting
 from skscn.export._program import Program
 from skscn.export._stepping import stepping
 from skscn.files import replace_file
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.recurrent.predicting import ReservoirRegressor
+from skscn.table_model import TableModel
 
 
 def to_c(
@@ -41,10 +44,10 @@ def to_c(
 
     Parameters
     ----------
-    model : fitted scikit-scn estimator, or Pipeline that ends with one
-        Steps before it may be a :class:`~skscn.tables.TableEncoder` at the beginning, StandardScaler, MinMaxScaler,
-        RobustScaler, MaxAbsScaler, and networks as transformers. Of a
-        :class:`~skscn.RecurrentSCNRegressor`, one step is written.
+    model : fitted TableModel or scikit-scn estimator, or Pipeline that ends with one
+        Steps before it may be a :class:`~skscn.tables.TableEncoder` at the beginning, :class:`~skscn.series.Lags`,
+        StandardScaler, MinMaxScaler, RobustScaler, MaxAbsScaler, and networks as transformers. Of models with lags and
+        of recurrent networks, one step is written: the program keeps a state from row to row.
     path : path-like, default=None
         Where to write the file; None means that the text is only returned.
     name : str, default=None
@@ -78,11 +81,15 @@ def to_c(
         raise ValueError(f"dtype must be {' or '.join(map(repr, DTYPES))}; got {dtype!r}.")
     if name is None:
         name = identifier("model" if path is None else Path(path).stem)
+    bounds, known = None, None
+    if isinstance(model, TableModel):
+        bounds, known, outputs = model.bounds_, model.feature_names_in_, outputs or _target_names(model)
+        model = model.pipeline()
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     steps = [step for step in steps if step is not None and not isinstance(step, str)]
-    names = getattr(steps[0], "feature_names_in_", None)
+    names = getattr(steps[0], "feature_names_in_", known)
     *before, last = [part for step in steps for part in parts_of(step)]
-    program = _program(code := CCode(dtype), checked_name(name), before, last, names, list(outputs or ()))
+    program = _program(code := CCode(dtype), checked_name(name), before, last, names, list(outputs or ()), bounds)
     title = f"{type(last).__name__}, written by scikit-scn {__version__}"
     text = program.text(code, title, f"{name}.c" if path is None else shlex.quote(Path(path).name))
     if path is not None:
@@ -90,11 +97,41 @@ def to_c(
     return text
 
 
-def _program(code: CCode, name: str, before: list[Any], last: Any, names: Any, outputs: list[str]) -> Program:
-    recurrent = isinstance(last, RecurrentSCNRegressor)
+def _target_names(model: TableModel) -> list[str]:
+    return [] if model.target_ is None else [model.target_.name]
+
+
+def _program(
+    code: CCode,
+    name: str,
+    before: list[Any],
+    last: Any,
+    names: Any,
+    outputs: list[str],
+    bounds: tuple[float, float] | None,
+) -> Program:
+    recurrent = isinstance(last, ReservoirRegressor)
     if not recurrent and type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator, and cannot be written in C.")
     check_is_fitted(last)
     inputs = inputs_of(code, name, before, last, names)
-    examples = examples_of(before, last, str(code.dtype))
-    return (stepping if recurrent else predicting)(code, name, inputs, last, examples, outputs)
+    if recurrent and inputs.memory is not None:
+        raise ValueError(
+            "A step of a recurrent network, which remembers earlier rows by itself, cannot be written after Lags."
+        )
+    examples = examples_of(before, last, str(code.dtype), bounds)
+    if recurrent:
+        return stepping(code, name, inputs, last, _bounded(code, bounds, last.reservoir_.n_outputs), examples, outputs)
+    core = core_of(code, last)
+    if bounds is not None:
+        body = "\n".join([f"{core.function}(x, y);", *_bounded(code, bounds, core.size)])
+        core = replace(core, function=code.function("bounded", "void", "const real *x, real *y", body))
+    return predicting(code, name, inputs, core, examples, outputs)
+
+
+def _bounded(code: CCode, bounds: tuple[float, float] | None, size: int) -> list[str]:
+    """Statements that keep predictions y within the bounds of the target."""
+    if bounds is None:
+        return []
+    low, high = map(code.limit, bounds)
+    return [f"for (int i = 0; i < {size}; i++) y[i] = {code.clamp()}(y[i], {low}, {high});"]

@@ -12,8 +12,11 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from skscn.estimators.base import GrowingNetwork
 from skscn.export._code import CCode, identifier, remark, string
 from skscn.export._filling import filled
+from skscn.export._memory import Memory, lag_memory, lagged
 from skscn.export._networks import hidden
 from skscn.readers.missing import MISSING
+from skscn.series import Lags
+from skscn.series.line import LagLine
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Measured, Moment, RowTime, cycle_days
 from skscn.tables.filling import Filling
@@ -59,6 +62,8 @@ class RowInputs:
         Of the inputs, in words.
     columns, members : list
         The columns of a table, and their names in C.
+    memory : Memory or None
+        What is kept from row to row.
     """
 
     parameter: str
@@ -70,16 +75,18 @@ class RowInputs:
     descriptions: list[str] = field(default_factory=list)
     columns: list[Column] = field(default_factory=list)
     members: list[str] = field(default_factory=list)
+    memory: Memory | None = None
 
     @property
     def tested(self) -> str:
         """Row n of the test, as an argument."""
         return "&rows[n]" if self.columns else "rows[n]"
 
-    def then(self, function: str, width: int) -> None:
-        """Apply a function to the numbers."""
+    def then(self, function: str, width: int, given: str = "{}") -> None:
+        """Apply a function to the numbers, with these arguments."""
         name = f"x_{len(self.lines) // 2 + 1}"
-        self.lines += [f"real {name}[{max(width, 1)}];", f"{function}({self.numbers}, {name});"]
+        arguments = given.format(self.numbers)
+        self.lines += [f"real {name}[{max(width, 1)}];", f"{function}({arguments}, {name});"]
         self.numbers = name
 
 
@@ -93,11 +100,17 @@ def inputs_of(code: CCode, prefix: str, before: list[Any], last: Any, names: np.
         if isinstance(step, Filling):
             inputs.then(filled(code, step), step.width)
             continue
+        if isinstance(step, Lags):
+            line = LagLine(step)
+            inputs.memory = lag_memory(code, prefix, line)
+            given = "state, {}, y_known" if line.targets else "state, {}"
+            inputs.then(lagged(code, prefix, line), line.width + len(line.inputs) + len(line.targets), given)
+            continue
         if isinstance(step, GrowingNetwork):
             inputs.then(hidden(code, step.network_), step.network_.n_nodes)
             continue
         if type(step) not in _SCALERS:
-            known = ", ".join(["TableEncoder, as the first step", *(kind.__name__ for kind in _SCALERS)])
+            known = ", ".join(["TableEncoder, as the first step", "Lags", *(kind.__name__ for kind in _SCALERS)])
             raise ValueError(
                 f"The step {type(step).__name__} has no counterpart in C; there are {known}, and networks. Export the "
                 "last step alone, to_c(pipeline[-1]), and apply the other steps before it."

@@ -636,10 +636,11 @@ class Refit:
             chosen = [candidate for candidate, share in zip(candidates, shares, strict=True) if share > 0.0]
             shares = [share for share in shares if share > 0.0]
             if data is self.data:
-                solved = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor)
+                solved = chosen if factor == 1.0 else solve_candidates(columns, loss, chosen, factor, columns)
                 return self._blended(columns, loss, solved, shares, factor)
-        with self._columns(data, columns.linear, columns.blocks) as columns:
-            solved = solve_candidates(columns, loss, chosen, factor)
+        before = columns
+        with self._columns(data, before.linear, before.blocks) as columns:
+            solved = solve_candidates(columns, loss, chosen, factor, before)
             return self._blended(columns, loss, solved, shares, factor)
 
     def _blended(

@@ -41,7 +41,7 @@ def why_not(loss: Loss) -> str | None:
     if loss.plain or (isinstance(loss, Penalised) and loss.quadratic):
         return None
     return (
-        f'partial_fit is for loss="squared" and, with classes, loss="log_loss"; under loss={name_of(loss)!r} what a '
+        f'partial_fit is for loss="squared" and, with classes, loss="log_loss"; under loss="{name_of(loss)}" what a '
         "row counts for depends on all the others, so fit all rows again."
     )
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -27,8 +27,17 @@ from skscn.rows.partitions import read_collections
 from skscn.scaling import medians_of
 from skscn.tables.columns import Number
 from skscn.tables.filling import fill_medians
-from skscn.tables.frames import as_table, check_frame, column_names, exact_labels, has_only_numbers, is_frame
+from skscn.tables.frames import (
+    as_table,
+    check_frame,
+    column_names,
+    exact_labels,
+    has_only_numbers,
+    is_frame,
+    with_numbers,
+)
 from skscn.tables.row_encoder import RowEncoder, encode_array, encode_table
+from skscn.tables.values import ColumnValues
 from skscn.words import listed, quoted
 
 if TYPE_CHECKING:
@@ -37,6 +46,19 @@ if TYPE_CHECKING:
 
 # Parts of scikit-learn's messages about text.
 _NOT_NUMBERS = ("could not convert string", "dtype='numeric' is not compatible with arrays of bytes/strings")
+
+
+@dataclass(frozen=True)
+class _NumbersAlone(Number):
+    """A column of an estimator that does not encode it; ``hint`` says what does."""
+
+    hint: str = ""
+
+    def _unlike(self, values: ColumnValues, expected: str) -> ValueError:
+        return ValueError(f"Column {quoted(self.name)} holds {values.holds}, not {expected}. {self.hint}")
+
+    def _wrong(self, example: str, expected: str) -> ValueError:
+        return ValueError(f"Column {quoted(self.name)} holds {quoted(example)}, not {expected}. {self.hint}")
 
 
 class Read(NamedTuple):
@@ -131,12 +153,24 @@ def read_further(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **ch
 def read_rows(estimator: Any, X: Any) -> Any:
     """Rows to predict, for a fitted estimator."""
     check_is_fitted(estimator)
+    if _are_ready(estimator, X):
+        return X
     encoding = Encoding(estimator.encoder_, estimator._medians)
     if not _is_table(X, estimator.categorical_features, encoding):
         return encoding.fill(read_numbers(estimator, X, reset=False))
     refuse_masked(X=X)
     validate_data(estimator, X, skip_check_array=True, reset=False)
     return check_array(encoding.transform(X))
+
+
+def _are_ready(estimator: Any, X: Any) -> bool:
+    """Whether rows are what :func:`read_rows` would make of them; its checks take longer than to predict a few rows."""
+    if type(X) is not np.ndarray or X.dtype not in (np.float64, np.float32) or X.ndim != 2 or not len(X):
+        return False
+    if estimator.encoder_ is not None or X.shape[1] != estimator.n_features_in_:
+        return False
+    with np.errstate(all="ignore"):
+        return not hasattr(estimator, "feature_names_in_") and bool(np.isfinite(X.sum()))
 
 
 def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: bool, **checks: Any) -> Any:
@@ -149,6 +183,9 @@ def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: boo
     refuse_masked(X=X, y=y)
     if not isinstance(X, np.ndarray):
         check_frame(X)
+        if is_frame(X) and not has_only_numbers(X):
+            hint = _encoders(estimator)
+            X = with_numbers(X, lambda name, values: _NumbersAlone(name, None, False, hint=hint).floats(values))
     numbers = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": "allow-nan"}
     try:
         return validate_data(estimator, X, y, reset=reset, **{**numbers, **checks})
@@ -161,11 +198,18 @@ def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: boo
                 f"{sentence}: column {listed(map(quoted, infinite))}; correct these values, or leave them empty."
             ) from None
         if any(part in sentence for part in _NOT_NUMBERS):
-            raise ValueError(
-                f"{sentence}. Text, dates and categories are encoded if fit gets them in a DataFrame or an Arrow "
-                'table, with categorical_features="from_dtype"; elsewhere, skscn.tables.TableEncoder does it.'
-            ) from None
+            raise ValueError(f"{sentence}. {_encoders(estimator)}") from None
         raise
+
+
+def _encoders(estimator: Any) -> str:
+    """A sentence about what encodes values that are not numbers."""
+    if not hasattr(estimator, "categorical_features"):
+        return "skscn.tables.TableEncoder encodes text, dates and categories."
+    return (
+        "Text, dates and categories are encoded if fit gets them in a DataFrame or an Arrow table, with "
+        'categorical_features="from_dtype"; elsewhere, skscn.tables.TableEncoder does it.'
+    )
 
 
 def _is_table(X: Any, categorical_features: Any, encoding: Encoding | None) -> bool:

@@ -90,6 +90,14 @@ def _drift(
     )
 
 
+def _moving(share: float, outside: float, within: float) -> str:
+    return (
+        f"Errors are larger where inputs leave the range of earlier rows: RMSE is {short(outside)} in the {share:.0%} "
+        f"of the test rows with such inputs, and {short(within)} in the others. If inputs move further, errors will be "
+        "larger than in the tests."
+    )
+
+
 def _offset(r2: float) -> str:
     return (
         f"Predictions are too high or too low for long stretches of time (R² would be {r2:.2f} without this): "
@@ -260,6 +268,7 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "constant_target": lambda: "R² is not defined: the target is the same in all test rows. Look at the RMSE instead.",
     "unreliable": _unreliable,
     "drift": _drift,
+    "moving": _moving,
     "offset": _offset,
     "uneven": _uneven,
     "changed_variance": _changed_variance,

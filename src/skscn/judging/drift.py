@@ -176,7 +176,24 @@ def later_r2(tests: PredictedRows) -> tuple[float, float] | None:
     if not min(error, spread) > 0.0:
         return None
     # The logarithm of their ratio, to first order.
-    off = (sums / [error, spread]) @ [[1.0], [-1.0]]
-    deviation = np.sqrt(2.0 * float(_variance_of_sums(off, _LONG)[0, 0]) / (STRETCHES * (STRETCHES - 1.0)))
-    low, high = (float(1.0 - error / spread * np.exp(sign * _NINE_OF_TEN * deviation)) for sign in (1.0, -1.0))
+    off = _half_width((sums / [error, spread]) @ [1.0, -1.0])
+    low, high = (float(1.0 - error / spread * np.exp(end)) for end in (off, -off))
     return low, high
+
+
+def later_share(inside: np.ndarray) -> tuple[float, float] | None:
+    """The ends between which intervals are expected to hold as many later rows, in 9 of 10 cases, if nothing changes.
+
+    ``inside`` says whether they held the test rows, in order of time.
+    """
+    if len(inside) < _FEWEST_IN_STRETCH * STRETCHES:
+        return None
+    shares = np.array([part.mean() for part in np.array_split(inside, STRETCHES)])
+    mean, off = float(shares.mean()), _half_width(shares - shares.mean())
+    return max(0.0, mean - off), min(1.0, mean + off)
+
+
+def _half_width(off: np.ndarray) -> float:
+    """How far a mean may be off that of as many later rows, in 9 of 10 cases; ``off`` has mean 0 over the stretches."""
+    variance = float(_variance_of_sums(off[:, np.newaxis], _LONG)[0, 0]) / (STRETCHES * (STRETCHES - 1.0))
+    return float(_NINE_OF_TEN * np.sqrt(2.0 * variance))

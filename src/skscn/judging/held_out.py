@@ -9,7 +9,15 @@ import numpy as np
 
 from skscn.following import FreeRuns
 from skscn.judging.cautions import NAMED, Caution
-from skscn.judging.drift import PredictedRows, changing_gain, changing_level, later_r2, rising_error, wandering_level
+from skscn.judging.drift import (
+    PredictedRows,
+    changing_gain,
+    changing_level,
+    later_r2,
+    later_share,
+    rising_error,
+    wandering_level,
+)
 from skscn.judging.scores import TITLES, RareClass, baseline_score, main_error
 from skscn.losses import are_counts
 from skscn.words import count, finite, short, shortened
@@ -28,6 +36,9 @@ _NO_BETTER = 0.995
 _UNCERTAIN, _FAR_BELOW = 0.15, 0.3
 # A smaller R² promises so little that its uncertainty needs no caution.
 _WEAK = 0.2
+# The share of the rows with inputs outside their earlier range, and of the squared errors that these rows have, from
+# which on that is said.
+_BEYOND, _BEYOND_SQUARES = 0.1, 0.25
 # The share of the squared errors that differences between series may have before that is said.
 _BETWEEN = 0.3
 # Residuals beyond this many robust standard deviations are outliers, where there are rows enough and few of them. Wrong
@@ -43,12 +54,14 @@ _SPREAD = " (± standard deviation over the {part})"
 class Ahead:
     """All rows after those that a model was trained on: targets, predictions, and whether intervals hold the targets.
 
-    ``inside`` is None for a model without intervals.
+    ``inside`` is None for a model without intervals. ``beyond`` says which rows have an input outside the range of the
+    training rows.
     """
 
     y: np.ndarray
     predicted: np.ndarray
     inside: np.ndarray | None = None
+    beyond: np.ndarray | None = None
 
     def within(self, rows: int) -> float | None:
         """The share of the first rows that intervals hold."""
@@ -169,6 +182,7 @@ class HeldOutTests:
                 "baseline": {name: self.value(name, baseline=True) for name in self.parts[0].baseline},
                 "interval_90": self.within,
                 **({} if (later := self.later_r2) is None else {"later_r2": list(later)}),
+                **({} if (share := self.later_within) is None else {"later_interval_90": list(share)}),
                 **self._forecast_facts(),
             }
         )
@@ -192,9 +206,10 @@ class HeldOutTests:
         if self.rare is not None and np.isfinite(self.value("rare_recall")):
             lines.append(self.rare.line(self.value("rare_recall")))
         if self.within is not None:
-            lines.append(
-                ("Intervals", f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values")
-            )
+            contained = f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values"
+            if share := self.later_within:
+                contained += f"  (of as many later rows, if nothing changes: {share[0]:.0%} to {share[1]:.0%})"
+            lines.append(("Intervals", contained))
         return [*lines, *self._forecast_lines()]
 
     @property
@@ -254,7 +269,8 @@ class HeldOutTests:
         """
         no_better = self._no_better()
         found = [no_better, self._no_better_forecasts(), self._doubts(faulty, useless=no_better is not None)]
-        found += [self._between(), self._misjudged_intervals(), None if faulty else self._outliers()]
+        found += [None if faulty else self._moving(), self._between(), self._misjudged_intervals()]
+        found += [None if faulty else self._outliers()]
         return [caution for caution in found if caution]
 
     def _no_better(self) -> Caution | None:
@@ -344,6 +360,17 @@ class HeldOutTests:
         without = self.value("r2") + squares / (self._variance * len(self._targets))
         return Caution("offset", {"r2": float(without)}) if without - self.value("r2") > _UNCERTAIN else None
 
+    def _moving(self) -> Caution | None:
+        """Inputs leave the range of earlier rows, and errors are larger there."""
+        ahead = self.parts[0].ahead
+        if not self.ordered or ahead is None or ahead.beyond is None or not _BEYOND < ahead.beyond.mean() < 1.0:
+            return None
+        squares, beyond = (ahead.y - ahead.predicted) ** 2, ahead.beyond
+        outside, within = (float(np.sqrt(squares[rows].mean())) for rows in (beyond, ~beyond))
+        if not squares[beyond].sum() > _BEYOND_SQUARES * squares.sum() or not outside > within:
+            return None
+        return Caution("moving", {"share": float(beyond.mean()), "outside": outside, "within": within})
+
     def _between(self) -> Caution | None:
         """Predictions are off in one direction for some series, and in the other for others."""
         labels = [part.labels for part in self.parts if part.labels is not None]
@@ -356,6 +383,13 @@ class HeldOutTests:
             return None
         largest = sorted(np.argsort(-np.abs(means), kind="stable")[:NAMED].tolist())
         return Caution("series_differ", {"means": [(str(names[place]), float(means[place])) for place in largest]})
+
+    @property
+    def later_within(self) -> tuple[float, float] | None:
+        """The ends between which the share of as many later rows in 90 % intervals is expected, if nothing changes."""
+        ahead = [(part.ahead.inside, len(part.y)) for part in self.parts if self.ordered and part.ahead is not None]
+        inside = [held[:rows] for held, rows in ahead if held is not None]
+        return later_share(np.concatenate(inside)) if inside else None
 
     @property
     def later_r2(self) -> tuple[float, float] | None:

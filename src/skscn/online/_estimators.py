@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from skscn.activations import Activation, Function
 from skscn.adaptive_intervals import AdaptiveWidth
-from skscn.checks import fit_context
+from skscn.checks import fit_context, restoring
 from skscn.declarations import Estimator, attribute, constant, parameter
 from skscn.estimators import SCNRegressor
 from skscn.estimators.parameters import AT_LEAST_1, NetworkParameters, Seed
@@ -25,6 +25,7 @@ from skscn.nodes import Dense
 from skscn.online._learner import StreamLearner, StreamSettings
 from skscn.plausibility import LARGEST
 from skscn.tables.frames import exact_labels
+from skscn.words import listed, quoted
 
 # The fewest rows with which models can be grown after a change.
 _SMALLEST_WINDOW = 100
@@ -148,9 +149,11 @@ class OnlineNetwork(Estimator):
             self.learner_ = StreamLearner(self.settings(seed), self.n_features_in_, T.shape[1])
         errors = self.learner_.learn(rows, T)
         if not self.learner_.rows:
+            names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(rows.shape[1])])
+            empty = [quoted(str(name)) for name, column in zip(names, rows.T, strict=True) if np.isnan(column).all()]
             raise ValueError(
                 f"None of the {len(rows)} rows could be learnt: inputs and targets must be finite numbers, up to "
-                f"{LARGEST:g}."
+                f"{LARGEST:g}{f'; column {listed(empty)} has none' if empty else ''}."
             )
         return errors
 
@@ -257,7 +260,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
         self.partial_fit(X, y)
         return self
 
-    @fit_context(prefer_skip_nested_validation=True)
+    @restoring
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn further rows, one after the other; how they are divided into calls makes no difference.
 

@@ -5,7 +5,6 @@ float64 on processors.
 """
 
 from skscn.onnx._converters import register_converters
-from skscn.onnx._export import to_onnx
-from skscn.recurrent.step import step_state
+from skscn.onnx._export import step_state, to_onnx
 
 __all__ = ["register_converters", "step_state", "to_onnx"]

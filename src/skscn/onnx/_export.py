@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
@@ -17,8 +19,13 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.onnx._converters import FilledIn, HiddenLayer, register_converters
 from skscn.onnx._graph import PURPOSE
-from skscn.recurrent import RecurrentSCNRegressor
-from skscn.recurrent.step import step_graph
+from skscn.onnx._lags import prepend_lags
+from skscn.recurrent.predicting import ReservoirRegressor
+from skscn.recurrent.reservoir import ReservoirState
+from skscn.recurrent.step import flat_state, step_graph
+from skscn.series import Lags
+from skscn.series.line import LagLine
+from skscn.table_model import TableModel
 from skscn.tables import TableEncoder, prepend_table
 from skscn.tables.filling import Filling
 
@@ -36,18 +43,20 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     encoded, each column of the table is an input of the graph, as described in
     :func:`~skscn.tables.prepend_table`. Missing numbers, NaN, are filled in by the graph as by ``predict``.
 
-    A :class:`~skscn.RecurrentSCNRegressor` becomes the graph of one step, to be run row by row. Its inputs are ``X``, a
-    row for each of one or several sequences side by side, and ``state``; its outputs are ``variable``, the predictions,
-    and ``next_state``, the ``state`` of the next row. :func:`~skscn.onnx.step_state` returns the first one. If the
-    model was fitted with ``feedback=True``, there is also an input ``y_before``, the target of the row before, NaN
-    where it is not known, and an output ``forecast``, the prediction within the limits of the model: used as the next
-    ``y_before``, it gives what :meth:`~skscn.RecurrentSCNRegressor.forecast` does.
+    A recurrent network, or a model with :class:`~skscn.series.Lags`, becomes the graph of one step, to be run row by
+    row. Its inputs are ``X``, a row for each of one or several sequences side by side, and ``state``; one more output,
+    ``next_state``, is the ``state`` of the next row. :func:`~skscn.onnx.step_state` returns the first one.
+    If a recurrent network was fitted with ``feedback=True``, there is also an input ``y_before``, the target of the row
+    before, NaN where it is not known, and an output ``forecast``, the prediction within the limits of the model: used
+    as the next ``y_before``, it gives what :meth:`~skscn.RecurrentSCNRegressor.forecast` does. If lags use earlier
+    targets, there is an input ``y_known``, the target of the row ``delay`` rows before, NaN where it is not known.
 
     Parameters
     ----------
-    model : fitted scikit-scn estimator, or Pipeline that ends with one
-        Other steps may be those that skl2onnx supports, networks as transformers, and a TableEncoder at the beginning;
-        before a recurrent network, only the latter.
+    model : fitted TableModel or scikit-scn estimator, or Pipeline that ends with one
+        Other steps may be those that skl2onnx supports, networks as transformers, and at the beginning a TableEncoder,
+        Lags or both; before a recurrent network, only a TableEncoder. The output ``variable`` of a TableModel is within
+        its bounds.
     path : path-like, default=None
         Where to write the graph; None means that it is only returned.
     target_opset : int, default=None
@@ -75,23 +84,29 @@ def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, ta
     >>> bool(abs(predictions - model.predict(X)).max() < 1e-9 * abs(y).max())
     True
     """
+    if isinstance(model, TableModel):
+        graph = to_onnx(model.pipeline(), target_opset=target_opset)
+        return _written(graph if model.bounds_ is None else _bounded(graph, model.bounds_), path)
     model = _unfolded(model)
-    if isinstance(model, Pipeline) and len(model) > 1 and isinstance(model[0], TableEncoder):
-        rest = model[1:] if len(model) > 2 else model[-1]
-        graph = prepend_table(to_onnx(rest, target_opset=target_opset), model[0])
-        return _written(graph, path)
     *before, last = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
-    if not isinstance(last, RecurrentSCNRegressor) and type(last).__name__ not in estimators.__all__:
+    prepend: dict[type, Callable[[Any, Any], Any]] = {TableEncoder: prepend_table, Lags: prepend_lags}
+    if isinstance(last, ReservoirRegressor):
+        del prepend[Lags]
+    if before and type(before[0]) in prepend:
+        rest = model[1:] if len(before) > 1 else last
+        graph = prepend[type(before[0])](to_onnx(rest, target_opset=target_opset), before[0])
+        return _written(graph, path)
+    if not isinstance(last, ReservoirRegressor) and type(last).__name__ not in estimators.__all__:
         raise ValueError(f"{type(last).__name__} is not a scikit-scn estimator; skl2onnx.to_onnx may support it.")
     if target_opset is not None and target_opset < _OLDEST_OPSET:
         raise ValueError(f"The graph needs target_opset={_OLDEST_OPSET} or later; got {target_opset}.")
     check_is_fitted(last)
-    if isinstance(last, RecurrentSCNRegressor):
+    if isinstance(last, ReservoirRegressor):
         return _written(_signed(_step_after(before, last, target_opset)), path)
     return _written(_signed(_converted(model, before, last, target_opset)), path)
 
 
-def _step_after(before: list[BaseEstimator], last: RecurrentSCNRegressor, target_opset: int | None) -> Any:
+def _step_after(before: list[BaseEstimator], last: ReservoirRegressor, target_opset: int | None) -> Any:
     if before:
         raise ValueError(
             f"A step of a recurrent network cannot be exported after {type(before[-1]).__name__}; export the last step "
@@ -119,6 +134,53 @@ def _converted(model: BaseEstimator, before: list[BaseEstimator], last: Any, tar
             f"skl2onnx has no counterpart for one of the steps {steps}; "
             "export the last step alone, to_onnx(pipeline[-1]), and apply the other steps before the graph."
         ) from error
+
+
+def _bounded(graph: Any, bounds: tuple[float, float]) -> Any:
+    """Let the predictions of a graph be within bounds."""
+    helper, numpy_helper = optional("onnx.helper", PURPOSE), optional("onnx.numpy_helper", PURPOSE)
+    for node in graph.graph.node:
+        for place, name in enumerate(node.output):
+            node.output[place] = "bounds/before" if name == "variable" else name
+    ends = [numpy_helper.from_array(np.array(end), f"bounds/{end}") for end in bounds]
+    graph.graph.initializer.extend(ends)
+    graph.graph.node.extend(
+        [
+            helper.make_node("Max", ["bounds/before", ends[0].name], ["bounds/above"]),
+            helper.make_node("Min", ["bounds/above", ends[1].name], ["variable"]),
+        ]
+    )
+    return graph
+
+
+def step_state(model: Any, state: Any = None, sequences: int = 1) -> np.ndarray:
+    """The state before the first row, as the graph of a step takes it.
+
+    Parameters
+    ----------
+    model : TableModel or Pipeline with Lags or a recurrent network, or a fitted recurrent network
+    state : "end", None, label or ReservoirState, default=None
+        None for a cold start, where nothing is known of earlier rows. "end" for the end of training; of a model with
+        several series, the label of one of them.
+    sequences : int, default=1
+        How many sequences the graph is to follow side by side; all of them start here.
+
+    Returns
+    -------
+    state : ndarray of shape (sequences, size)
+        NaN for what is not known. Of a recurrent network: the delay line without the present row, the latest row first;
+        the nodes; and with ``feedback=True`` the last output, all of them scaled. Of lags: earlier inputs and targets.
+    """
+    steps = model.steps if isinstance(model, Pipeline | TableModel) else [("model", model)]
+    for _, step in steps:
+        if isinstance(step, Lags):
+            line = LagLine(step)
+            start = line.cold if state is None else line.ends[None if state == "end" else state]
+            return np.tile(start, (sequences, 1))
+    last = steps[-1][1]
+    named = not (state is None or state == "end" or isinstance(state, ReservoirState))
+    stream = last.stream(last.states_[state] if named else state, learning=None)
+    return np.tile(flat_state(last.reservoir_, stream.state), (sequences, 1))
 
 
 def _signed(graph: Any) -> Any:

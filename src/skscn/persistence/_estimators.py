@@ -58,7 +58,8 @@ class FittedEstimator(Field):
 
     def learnt(self, value: Any) -> dict[str, Any]:
         """The attributes to write, and others."""
-        return vars(value)
+        state: dict[str, Any] = value.__getstate__()
+        return state
 
     def read(self, stored: Any, place: Place) -> Any:
         check_keys(stored, ("parameters", self.key), place)

@@ -57,7 +57,7 @@ class ConvergenceDisplay:
     def from_estimator(cls, estimator: BaseEstimator, *, ax: Axes | None = None) -> ConvergenceDisplay:
         """Draw the growth of a fitted network or ensemble."""
         if hasattr(estimator, "reservoir_"):
-            compared = _compared(estimator.history_)
+            compared = [steps for network in grown_networks(estimator) for steps in _compared(network.history_)]
             kept = [int(history["nodes"].max(initial=0)) for history in compared]
             return cls(histories=compared, kept=kept, what="networks compared").plot(ax)
         growths = [growth_of(network) for network in grown_networks(estimator)]

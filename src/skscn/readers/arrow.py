@@ -16,6 +16,16 @@ def is_text(type: pa.DataType) -> bool:
     return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
 
 
+def without_views(table: pa.Table) -> pa.Table:
+    """A table in which views of text, as Polars writes them, are text: Arrow has no way to take rows of views."""
+    pa = arrow()
+    views = [pa.types.is_string_view(type) for type in table.schema.types]
+    if not any(views):
+        return table
+    fields = zip(table.schema, views, strict=True)
+    return table.cast(pa.schema([field.with_type(pa.large_string()) if view else field for field, view in fields]))
+
+
 def arrow(module: str = "pyarrow") -> Any:
     """pyarrow, or one of its modules."""
     return optional(module, "Working on tables")

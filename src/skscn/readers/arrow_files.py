@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from skscn.readers.arrow import arrow
+from skscn.readers.arrow import arrow, without_views
 from skscn.readers.errors import Readable
 from skscn.readers.table_file import ROW_LABELS, TableFile
 
@@ -59,7 +59,7 @@ class ParquetFile(_TypedFile):
             return file.read(columns=columns or self.names)
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         # A dataset would decode whole row groups, commonly a million rows, at once.
         options = {"buffer_size": _PARQUET_BUFFER, "pre_buffer": False}
@@ -85,17 +85,17 @@ class ArrowFile(_TypedFile):
 
     def read(self, columns: list[str] | None = None, exact: Sequence[str] = ()) -> pa.Table:
         with Readable(self.place, self.names), _open_ipc(self.path) as reader:
-            return reader.read_all().select(columns or self.names)
+            return without_views(reader.read_all().select(columns or self.names))
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         max_rows = max_rows or _BATCH_ROWS
         with Readable(self.place, self.names), _open_ipc(self.path) as reader:
             random_access = hasattr(reader, "num_record_batches")
             whole = map(reader.get_batch, range(reader.num_record_batches)) if random_access else iter(reader)
             for batch in whole:
-                table = arrow().Table.from_batches([batch]).select(list(types))
+                table = without_views(arrow().Table.from_batches([batch]).select(list(types)))
                 for start in range(0, len(table), max_rows):
                     yield table.slice(start, max_rows)
 

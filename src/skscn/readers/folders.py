@@ -66,7 +66,7 @@ class Folder(TableFile):
         return self._files[0].head(columns, exact)
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         for file in self._files:
             yield from file.batches(types, max_rows, missing)

@@ -71,10 +71,11 @@ class TableFile(ABC):
 
     @abstractmethod
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
         """Tables of some consecutive rows each, with these columns; those of a text file read as the types given.
 
+        A type may be given by its name, such as "double", which does not need pyarrow.
         ``max_rows`` is the largest number of rows in a table; by default as many as suit the format. In columns of
         numbers, the words ``missing`` stand for missing values, in addition to those of ``readers/missing.py``.
         """

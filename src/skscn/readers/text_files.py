@@ -152,9 +152,10 @@ class TextFile(TableFile):
             return read(largest)
 
     def batches(
-        self, types: Mapping[str, pa.DataType | None], max_rows: int | None = None, missing: Collection[str] = ()
+        self, types: Mapping[str, pa.DataType | str | None], max_rows: int | None = None, missing: Collection[str] = ()
     ) -> Iterator[pa.Table]:
-        for table in self._tables(types, MISSING, missing):
+        named = {name: arrow().type_for_alias(type) if isinstance(type, str) else type for name, type in types.items()}
+        for table in self._tables(named, MISSING, missing):
             yield from _parts(table, max_rows)
 
     def verbatim(self, names: list[str]) -> Iterator[pa.Table]:

@@ -153,15 +153,18 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         # Each member is a step.
         return self.n_estimators
 
-    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
+    def _learn(self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks) -> dict[str, Any]:
         with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
-            return _learnt(data, self._grown(data, ReplayLog(file, self.draw_seed), callbacks))
+            return _learnt(data, self._grown(data, configs, ReplayLog(file, self.draw_seed), callbacks))
 
-    def _grown(self, data: Prepared, log: ReplayLog, callbacks: Callbacks) -> list[GrownReservoir]:
+    def _grown(
+        self, data: Prepared, configs: Sequence[ReservoirConfig] | None, log: ReplayLog, callbacks: Callbacks
+    ) -> list[GrownReservoir]:
         """The members, each with configurations that pilot networks have chosen once for all."""
         shared = {name: value for name, value in self.get_params().items() if name not in _OWN}
         budget = RecurrentSCNRegressor(**shared).budget()
-        configs = ReservoirFit(type(self).__name__, data, budget, log, self.verbose).choose_configs()
+        if configs is None:
+            configs = ReservoirFit(type(self).__name__, data, budget, log, self.verbose).choose_configs()
         log.save()
         networks = [
             RecurrentSCNRegressor(**shared, random_state=seed, checkpoint=member_checkpoint(self.checkpoint, seed))
@@ -207,6 +210,7 @@ def _learnt(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]
     return {
         "members_": networks,
         "reservoir_": replace(reservoir, kept=kept, factor=factor),
+        "_configs": list(dict.fromkeys(member.fitted.config for member in members)),
         "states_": dict(zip(data.rows.labels, after, strict=True)),
         "n_nodes_": len(nodes),
         "n_rows_seen_": len(data.rows.X),

@@ -35,8 +35,8 @@ class RecurrentSCNRegressor(ReservoirRegressor):
     Attributes
     ----------
     history_ : ndarray with fields
-        The steps of growth: of the networks that were judged on later rows (rounds 1 to 3) and, without feedback, of
-        the final one (round 4). Errors are in units of the target; with several outputs, of the scaled targets.
+        The steps of growth: of the networks that were judged on later rows, and in the last round, without
+        feedback, of the final one. Errors are in units of the target; with several outputs, of the scaled targets.
     stop_reason_ : {"tol", "max_nodes", "no candidate", "early stopping", "callback"}
         Why growth ended.
 
@@ -69,11 +69,11 @@ class RecurrentSCNRegressor(ReservoirRegressor):
 
     @property
     def _most_steps(self) -> int:
-        # Three networks are compared, and one may be grown on all rows.
-        return 4 * self.max_nodes
+        # Of up to six configurations, with a second network of the best one, and one that may be grown on all rows.
+        return 8 * self.max_nodes
 
-    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
-        return self.grow(data, None, callbacks)[1]
+    def _learn(self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks) -> dict[str, Any]:
+        return self.grow(data, configs, callbacks)[1]
 
     def grow(
         self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks | None
@@ -115,6 +115,7 @@ def learnt_attributes(data: Prepared, fitted: FittedReservoir) -> dict[str, Any]
         spread = free_spread(data.sequences, reservoir.nodes, columns, fitted.early_weights)
     return {
         "reservoir_": reservoir,
+        "_configs": [fitted.config],
         "states_": dict(zip(data.rows.labels, after, strict=True)),
         "n_nodes_": reservoir.n_nodes,
         "n_rows_seen_": len(data.rows.X),

@@ -6,7 +6,7 @@ proved, with output weights from all rows, and are checked to stay within their 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, NamedTuple
@@ -19,7 +19,7 @@ from skscn.growth import HISTORY, Step, StopReason, grow, history_columns, histo
 from skscn.progress import Callbacks, Progress, current_listener, round_of, run_observed
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.growing import GrowingReservoir, ReservoirSearch
-from skscn.recurrent.later import LaterChoice, LaterRows, choose, later_errors
+from skscn.recurrent.later import LaterChoice, LaterRows, later_errors, pilot_error
 from skscn.recurrent.nodes import RecurrentNodes, ReservoirConfig
 from skscn.recurrent.reservoir import limits
 from skscn.recurrent.sequences import SHARE, Prepared, Sequences
@@ -31,12 +31,13 @@ LENGTHS = (0, 2, 4, 7, 10, 14, 20, 28, 40)
 LARGE, SMALL = (0.1, 10.0), (0.003, 1.0)
 # A delay line has at most this many columns, and at most one for this number of scored rows.
 _WIDEST, _ROWS_PER_COLUMN = 320, 5
-# Rows, candidates and nodes of pilot networks: many short ones, and fewer longer ones.
-_PILOT_ROWS, _PILOT_POOL, _SHORT, _LONG = 3000, 200, 15, 30
-# The kinds of nodes in which short pilot networks compare all lengths; how many lengths the longer ones try, and in
-# which kinds.
-_TWO_KINDS = ((LARGE, False), (SMALL, True))
+# Rows, candidates and nodes of pilot networks, and how many nodes a step adds.
+_PILOT_ROWS, _PILOT_POOL, _PILOT_NODES, _PILOT_STEP = 3000, 200, 16, 8
+# The kinds of nodes in which pilot networks compare all lengths; how many lengths are tried in which other kinds; and
+# how many of these configurations are tried with and without recurrence, in networks of full size.
+_TWO_KINDS = ((LARGE, False, True), (SMALL, True, True))
 _LENGTHS_KEPT, _KINDS = 3, tuple(product((LARGE, SMALL), (False, True), (False, True)))
+_TRIED = 3
 # Shares of time after which intervals look at errors. Weights of the rows before need this many rows for each degree of
 # freedom, or their errors say more about too few rows than about later ones.
 _FOLDS, _ROWS_PER_FREEDOM = (0.4, 0.55, SHARE), 2.0
@@ -153,6 +154,15 @@ class FittedReservoir:
     early_weights: np.ndarray | None = None
 
 
+class _Finalist(NamedTuple):
+    """A network that was grown on the first part of time and judged on later rows."""
+
+    growing: GrowingReservoir
+    monitor: LaterRows
+    choice: LaterChoice
+    reason: StopReason
+
+
 class ReservoirFit:
     """One fit of a reservoir, followed by progress, callbacks and listeners, each of which can end it.
 
@@ -201,43 +211,50 @@ class ReservoirFit:
     # Pilots -----------------------------------------------------------------------------------------------------------
 
     def choose_configs(self) -> list[ReservoirConfig]:
-        """The configurations whose pilot networks have the smallest errors on later rows: with recurrence and without.
+        """The configurations whose pilot networks have the smallest errors on later rows, the best first.
 
-        Recurrence may pay only in larger networks, so it is not decided by pilots. A third one is the best of the rest.
+        Recurrence may pay only in larger networks, so it is not decided by pilots: as many have it as not. Where
+        outputs come back, three configurations are tried, since all of their networks are grown to the end.
         """
-        some, pilot = self.sequences.last(_PILOT_ROWS), 0
-        short = replace(
+        some, fed_back = self.sequences.last(_PILOT_ROWS), self.sequences.fed_back
+        budget = replace(
             self.budget,
-            max_nodes=min(_SHORT, self.budget.max_nodes),
+            max_nodes=min(_PILOT_NODES, self.budget.max_nodes),
             max_candidates=min(_PILOT_POOL, self.budget.max_candidates),
-            nodes_per_step=5,
+            nodes_per_step=_PILOT_STEP,
         )
-        long = replace(short, max_nodes=min(_LONG, self.budget.max_nodes))
         lengths = lengths_for(some)
-        most = len(_TWO_KINDS) * len(lengths) + len(_KINDS) * min(_LENGTHS_KEPT, len(lengths))
+        errors = dict[ReservoirConfig, float]()
+        most = len(_TWO_KINDS) * len(lengths) + (len(_KINDS) - len(_TWO_KINDS)) * min(_LENGTHS_KEPT, len(lengths))
         progress = Progress(f"{self.name}, pilot networks", most, self.verbose)
 
-        def best_first(configs: list[ReservoirConfig], budget: GrowthBudget) -> list[ReservoirConfig]:
-            nonlocal pilot
-            errors = []
-            for config in configs:
+        def best_first(configs: Iterable[ReservoirConfig]) -> list[ReservoirConfig]:
+            """Configurations by the errors of their pilot networks, which are grown unless they are there already."""
+            ranked = list(configs)
+            for config in ranked:
+                pilot = len(errors)
+                if config in errors:
+                    continue
                 if pilot == len(self.log.errors) and not self.is_stopped:
                     growing = self._growing(some, config, budget, SHARE)
                     for _ in self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot):
                         pass
-                    self.log.errors.append(choose(growing).error)
+                    self.log.errors.append(pilot_error(growing))
                     self.log.save(now=False)
                     shown = f"{pilot + 1}/{most}: {config}, validation {self.data.unit * self.log.errors[-1]:.5g}"
                     progress.show(pilot + 1, shown)
-                errors.append(self.log.errors[pilot] if pilot < len(self.log.errors) else np.inf)
-                pilot += 1
-            return [configs[place] for place in np.argsort(errors, kind="stable")]
+                errors[config] = self.log.errors[pilot] if pilot < len(self.log.errors) else np.inf
+            return sorted(ranked, key=lambda config: errors[config])
 
-        two = best_first([ReservoirConfig(length, *kind) for length in lengths for kind in _TWO_KINDS], short)
+        two = best_first(ReservoirConfig(length, *kind) for length in lengths for kind in _TWO_KINDS)
         kept = list(dict.fromkeys(config.length for config in two))[:_LENGTHS_KEPT]
-        ranked = best_first([ReservoirConfig(length, *kind) for length in kept for kind in _KINDS], long)
-        ahead = [next(config for config in ranked if config.recurrent == recurrent) for recurrent in (True, False)]
-        chosen = [*ahead, next(config for config in ranked if config not in ahead)]
+        ranked = best_first(ReservoirConfig(length, *kind) for length in kept for kind in _KINDS)
+        ahead = []
+        for recurrent in (True, False):
+            ahead += [config for config in ranked if config.recurrent == recurrent][: 1 if fed_back else _TRIED]
+        if fed_back:
+            ahead += [config for config in ranked if config not in ahead][:1]
+        chosen = sorted(ahead, key=ranked.index)
         progress.end(f"chose {'; '.join(map(str, chosen))}")
         return chosen
 
@@ -245,16 +262,20 @@ class ReservoirFit:
 
     def run(self, configs: Sequence[ReservoirConfig]) -> FittedReservoir:
         """Fit a reservoir of the best of these configurations; one that is stopped has the network so far."""
-        rounds = len(configs) + (0 if self.sequences.fed_back else 1)
-        finalists: list[tuple[GrowingReservoir, LaterChoice, StopReason]] = []
-        for number, config in enumerate(configs, start=1):
+        # The best configuration has a second network, since draws differ, but not where free runs compare networks.
+        draws = len(configs) + (0 if self.sequences.fed_back else 1)
+        rounds = draws + (0 if self.sequences.fed_back else 1)
+        finalists: list[_Finalist] = []
+        for number in range(1, draws + 1):
             if finalists and self.is_stopped:
                 break
+            best = min(finalists, default=None, key=lambda finalist: finalist.choice.error)
+            config = configs[number - 1] if best is None or number <= len(configs) else best.growing.config
             growing = self._growing(self.sequences, config, self.budget, SHARE, round=number)
-            monitor = LaterRows(self.budget.patience, growing, self.data.unit)
+            monitor = LaterRows(self.budget.patience, growing, self.data.unit, best and best.monitor)
             reason = self._follow(growing, monitor, self.budget, rounds)
-            finalists.append((growing, choose(growing), reason))
-        growing, choice, reason = min(finalists, key=lambda finalist: finalist[1].error)
+            finalists.append(_Finalist(growing, monitor, monitor.choose(), reason))
+        growing, _, choice, reason = min(finalists, key=lambda finalist: finalist.choice.error)
         fitted = self._refit(growing, choice) if self.sequences.fed_back else self._grow_again(growing, choice, rounds)
         fewer = len(fitted.nodes) < growing.output_weights.nodes
         self.reason = StopReason.CALLBACK if self.is_stopped else StopReason.EARLY_STOPPING if fewer else reason
@@ -295,7 +316,7 @@ class ReservoirFit:
             resume(growing.rows, rule, nodes, history, pace, monitor, state)
 
         def learnt() -> dict[str, Any]:
-            return self.learnt(so_far(growing, monitor.alpha if isinstance(monitor, LaterRows) else 0.0))
+            return self.learnt(so_far(growing, monitor.choices[-1].alpha if isinstance(monitor, LaterRows) else 0.0))
 
         reason = run_observed(
             self._steps(growing, monitor, budget, self.log.seed + 1000 * number),
@@ -328,7 +349,7 @@ class ReservoirFit:
             if (
                 again.size >= size
                 and squared_error(again, whole, alpha) <= squared_error(growing, factor, alpha)
-                and later_errors(again, [size], [alpha])[0, 0] <= choice.error
+                and later_errors(again, size, [alpha])[0] <= choice.error
             ):
                 kept, factor = again, whole
         (weights,) = kept.weights(factor, [alpha])

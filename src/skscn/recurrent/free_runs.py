@@ -55,15 +55,19 @@ def free_run(
     inputs : ndarray of shape (R, steps, d_x), default=None
         Scaled inputs of the rows that follow.
     """
-    line, states, outputs = starts.line, starts.nodes, starts.outputs
+    outputs, width = starts.outputs, starts.line.shape[1]
     runs, m = outputs.shape
-    d = m + (0 if inputs is None else inputs.shape[2])
+    columns = np.hstack([np.ones((runs, 1)), starts.line, starts.nodes])
+    line, states = columns[:, 1 : 1 + width], columns[:, 1 + width :]
+    n_inputs = 0 if inputs is None else inputs.shape[2]
+    newest = slice(n_inputs, n_inputs + m)
     course = np.empty((steps, runs, m))
     for number in range(steps):
-        newest = outputs if inputs is None else np.hstack([inputs[:, number], outputs])
-        line = np.hstack([newest, line[:, :-d]])
-        states = step(nodes, line @ nodes.weights + nodes.biases, line, states)
-        columns = np.hstack([np.ones((runs, 1)), line, states])
+        line[:, newest.stop :] = line[:, : width - newest.stop].copy()
+        line[:, newest] = outputs
+        if inputs is not None:
+            line[:, :n_inputs] = inputs[:, number]
+        states[:] = step(nodes, line @ nodes.weights + nodes.biases, line, states)
         outputs = (columns[:, np.newaxis] @ weights)[:, 0].clip(*limits)
         course[number] = outputs
     return course

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -134,29 +135,36 @@ class ReservoirSearch(Configuration):
         numbers = sample.X[:, 0].astype(int)
         h = candidate_states(course.z, course.lagged[:, :present], candidates, course.segments, numbers)
         basis = sample.basis if len(places) == rows.n_rows else np.linalg.qr(sample.basis.T)[0].T
-        sums, smallest = _new_sums(h, basis, sample.residual)
+        known, left = basis @ h, sample.residual - basis.T @ (basis @ sample.residual)
+        squares = np.einsum("ij,ij->j", h, h)
+        # The new part of a candidate, v = h − QQᵀh, is formed only for those chosen: ‖v‖² = ‖h‖² − ‖Qᵀh‖².
+        sums = Sums(left.T @ h, squares - np.einsum("ij,ij->j", known, known))
+        smallest, checked = SMALLEST_REMAINDER**2 * squares, False
 
         def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
-            falls, left = (given.projections**2).sum(axis=0), given.squares > smallest
-            left[chosen] = False
-            return np.divide(falls, given.squares, out=np.full_like(falls, -np.inf), where=left & (falls > 0.0))
+            falls, eligible = (given.projections**2).sum(axis=0), given.squares > smallest
+            eligible[chosen] = False
+            return np.divide(falls, given.squares, out=np.full_like(falls, -np.inf), where=eligible & (falls > 0.0))
+
+        def products(number: int) -> np.ndarray:
+            new = h[:, number] - basis.T @ known[:, number]
+            return np.asarray((new - basis.T @ (basis @ new)) @ h)
 
         for _ in range(_LISTS):
-            chosen = forward_selection(sums, count, score, orthogonal=True)
+            chosen = forward_selection(sums, count, score, orthogonal=True, products=products)
+            if not checked and not _varies(h[:, chosen]).all():
+                smallest[~_varies(h)], checked = np.inf, True
+                chosen = forward_selection(sums, count, score, orthogonal=True, products=products)
             yield Proposal(candidates.take(chosen), self.contractions, self.max_candidates)
             smallest[chosen] = np.inf
 
 
-def _new_sums(h: np.ndarray, basis: np.ndarray, residual: np.ndarray) -> tuple[Sums, np.ndarray]:
-    """Sums of what is new in candidates (n, T), and the smallest ‖v‖² of each; ∞ if it varies on few rows only."""
+def _varies(h: np.ndarray) -> np.ndarray:
+    """Whether each column (n, k) varies on enough rows."""
     centred = h - h.mean(axis=0)
     centred *= centred
     squares, quartics = centred.sum(axis=0), np.einsum("ij,ij->j", centred, centred)
-    usable = (squares > 0.0) & participates(squares, quartics, SMALLEST_SUPPORT * len(h))
-    smallest = np.where(usable, SMALLEST_REMAINDER**2 * np.einsum("ij,ij->j", h, h), np.inf)
-    new = h - basis.T @ (basis @ h)
-    gram = new.T @ new
-    return Sums(residual.T @ new, gram.diagonal().copy(), gram=gram), smallest
+    return (squares > 0.0) & participates(squares, quartics, SMALLEST_SUPPORT * len(h))
 
 
 @dataclass(frozen=True, eq=False)
@@ -240,11 +248,15 @@ class GrowingReservoir:
         assert self.state.independent is not None
         return np.append(self.state.independent, 1 + self.course.z.shape[1] + np.arange(self.output_weights.nodes))
 
+    @cached_property
+    def _linear_columns(self) -> np.ndarray:
+        (linear,) = self.state.fixed
+        return np.asarray(linear.layer.folded(linear))
+
     @property
     def columns(self) -> np.ndarray:
         """Its columns on all rows, shape (n, size)."""
-        (linear,) = self.state.fixed
-        return np.hstack([linear.layer.folded(linear), self.course.states[:, : self.output_weights.nodes]])
+        return np.hstack([self._linear_columns, self.course.states[:, : self.output_weights.nodes]])
 
     def factor(self, share: float) -> Factor:
         """R and C of the scored rows in this first part of time; only the intercept is not penalised."""

@@ -14,6 +14,8 @@ from sklearn.utils import check_array
 from skscn.checks import refuse_masked
 from skscn.fit.validation import read_numbers
 from skscn.recurrent.nodes import Segments
+from skscn.tables.frames import column_names
+from skscn.words import quoted
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,11 +137,13 @@ def _inputs(estimator: BaseEstimator, X: Any, outputs: np.ndarray | None, reset:
             estimator.__dict__.pop("feature_names_in_", None)
         return np.empty((len(outputs), 0))
     rows = read_numbers(estimator, X, reset=reset, dtype=np.float64, accept_sparse=False, ensure_all_finite=False)
-    bad = ~np.isfinite(rows).all(axis=1)
+    bad = ~np.isfinite(rows)
     if bad.any():
+        row = int(bad.any(axis=1).argmax())
+        name = column_names(X)[int(bad[row].argmax())]
         raise ValueError(
-            f"X has missing or infinite values, first in row {int(bad.argmax())}; fill them in first, for example with "
-            "the last known value (DataFrame.ffill)."
+            f"X has missing or infinite values, first in row {row}, column {quoted(name)}; fill them in first, for "
+            "example with the last known value (DataFrame.ffill)."
         )
     return rows
 

@@ -20,11 +20,14 @@ from skscn.recurrent.sequences import BLOCKS, SHARE, Sequences
 from skscn.rows import Rows
 from skscn.stopping import BestNodes
 
-# α per row, relative to columns of variance 1: to choose from, and with which growth is monitored.
+# α per row, relative to columns of variance 1.
 PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
-_MONITORED = (0.0, 1e-12, 1e-8, 1e-4)
+# How many times the error of a rival with as many nodes means that the rival is out of reach, by the number of nodes.
+_RACE, _TOLERANCE = (30, 60), (1.5, 1.0)
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
+# ... and how long for pilot networks.
+_PILOT_STEPS = 100
 # The error, in standard deviations of the target, from which on a free run has left the true course.
 _LOST = 0.5
 
@@ -42,21 +45,26 @@ class LaterChoice:
     others: tuple[float, ...] = ()
 
 
-def later_errors(growing: GrowingReservoir, sizes: Sequence[int], penalties: Sequence[float]) -> np.ndarray:
-    """Root mean squared errors (sizes, penalties) over blocks of later rows, each with weights from the rows before."""
-    columns, targets, blocks = growing.columns, growing.sequences.targets, growing.sequences.blocks(SHARE, BLOCKS)
-    factor, squares = growing.factor(SHARE), np.zeros((len(sizes), len(penalties)))
+def later_errors(
+    growing: GrowingReservoir, size: int, penalties: Sequence[float] = PENALTIES, count: int = BLOCKS
+) -> np.ndarray:
+    """Root mean squared errors of the first columns, for each penalty, over blocks of later rows.
+
+    The weights for a block come from the rows before it.
+    """
+    sequences, columns = growing.sequences, growing.columns[:, :size]
+    targets, blocks = sequences.targets, sequences.blocks(SHARE, count)
+    factor, squares = growing.factor(SHARE).leading(size), np.zeros(len(penalties))
     for number, block in enumerate(blocks):
         if number:
             factor = factor.with_rows(columns[blocks[number - 1]], targets[blocks[number - 1]])
-        for place, weights in enumerate(growing.paths(factor, sizes, penalties)):
-            outputs = np.tensordot(columns[block, : sizes[place]], weights, axes=(1, 1))
-            squares[place] += ((outputs - targets[block, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
+        outputs = np.tensordot(columns[block], growing.weights(factor, penalties), axes=(1, 1))
+        squares += ((outputs - targets[block, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
     return np.asarray(np.sqrt(squares / sum(map(len, blocks))))
 
 
 class LaterRows(BestNodes):
-    """Stops growth by the error on later rows.
+    """Stops growth by the error on later rows, and chooses the number of columns and the penalty by it.
 
     Parameters
     ----------
@@ -65,16 +73,34 @@ class LaterRows(BestNodes):
     growing : GrowingReservoir
     unit : float
         How large a scaled error of 1 is.
+    rival : LaterRows or None
+        Of another network; growth ends where this one is clearly worse than the other was with as many nodes, and
+        after half the patience if it is worse than the other is.
 
     Attributes
     ----------
-    alpha : float
-        The best of some penalties for the present network.
+    choices : list of LaterChoice
+        The best penalties for the networks so far.
     """
 
-    def __init__(self, patience: int, growing: GrowingReservoir, unit: float):
+    def __init__(self, patience: int, growing: GrowingReservoir, unit: float, rival: LaterRows | None = None):
         super().__init__(patience)
-        self.growing, self.unit, self.alpha = growing, unit, 0.0
+        self.growing, self.unit, self.rival, self.choices = growing, unit, rival, list[LaterChoice]()
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether the error has not improved for ``patience`` nodes, or the rival is out of reach."""
+        return super().exhausted or self._is_behind
+
+    @property
+    def _is_behind(self) -> bool:
+        if self.rival is None or self.growing.sequences.fed_back:
+            return False
+        nodes, linear = self.growing.output_weights.nodes, self.rival.growing.linear
+        then = min(choice.error for choice in self.rival.choices if choice.columns - linear <= nodes)
+        tolerance = float(np.interp(nodes, _RACE, _TOLERANCE, left=np.inf))
+        waits = self.standing.waited >= self.patience // 2 and self.standing.best > self.rival.standing.best
+        return waits or self.standing.best > tolerance * then
 
     def _add(self, nodes: Nodes) -> None:
         """The course has their states."""
@@ -83,28 +109,37 @@ class LaterRows(BestNodes):
         """There is nothing to forget."""
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        (errors,) = later_errors(self.growing, [self.growing.size], _MONITORED)
-        self.alpha = _MONITORED[int(errors.argmin())]
-        return float(errors.min()), self.unit * float(errors.min())
+        self.choices.append(_by_one_step(self.growing))
+        error = self.choices[-1].error
+        return error, self.unit * error
+
+    def choose(self) -> LaterChoice:
+        """The number of columns and the penalty that later rows choose."""
+        growing = self.growing
+        if growing.sequences.fed_back:
+            every = max(5, growing.output_weights.nodes // 3)
+            return _by_free_runs(growing, sorted({*range(growing.linear, growing.size, every), growing.size}))
+        return min(self.choices, key=lambda choice: choice.error)
 
 
-def choose(growing: GrowingReservoir) -> LaterChoice:
-    """The number of columns and the penalty that later rows choose."""
-    every = max(5, growing.output_weights.nodes // 3) if growing.sequences.fed_back else 5
-    sizes = sorted({*range(growing.linear, growing.size, every), growing.size})
+def pilot_error(growing: GrowingReservoir) -> float:
+    """The error of a pilot network on later rows, all of them predicted from the rows before, with the best penalty."""
     if growing.sequences.fed_back:
-        return _by_free_runs(growing, sizes)
-    errors = later_errors(growing, sizes, PENALTIES)
-    size, penalty = np.unravel_index(np.argmin(errors), errors.shape)
-    return LaterChoice(sizes[int(size)], PENALTIES[int(penalty)], float(errors.min()))
+        return _by_free_runs(growing, [growing.size], _PILOT_STEPS).error
+    return float(later_errors(growing, growing.size, count=1).min())
 
 
-def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int]) -> LaterChoice:
+def _by_one_step(growing: GrowingReservoir) -> LaterChoice:
+    errors = later_errors(growing, growing.size)
+    return LaterChoice(growing.size, PENALTIES[int(errors.argmin())], float(errors.min()))
+
+
+def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int], longest: int | None = None) -> LaterChoice:
     variants = [(size, penalty) for size in sizes for penalty in _FREE_PENALTIES]
     weights = np.zeros((len(sizes), len(_FREE_PENALTIES), growing.size, growing.rows.n_outputs))
     for place, path in enumerate(growing.paths(growing.factor(SHARE), sizes, _FREE_PENALTIES)):
         weights[place, :, : sizes[place]] = path
-    squares = free_errors(growing, weights.reshape(-1, *weights.shape[2:]))
+    squares = free_errors(growing, weights.reshape(-1, *weights.shape[2:]), longest)
     known = ~np.isnan(squares)
     errors = np.where(known, squares, 0.0).sum(axis=(1, 3)) / np.maximum(known.sum(axis=(1, 3)), 1)
     # The logarithm tells small errors apart as well as large ones. Beyond _LOST it hardly changes: most horizons of a
@@ -117,10 +152,11 @@ def _by_free_runs(growing: GrowingReservoir, sizes: Sequence[int]) -> LaterChoic
     return LaterChoice(size, alpha, float(np.exp(scores[best])), tuple(others[1:]))
 
 
-def free_errors(growing: GrowingReservoir, weights: np.ndarray) -> np.ndarray:
+def free_errors(growing: GrowingReservoir, weights: np.ndarray, longest: int | None = None) -> np.ndarray:
     """Squared errors (steps, origins, variants, m) of free runs with each of these output weights; NaN if unknown."""
     sequences, variants = growing.sequences, len(weights)
     origins, steps = free_origins(sequences)
+    steps = steps if longest is None else min(steps, longest)
     ahead = origins[:, np.newaxis] + np.arange(1, steps + 1)
     m = sequences.targets.shape[1]
     n_inputs = sequences.u.shape[1] - m

@@ -23,6 +23,8 @@ LARGEST_FEEDBACK = 0.95
 SOURCES = 4
 # Rows of candidates in memory at a time.
 _PART = 4096
+# Drives are summed for one node after the other from this number of rows on.
+_MANY_ROWS = 100
 
 
 class Recurrent(Layer):
@@ -184,11 +186,19 @@ def step(nodes: RecurrentNodes, drive: np.ndarray, line: np.ndarray, states: np.
 
 def input_drive(z: np.ndarray, nodes: RecurrentNodes) -> np.ndarray:
     """wᵀz(n) + b of shape (n, k), summed input by input."""
-    drive = np.tile(nodes.biases, (len(z), 1))
-    for column, weights in zip(z.T, nodes.weights, strict=True):
-        if weights.any():
-            drive += column[:, np.newaxis] * weights
-    return drive
+    if len(z) < _MANY_ROWS:
+        drive = np.tile(nodes.biases, (len(z), 1))
+        for column, weights in zip(z.T, nodes.weights, strict=True):
+            if weights.any():
+                drive += column[:, np.newaxis] * weights
+        return drive
+    # Node by node, as most of them use few inputs: the same bits, but for products with 0.
+    columns, drive = np.ascontiguousarray(z.T), np.empty((len(nodes), len(z)))
+    for row, bias, weights in zip(drive, nodes.biases, nodes.weights.T, strict=True):
+        row[:] = bias
+        for used in np.flatnonzero(weights):
+            row += columns[used] * weights[used]
+    return np.ascontiguousarray(drive.T)
 
 
 def all_states(z: np.ndarray, nodes: RecurrentNodes, before: np.ndarray | None = None) -> np.ndarray:
@@ -217,25 +227,43 @@ def block_states(z: np.ndarray, lagged: np.ndarray, nodes: RecurrentNodes, segme
 def candidate_states(
     z: np.ndarray, lagged: np.ndarray, nodes: RecurrentNodes, segments: Segments, rows: np.ndarray
 ) -> np.ndarray:
-    """The same by matrix products, which are faster and differ in the last digits, for increasing ``rows`` only."""
-    plain, products, count = np.flatnonzero(~nodes.products), nodes.multiplying, len(nodes.biases)
-    from_nodes = np.zeros((lagged.shape[1], count))
+    """The same by matrix products, which are faster and differ in the last digits, for increasing ``rows`` only.
+
+    Products come after all other nodes, as they are drawn.
+    """
+    plain = nodes.take(slice(len(nodes) - len(nodes.multiplying)))
+    from_nodes = np.zeros((lagged.shape[1], len(plain)))
     if len(from_nodes):
-        np.add.at(from_nodes, (nodes.sources, np.arange(count)), nodes.source_weights)
-    weights, from_nodes = nodes.weights[:, plain], from_nodes[:, plain]
-    states = np.empty((len(rows), count))
-    for segment in segments:
-        state = np.zeros(len(plain))
-        for start in range(segment.start, segment.stop, _PART):
-            part = slice(start, min(start + _PART, segment.stop))
-            drive = z[part] @ weights
+        np.add.at(from_nodes, (plain.sources, np.arange(len(plain))), plain.source_weights)
+    states, wanted = np.empty((len(rows), len(nodes))), _as_slice(rows)
+
+    def driven(part: slice | np.ndarray) -> np.ndarray:
+        drive = z[part] @ plain.weights
+        if plain.uses_others:
             drive += lagged[part] @ from_nodes
-            drive += nodes.biases[plain]
-            _feed_back(drive, nodes.feedback[plain], state)
-            wanted = slice(*np.searchsorted(rows, (part.start, part.stop)))
-            states[wanted, plain] = drive[rows[wanted] - part.start]
-    states[:, products] = _products(z[rows], lagged[rows], nodes.factors[:, products])
+        drive += plain.biases
+        return drive
+
+    if not plain.uses_itself:
+        # Rows do not depend on each other.
+        np.tanh(driven(wanted), out=states[:, : len(plain)])
+    else:
+        for segment in segments:
+            state, end = np.zeros(len(plain)), int(rows[: np.searchsorted(rows, segment.stop)].max(initial=-1)) + 1
+            for start in range(segment.start, end, _PART):
+                part = slice(start, min(start + _PART, end))
+                drive = driven(part)
+                _feed_back(drive, plain.feedback, state)
+                places = slice(*np.searchsorted(rows, (part.start, part.stop)))
+                states[places, : len(plain)] = drive[_as_slice(rows[places] - part.start)]
+    states[:, len(plain) :] = _products(z[wanted], lagged[wanted], nodes.factors[:, len(plain) :])
     return states
+
+
+def _as_slice(numbers: np.ndarray) -> slice | np.ndarray:
+    """Increasing numbers, as a slice where none is left out."""
+    contiguous = len(numbers) > 0 and numbers[-1] - numbers[0] == len(numbers) - 1
+    return slice(int(numbers[0]), int(numbers[-1]) + 1) if contiguous else numbers
 
 
 def _feed_back(drive: np.ndarray, feedback: np.ndarray, state: np.ndarray) -> None:

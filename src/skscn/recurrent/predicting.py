@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import KW_ONLY
 from numbers import Integral, Real
 from typing import Any, Literal, Self
@@ -23,6 +23,7 @@ from skscn.progress import Callbacks, CallbackSupportMixin
 from skscn.recurrent.free_runs import Starts, free_run
 from skscn.recurrent.inputs import Given, given
 from skscn.recurrent.learners import Learning, first_errors, steered_widths
+from skscn.recurrent.nodes import ReservoirConfig
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 from skscn.recurrent.sequences import Prepared
 from skscn.recurrent.spreads import quantile, widening
@@ -141,9 +142,11 @@ class ReservoirRegressor(
     # Sorted absolute errors: on later rows (r, m), and of free runs by their horizon (h, m, r), empty without feedback.
     _residuals: np.ndarray = attribute()
     _spread: np.ndarray = attribute()
+    # What nodes were drawn from; None in a model that was loaded.
+    _configs: Sequence[ReservoirConfig] | None = attribute(default=None)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any, groups: ArrayLike | None = None, like: ReservoirRegressor | None = None) -> Self:
         """Grow on rows in order of time.
 
         Parameters
@@ -154,6 +157,9 @@ class ReservoirRegressor(
             Targets. A row with a target that is NaN drives the state and is not scored.
         groups : array-like of shape (n_samples,), default=None
             The label of the sequence that each row belongs to; None for one sequence.
+        like : fitted estimator of the same class, default=None
+            Its delay line, scopes and kinds of nodes are used. None, or a model that was saved and loaded, lets pilot
+            networks choose them.
 
         Returns
         -------
@@ -162,7 +168,7 @@ class ReservoirRegressor(
         rows = given(self, X, y, groups, reset=True, supervised=True)
         data = Prepared.of(rows, feedback=self.feedback, washout=self.washout)
         callbacks = Callbacks(self, rows.X, rows.target, {}, self._most_steps)
-        learnt = self._learn(data, callbacks)
+        learnt = self._learn(data, None if like is None else like._configs, callbacks)
         self.__dict__.update(learnt)
         callbacks.end(lambda: learnt)
         return self
@@ -206,8 +212,8 @@ class ReservoirRegressor(
         """Of a fit, as callbacks count them."""
 
     @abstractmethod
-    def _learn(self, data: Prepared, callbacks: Callbacks) -> dict[str, Any]:
-        """Grow on these rows; the fitted attributes."""
+    def _learn(self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks) -> dict[str, Any]:
+        """Grow on these rows, with configurations that pilot networks choose if there are none; the attributes."""
 
     @abstractmethod
     def _learn_further(self, rows: Given, reservoir: Reservoir, columns: np.ndarray) -> dict[str, Any]:

@@ -2,51 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 from skscn.extras import optional
-from skscn.graphs import Operators
-from skscn.recurrent.estimator import RecurrentSCNRegressor
+from skscn.graphs import Operators, number_columns
+from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.recurrent.reservoir import Reservoir, ReservoirState
 
 _PURPOSE = "ONNX"
 _OPSET = 13
 
 
-def step_state(
-    model: RecurrentSCNRegressor, state: ReservoirState | Literal["end"] | None = None, sequences: int = 1
-) -> np.ndarray:
-    """The state before the first row, as the graph of a step takes it.
-
-    Parameters
-    ----------
-    model : fitted RecurrentSCNRegressor
-    state : ReservoirState, "end" or None, default=None
-        None for a cold start: nodes are 0, and NaN in the delay line stands for inputs that have always been what they
-        are in the first row. "end" for the end of training; of a model with several sequences, one of its ``states_``.
-    sequences : int, default=1
-        How many sequences the graph is to follow side by side; all of them start here.
-
-    Returns
-    -------
-    state : ndarray of shape (sequences, size)
-        The delay line without the present row, the latest row first; the nodes; and with ``feedback=True`` the last
-        output, all of them scaled.
-    """
-    start = model.stream(state, learning=None).state
-    return np.tile(_flat(model.reservoir_, start), (sequences, 1))
-
-
-def _flat(reservoir: Reservoir, state: ReservoirState) -> np.ndarray:
-    """A state as one array; NaN in the delay line of a cold one."""
+def flat_state(reservoir: Reservoir, state: ReservoirState) -> np.ndarray:
+    """A state as the graph takes it; NaN in the delay line of a cold one stands for the inputs of the first row."""
     line = np.full((reservoir.length, reservoir.n_driving), np.nan) if state.line is None else state.line
     output = state.output if reservoir.fed_back else np.empty(0)
     return np.concatenate([line[::-1].ravel(), state.nodes, output])
 
 
-def step_graph(model: RecurrentSCNRegressor, target_opset: int | None = None) -> Any:
+def step_graph(model: ReservoirRegressor, target_opset: int | None = None) -> Any:
     """A fitted reservoir as a graph; :func:`skscn.onnx.to_onnx` describes its inputs and outputs."""
     onnx = optional("onnx", _PURPOSE)
     step = _StepOperators(model.reservoir_)
@@ -73,8 +49,7 @@ class _StepOperators(Operators):
 
     def ends(self, widths: dict[str, int]) -> list[Any]:
         """Inputs or outputs."""
-        make, double = self._onnx.helper.make_tensor_value_info, self._onnx.TensorProto.DOUBLE
-        return [make(name, double, [None, width]) for name, width in widths.items()]
+        return [number_columns(name, width) for name, width in widths.items()]
 
     def write(self) -> None:
         """All operators."""

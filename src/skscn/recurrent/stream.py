@@ -187,7 +187,8 @@ class RecurrentStream:
         Parameters
         ----------
         x : array-like of shape (n_features,)
-            None in models without inputs other than those that come back.
+            None in models without inputs other than those that come back. NaN and infinities are missing values, in
+            place of which the values of the row before are used.
 
         Returns
         -------
@@ -303,10 +304,6 @@ class RecurrentStream:
         row = np.asarray(() if x is None else x, dtype=np.float64).reshape(-1)
         if len(row) != self.n_features_in_:
             raise ValueError(f"A row of this model has {self.n_features_in_} features; this one has {len(row)}.")
-        if not np.isfinite(row).all():
-            raise ValueError(
-                "A row has missing or infinite values; fill them in first, for example with the last ones."
-            )
         scaled: np.ndarray = (row - scaling.offset) / scaling.scale
         # np.clip takes twice as long.
         np.maximum(scaled, scaling.low, out=scaled)
@@ -314,6 +311,10 @@ class RecurrentStream:
         if self.reservoir.input_limits is not None:
             np.maximum(scaled, self.reservoir.input_limits[0], out=scaled)
             np.minimum(scaled, self.reservoir.input_limits[1], out=scaled)
+        if not np.isfinite(row).all():
+            # Of an input that is missing, the value in the row before; 0, which is usual, in the first one.
+            before = self._line[: len(row)] if self._started else np.zeros(len(row))
+            scaled = np.where(np.isfinite(row), scaled, before)
         return scaled
 
     def _target(self, y: ArrayLike) -> np.ndarray:

@@ -19,7 +19,6 @@ from skscn.fitted_loss import loss_of, row_weights
 from skscn.following import Begin, is_recurrent, limits_of_rows, predict_rows
 from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, Loss, Quantile
-from skscn.readers import as_file
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows, targets_of
 from skscn.table_model.series import labels_of, named
@@ -286,7 +285,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
 
     For a recurrent network, they include rows without a target. Of several series, the report is about one.
     """
-    file = as_file(table)
+    file = model.open(table)
     target = model.find_target(target_name, file)
     _check_series(model, series)
     timed, whole = model.order_types(file), is_recurrent(model.estimator_)

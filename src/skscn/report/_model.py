@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 import skscn
-from skscn.estimators.networks import growth_of, layer_sizes
+from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
 from skscn.losses import name_of
-from skscn.recurrent import RecurrentSCNRegressor
+from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.report._data import ReportData, has_intervals
 from skscn.tables.columns import RowTime
 from skscn.words import count, listed, number
@@ -75,22 +75,24 @@ def _layers(networks: list[BaseEstimator]) -> dict[str, str]:
     return {"Layers": f"{depths[0]}, of {listed(map(str, layers[0]))} nodes" if len(layers) == 1 else members}
 
 
-def _recurrent_facts(estimator: RecurrentSCNRegressor) -> dict[str, str]:
-    reservoir, history = estimator.reservoir_, estimator.history_
+def _recurrent_facts(estimator: ReservoirRegressor) -> dict[str, str]:
+    reservoir, networks = estimator.reservoir_, grown_networks(estimator)
+    tried = sum(int(network.history_["candidates"].sum()) for network in networks)
     products = int(reservoir.nodes.products.sum())
     links = len(reservoir.output_weights) - 1 - reservoir.n_nodes
     bound = reservoir.echo_state_bound
     own = f"at most {number(bound)}" if bound else "none"
     return {
         "Model": type(estimator).__name__,
+        **({"Members": f"{len(networks)}, which run as one network"} if len(networks) > 1 else {}),
         "Nodes": f"{reservoir.n_nodes}{f', {products} of them products' if products else ''}",
         "Delay line": count(reservoir.length, "earlier row") if reservoir.length else "none",
         "Feedback of the output": "the target of the row before is an input" if reservoir.fed_back else "none",
         "Linear part": f"an intercept and {count(links, 'direct link')}",
         "Echo state": f"the initial state is forgotten; feedback of a node to itself: {own}",
         "Ridge penalty": number(reservoir.alpha),
-        "Candidates tried": f"{int(history['candidates'].sum()):,}, without those of pilot networks",
-        "Reason for stopping": _STOPS[StopReason(estimator.stop_reason_)],
+        "Candidates tried": f"{tried:,}, without those of pilot networks",
+        "Reason for stopping": "; ".join(sorted({_STOPS[StopReason(grown.stop_reason_)] for grown in networks})),
     }
 
 

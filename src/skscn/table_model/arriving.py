@@ -6,13 +6,14 @@ from collections.abc import Collection, Hashable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from skscn.adaptive_intervals import check_coverage, conformal_rank
 from skscn.following import Begin, GroupRows, is_recurrent, limits_of_stretches, predict_stretches, state_after
 from skscn.judging.sketch import RowSketch
-from skscn.readers.arrow import arrow
 from skscn.recurrent import ReservoirState
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.series import Lags
@@ -164,7 +165,7 @@ class ArrivingSeries:
     def types(self) -> dict[str, Any]:
         """The columns of the time and of the series, as far as there are any, and their types."""
         times = {} if self._timed is None else self._timed.time_types
-        return {**times, **({} if self._group is None else {self._group: arrow().string()})}
+        return {**times, **({} if self._group is None else {self._group: "string"})}
 
     def labels(self, table: Any) -> np.ndarray | None:
         """Which of several series each row belongs to; ValueError for one that was not in training."""
@@ -220,8 +221,15 @@ class Batch:
         return np.asarray(self.estimator.predict(self.X[rows]))
 
     def _limits(self, coverage: float, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
-        return lower, upper
+        errors = self.model.errors_
+        if errors is None:
+            lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
+            return lower, upper
+        check_coverage(coverage)
+        predicted, rank = self._predict(rows), ceil(conformal_rank(len(errors), coverage))
+        half = errors[min(max(rank, 1), len(errors)) - 1]
+        never_negative = getattr(getattr(self.estimator, "network_", None), "never_negative", False)
+        return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
 
     @property
     def estimator(self) -> Any:

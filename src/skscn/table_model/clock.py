@@ -8,6 +8,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+import narwhals as nw
 import numpy as np
 
 from skscn.judging.cautions import Caution
@@ -202,13 +203,14 @@ def zone_of(file: TableFile, time: str) -> str | None:
     """The time zone of a column of times: that of its type, or the offset from UTC of the last row in a text file."""
     last = None
     for table in file.verbatim([time]):
-        last = table.column(time)[-1] if len(table) else last
+        last = table.column(time)[-1:] if len(table) else last
     if last is None:
         return None
-    if hasattr(last.type, "tz"):
-        return str(last.type.tz) if last.type.tz else None
+    column = nw.from_native(last, series_only=True)
+    if isinstance(column.dtype, nw.Datetime):
+        return column.dtype.time_zone
     # After a time of the day, or the year of a date would be an offset.
-    found = re.search(r":\d\d(?:[.,]\d+)?(Z|[-+]\d\d:?\d\d)$", str(last).strip())
+    found = re.search(r":\d\d(?:[.,]\d+)?(Z|[-+]\d\d:?\d\d)$", str(column.to_list()[0]).strip())
     return found.group(1) if found else None
 
 

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from skscn.estimators.networks import grown_networks, layer_sizes
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+
+from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
+from skscn.judging.scores import TITLES
 from skscn.losses import LogLoss, Squared, name_of
+from skscn.persistence import describe_model
 from skscn.recurrent.predicting import ReservoirRegressor
+from skscn.table_model.rows import added_columns, lag_lines
+from skscn.table_model.series import named
 from skscn.tables import TableEncoder
-from skscn.words import count, listed
+from skscn.words import count, listed, quoted, short, size
+
+if TYPE_CHECKING:
+    from skscn.table_model.model import TableModel
 
 
 def are_whole(estimator: Any) -> bool:
@@ -96,3 +108,110 @@ def describe_columns(encoder: TableEncoder) -> str:
     if not used:
         return "no columns but the time"
     return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")
+
+
+# A model file.
+
+
+def describe_file(model: TableModel, path: Path) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """What is in the file of a model: facts, and lines of a heading and a text."""
+    description = describe_model(path)
+    networks = grown_networks(model.estimator_)
+    scopes = np.concatenate([_kept_scopes(network) for network in networks])
+    record = description["notes"].get("skscn", description["notes"])
+    facts = {
+        **description,
+        # The sketch of the training rows, and errors of the tests, are for other commands, not for people.
+        "notes": {
+            **model.user_notes_,
+            "skscn": {name: note for name, note in record.items() if name not in ("sketch", "errors")}
+            if model.record_
+            else {},
+        },
+        "target": model.target_.name if model.target_ else None,
+        "scopes": {"smallest": scopes.min(), "median": np.median(scopes), "largest": scopes.max()}
+        if len(scopes)
+        else None,
+        "layers": [layer_sizes(network) for network in networks],
+        "stopped": [network.stop_reason_ for network in networks],
+        "columns": _columns(model),
+        "lags": None if model.lags_ is None else added_columns(model.lags_, model.encoder_),
+    }
+    return facts, _file_lines(model, description, scopes)
+
+
+def _columns(model: TableModel) -> dict[str, str] | None:
+    if isinstance(model.encoder_, TableEncoder):
+        return {column.name: column.kind for column in model.encoder_.columns_}
+    return dict.fromkeys(model.encoder_.read_types, "number") if model.encoder_ else None
+
+
+def _kept_scopes(network: BaseEstimator) -> np.ndarray:
+    """λ of the nodes of a recurrent network, or of the steps whose nodes early stopping has kept."""
+    if is_recurrent(network):
+        scopes: np.ndarray = network.reservoir_.nodes.scopes
+        # Products have none.
+        return scopes[scopes > 0.0]
+    return np.asarray(growth_of(network).kept_steps["scope"])
+
+
+def _file_lines(model: TableModel, description: dict[str, Any], scopes: np.ndarray) -> list[tuple[str, str]]:
+    record, columns, estimator = model.record_, _columns(model), model.estimator_
+    reasons = {network.stop_reason_ for network in grown_networks(estimator)}
+    if record.get("interrupted"):
+        reasons = reasons - {StopReason.CALLBACK} | {"Ctrl-C"}
+    lines = [
+        ("File", f"{model.path_} ({size(description['bytes'])})"),
+        ("Model", f"{type(estimator).__name__}: {describe_networks(estimator)}"),
+        *estimates(estimator),
+        ("Growth ended by", listed(sorted(reasons))),
+    ]
+    if is_recurrent(estimator):
+        bound = estimator.reservoir_.echo_state_bound
+        own = f"at most {bound:.3g}" if bound else "none"
+        lines.append(("Echo state", f"the initial state is forgotten; feedback of a node to itself: {own}"))
+    if len(scopes):
+        lines.append(("Scopes", f"{scopes.min():.3g} to {scopes.max():.3g}, median {np.median(scopes):.3g}"))
+    if model.target_:
+        lines.append(("Target", f"{model.target_.name} ({model.target_.task})"))
+    if model.is_classifier:
+        lines.append(("Classes", listed(map(str, estimator.classes_))))
+    if columns:
+        lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
+    lines += lag_lines(model.lags_, model.encoder_)
+    lines += [] if model.every_ is None else [("Resampled", str(model.every_))]
+    if "data" in record:
+        lines.append(("Trained on", f"{record['data']}, {count(model.n_rows_, 'row')}, {record['fitted']}"))
+    for update in record.get("updated_with", []):
+        lines.append(("Updated with", f"{update['data']}, {count(update['rows'], 'row')}"))
+    if model.user_notes_:
+        lines.append(("Notes", listed(f"{name}: {value}" for name, value in model.user_notes_.items())))
+    if model.group_ is not None:
+        lines.append(("Series", f"told apart by {quoted(model.group_)}: {named(model.labels)}"))
+    # Scores of the tests that were not defined are null.
+    scores = ((name, value) for name, value in (record.get("tested") or {}).items() if name in TITLES)
+    lines += [
+        (TITLES[name], f"{short(value['mean'])} when tested") for name, value in scores if value["mean"] is not None
+    ]
+    chosen = listed(f"{name}={value}" for name, value in _chosen(estimator).items())
+    lines.append(("Parameters", chosen or "all at their defaults"))
+    lines.append(("Versions", listed(f"{name} {version}" for name, version in description["versions"].items())))
+    return lines
+
+
+def _chosen(estimator: Any) -> dict[str, Any]:
+    """Parameters that are not at their default; of an ensemble and of its members."""
+    estimator = estimator[-1] if isinstance(estimator, Pipeline) else estimator
+    chosen = _changed(estimator, type(estimator)())
+    member = chosen.pop("estimator", None)
+    if member is None:
+        return chosen
+    default = estimator._default_estimator()
+    # Members of another class, such as deep ones, have defaults of their own.
+    return {**chosen, **_changed(member, default if isinstance(default, type(member)) else type(member)())}
+
+
+def _changed(estimator: BaseEstimator, default: BaseEstimator) -> dict[str, Any]:
+    defaults = default.get_params(deep=False)
+    given = estimator.get_params(deep=False)
+    return {name: value for name, value in given.items() if repr(value) != repr(defaults[name])}

@@ -19,6 +19,7 @@ from skscn.plausibility import TargetGate
 from skscn.recurrent import RecurrentStream
 from skscn.series import Lags
 from skscn.table_model.model import TableModel
+from skscn.table_model.resampling import Resampling
 from skscn.tables import TableEncoder, TableFile, Target, as_table
 from skscn.tables.columns import Number
 from skscn.tables.outside import Outside
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 # The key of these notes among those of a file; older files have no such key, and all of these.
 _KEY, _WRITTEN_BEFORE = "skscn", {"target", "data", "rows", "fitted"}
 # What is kept in attributes of a model, not in its record.
-_OF_THE_MODEL = ("target", "sketch", "clock", "group", "gate", "rows", "bounds")
+_OF_THE_MODEL = ("target", "sketch", "clock", "group", "gate", "rows", "bounds", "every", "errors")
 
 
 class NumericColumns:
@@ -94,6 +95,8 @@ def _save(model: TableModel, path: Path, updatable: bool) -> None:
         "clock": model.clock_,
         "group": model.group_,
         **({} if model.bounds_ is None else {"bounds": list(model.bounds_)}),
+        **({} if model.errors_ is None else {"errors": model.errors_.tolist()}),
+        **({} if model.every_ is None else {"every": model.every_.to_json()}),
         **({} if model.gate_ is None else {"gate": model.gate_.to_json()}),
     }
     if model.target_ is None:
@@ -178,6 +181,8 @@ def wrap(fitted: Any, notes: dict[str, Any], path: Path | None = None) -> TableM
     model.group_ = group if isinstance(group, str) else None
     model.sketch_ = record.get("sketch")
     model.bounds_ = _read_bounds(record.get("bounds"))
+    model.errors_ = _read_errors(record.get("errors"))
+    model.every_ = Resampling.from_json(record["every"]) if "every" in record else None
     model.gate_ = TargetGate.from_json(record["gate"]) if "gate" in record else None
     model.record_ = {name: value for name, value in record.items() if name not in _OF_THE_MODEL}
     model.user_notes_, model.path_, model.notes_, model.assessment_ = user, path, [], None
@@ -189,6 +194,18 @@ def _read_bounds(bounds: Any) -> tuple[float, float] | None:
     """The limits of the target; None where a file gives none."""
     numbers = isinstance(bounds, list) and len(bounds) == 2 and all(isinstance(end, float | int) for end in bounds)
     return (float(bounds[0]), float(bounds[1])) if numbers else None
+
+
+def _read_errors(errors: Any) -> np.ndarray | None:
+    """Errors of the tests in increasing order; None where a file gives none."""
+    if errors is None:
+        return None
+    if not isinstance(errors, list) or not errors or not all(type(error) is float for error in errors):
+        raise ValueError("the errors of the tests are not a list of numbers")
+    values = np.sort(np.array(errors))
+    if not (np.isfinite(values) & (values >= 0.0)).all():
+        raise ValueError("the errors of the tests are not finite, or negative")
+    return values
 
 
 def _steps(fitted: Any, label: str) -> tuple[TableEncoder | NumericColumns | None, Lags | None, Any]:

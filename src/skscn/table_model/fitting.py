@@ -27,6 +27,7 @@ from skscn.table_model.clock import check_length, check_series, clock_of, gap_ca
 from skscn.table_model.description import are_whole, describe_columns, limit_reached
 from skscn.table_model.model import TableModel, today
 from skscn.table_model.observing import FitObserver
+from skscn.table_model.resampling import Resampling
 from skscn.table_model.rows import (
     FEWEST_ROWS,
     MOST_ROWS_TESTED,
@@ -36,7 +37,7 @@ from skscn.table_model.rows import (
     build_lags,
     check_inputs,
     complete_rows,
-    default_encoding,
+    fit_encoder,
     fit_rows,
     lag_lines,
     row_weights,
@@ -63,6 +64,10 @@ _FOLDS = 5
 # which the deviance is computed, relative to the mean of all rows.
 _PARTS_TRIED = 3
 _SMALLEST_RATE = 1e-3
+# Errors of the tests that are kept for intervals.
+_MOST_ERRORS = 500
+# How long a fit of a recurrent network takes whose structure is known, compared with one that has to find it.
+_REGROWN = 0.4
 # Faults of columns that are described.
 _FAULTS_NAMED = 8
 _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=False if the order does not matter."
@@ -70,7 +75,11 @@ _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=Fa
 
 def fit_table(model: TableModel, file: TableFile, observer: FitObserver) -> None:
     """Train a model on a table and test it; the model is changed once it is trained, and once it is tested."""
-    fit = _TableFit(model, file, observer)
+    resampling = None
+    if model.every is not None:
+        resampling = Resampling.learn(model.every, file, model.time, model.group, model.dates)
+        file = resampling(file)
+    fit = _TableFit(model, file, observer, resampling)
     fit.note(*file.notes)
     limit = default_memory_limit() if model.memory_limit is None else model.memory_limit
     with listening(observer):
@@ -88,6 +97,7 @@ class _TableFit:
     model: TableModel
     file: TableFile
     observer: FitObserver
+    resampling: Resampling | None = None
     target: str = ""
     inputs: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -110,8 +120,9 @@ class _TableFit:
     def commit(self, **learnt: Any) -> None:
         """Make the model what was learnt."""
         model = self.model
-        model.path_, model.user_notes_, model.gate_, model.assessment_ = None, {}, None, None
+        model.path_, model.user_notes_, model.gate_, model.assessment_, model.errors_ = None, {}, None, None, None
         model.record_ = {"data": self.file.label, "fitted": today(), "tested": None, **learnt.pop("record")}
+        model.every_ = self.resampling
         model.group_ = model.group if model.past is not None else None
         model.notes_ = self.notes
         for name, value in learnt.items():
@@ -165,8 +176,9 @@ def _fit_in_memory(fit: _TableFit) -> None:
     """Train on all rows, and test the model on rows that are held out in turn."""
     model, observer, settings = fit.model, fit.observer, fit.settings
     table = _read_table(fit)
-    kind, why = choose(model.estimator, table.prepared.X.size)
-    build = partial(build_estimator, model, table.target.task, kind)
+    numbers = table.prepared.X.size
+    kind, why = choose(model.estimator, numbers)
+    build = partial(build_estimator, model, table.target.task, kind, numbers)
     estimator = build(settings, table.series)
     fit.note(f"Training {type(estimator).__name__} ({why}).")
     started = time.perf_counter()
@@ -183,6 +195,7 @@ def _fit_in_memory(fit: _TableFit) -> None:
             likely = replace(settings, network={**settings.network, "loss": "poisson"})
             counts = _about_counts(table, tests, folds, partial(build, likely, table.series), observer)
     cautions = [*table.cautions, *_cautions(model, table, tests)]
+    model.errors_ = _test_errors(model, tests)
     model.record_ |= {"tested": None if tests is None else tests.facts(), "counts": counts}
     model.assessment_ = Assessment.of_tests(table.target, len(table.prepared.rows.y), tests, cautions, fit.notes)
 
@@ -196,15 +209,14 @@ def _read_table(fit: _TableFit) -> _TrainingTable:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
     target, reason = learn_target(fit.target, table.column(fit.target), model.task)
     check_target(model, fit.settings, target)
-    encoding = {**default_encoding(model), **fit.settings.encoder}
-    series, groups = _series(fit, table, cycles=bool(encoding.get("cycles", True)))
+    series, groups = _series(fit, table, cycles=bool(fit.settings.encoder.get("cycles", True)))
     whole = model.past is not None
     if whole and series.time is not None:
         series = replace(series, zone=zone_of(file, series.time))
     notes: list[str] = []
     rows = complete_rows(table, fit.inputs, target, model.weight, series, notes, whole=whole, groups=groups)
     check_length(model, rows)
-    encoder = TableEncoder(**encoding, time=series.time).fit(rows.table)
+    encoder = fit_encoder(model, rows, fit.settings.encoder, series.time)
     fit.note(*notes, *series.notes)
     check_inputs(model, encoder)
     unprepared = Preparation(encoder, build_lags(model, fit.settings, encoder, target), model.recurrent)
@@ -283,6 +295,18 @@ def _test(table: _TrainingTable, estimator: Any, folds: Folds, observer: FitObse
     return replace(tests, training=training_course(estimator, table.prepared.X, table.prepared.rows))
 
 
+def _test_errors(model: TableModel, tests: HeldOutTests | None) -> np.ndarray | None:
+    """The absolute errors of the tests in increasing order, for intervals; None if the estimator has its own.
+
+    Around a quantile, or the mean of counts, errors are not symmetric.
+    """
+    own = hasattr(model.estimator_, "predict_interval") or model.loss_ in ("quantile", "poisson")
+    if own or tests is None or not tests.is_regression:
+        return None
+    errors = np.sort(np.abs(np.concatenate([part.residuals for part in tests.parts])))
+    return errors[np.linspace(0, len(errors) - 1, min(len(errors), _MOST_ERRORS)).round().astype(int)]
+
+
 def _about_counts(
     table: _TrainingTable, tests: HeldOutTests | None, folds: Folds, poisson: Callable[[], Any], observer: FitObserver
 ) -> str | None:
@@ -316,8 +340,10 @@ def _deviance(parts: list[HeldOutPart]) -> float:
 
 
 def _about_time(seconds: float, folds: Folds) -> str:
-    """How long training took, and how long the tests are going to take."""
-    share = sum(len(train) for train, _ in folds.parts) / max(len(train) + len(test) for train, test in folds.parts)
+    """How long training took, and how long the tests are going to take, of which the first one finds the structure."""
+    whole = max(len(train) + len(test) for train, test in folds.parts)
+    first, *others = (len(train) / whole for train, _ in folds.parts)
+    share = first + _REGROWN * sum(others)
     parts = count(len(folds.parts), "part")
     return (
         f"Trained in {seconds:.0f} s. Testing on {parts} of later rows takes about {max(1.0, share * seconds):.0f} s "
@@ -394,7 +420,7 @@ def _fit_from_disk(fit: _TableFit, limit: int) -> None:
     passes: list[RowSketch] = []
     chunks = Chunks(lambda: _chunks(file, encoder, target, model.weight, passes), memory_limit=limit)
     kind = model.estimator if model.estimator != "auto" else "network"
-    estimator = build_estimator(model, target.task, kind if isinstance(kind, str) else "given", settings, series)
+    estimator = build_estimator(model, target.task, kind if isinstance(kind, str) else "given", None, settings, series)
     fit.observer.begin("Growing", estimator)
     estimator.fit(chunks)
     outliers = None

@@ -130,7 +130,7 @@ def _rows_of(model: TableModel, file: TableFile, steps: int | None, remarks: lis
     encoder, group = model.columns(file), model.group_
     check_has_group(group, file)
     times = encoder.time_types if isinstance(encoder, TableEncoder) and encoder.time_ is not None else {}
-    types = {**encoder.read_types, **times, **({} if group is None else {group: arrow().string()})}
+    types = {**encoder.read_types, **times, **({} if group is None else {group: "string"})}
     tables = list(file.batches(types, missing=encoder.placeholders_))
     table = arrow().concat_tables(tables) if tables else None
     if table is None or group is None:

@@ -18,10 +18,10 @@ from skscn.fit.updating import why_not
 from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent
 from skscn.judging.sketch import RowSketch
-from skscn.readers.arrow import arrow
 from skscn.table_model.arriving import Batch, check_one_sequence
 from skscn.table_model.clock import TrainingClock, clock_after
-from skscn.table_model.series import check_known, labels_of
+from skscn.table_model.resampling import ArrivingSteps
+from skscn.table_model.series import check_known, group_labels
 from skscn.table_model.updating import FAR_OUTSIDE, gate_of
 from skscn.tables import TableEncoder
 from skscn.tables.columns import is_plain
@@ -31,6 +31,7 @@ from skscn.words import listed, quoted, short
 if TYPE_CHECKING:
     from skscn.recurrent import RecurrentStream
     from skscn.table_model.model import TableModel
+    from skscn.tables.outside import Outside
 
 # Rows that are remembered, so that their targets may come late.
 _REMEMBERED = 1000
@@ -105,21 +106,26 @@ class LiveModel:
         times = self._encoder.time_types if isinstance(self._encoder, TableEncoder) else {}
         groups = [] if model.group_ is None else [model.group_]
         self.columns = list(dict.fromkeys([*self._encoder.read_types, *times, *groups]))
+        self._needed = frozenset(self.columns)
         self._inputs = [name for name in self._encoder.read_types if name != self._encoder.time_]
         self._timed = self._encoder.time_ is not None
-        # The time that was read last, as it was given and as it is.
-        self._read_time: tuple[Any, np.datetime64] = (None, np.datetime64("NaT"))
+        # Times that were read, as they were given and as they are: that of a row comes again with its target.
+        self._read_times: OrderedDict[Any, np.datetime64] = OrderedDict()
         self._gate, self._sketch = gate_of(model), RowSketch.continued(model.sketch_)
-        # What was learnt and is not in the sketch yet.
+        # What was learnt and is not in the sketch yet, and rows that were not looked at yet.
         self._unsketched: list[tuple[np.ndarray, Any]] = []
+        self._unseen: list[np.ndarray] = []
         self._answers: OrderedDict[Hashable, Answer] = OrderedDict()
         self._latest: dict[Hashable, np.datetime64] = {}
         self._streams: dict[Hashable, RecurrentStream] = {}
         self._targets: dict[Hashable, deque[float]] = {}
         self._counts: dict[Hashable, int] = {}
         self._last: Answer | None = None
+        # Rows of steps that are not complete, and targets that belong to them.
+        self._steps = None if model.every_ is None else ArrivingSteps(model.every_)
+        self._early: dict[Hashable, list[Any]] = {}
         self.n_answered, self.n_learnt, self.n_set_aside, self.events = 0, 0, 0, list[str]()
-        self.outside_rows = self._encoder.looking_outside()
+        self._outside_rows = self._encoder.looking_outside()
         if is_recurrent(self._estimator):
             check_one_sequence(self._estimator, model.group_)
         loss = loss_of(self._estimator)
@@ -135,11 +141,19 @@ class LiveModel:
         ----------
         row : mapping of str to values
             Numbers, text or dates; None, NaN and infinities are missing values. If the model knows the time of the
-            rows, a time that was answered before gets the same answer, and an earlier one raises ValueError.
+            rows, a time that was answered before gets the same answer, and an earlier one raises ValueError. If rows
+            are resampled, the answer is that of the last step that is complete.
         """
         if self._journal is not None:
             self._journal.write("predict", row)
-        self._last = self._answer(row)
+        if self._steps is None:
+            self._last = self._answer(row)
+        else:
+            self._answer_steps(self._steps, row)
+        if self._last is None:
+            raise ValueError(
+                f"The first step ({self.model.every_}) is not complete; its prediction comes with the next."
+            )
         return self._last.prediction
 
     def interval(self) -> tuple[float, float]:
@@ -163,6 +177,17 @@ class LiveModel:
         outside.add(*self._last.row)
         return tuple(column.name for column in outside.found())
 
+    @property
+    def outside_rows(self) -> Outside:
+        """Which inputs of all rows so far were missing, or outside the training range."""
+        self._look_outside()
+        return self._outside_rows
+
+    def _look_outside(self) -> None:
+        if self._unseen:
+            self._outside_rows.add(np.concatenate(self._unseen))
+            self._unseen.clear()
+
     def _answer(self, row: Mapping[str, Any]) -> Answer:
         label, time = self._place(row)
         key = self._key(row, label, time)
@@ -174,28 +199,47 @@ class LiveModel:
         # The encoded row says whether numbers are outside; text, and what is missing, is looked up in the row itself.
         plain = all(is_plain(row[name]) for name in self._inputs)
         answer.row = X, None if plain else _table(row, self.columns)
-        self.outside_rows.add(*answer.row)
+        if plain:
+            self._unseen.append(X)
+        else:
+            self._outside_rows.add(*answer.row)
+        if len(self._unseen) == _REMEMBERED:
+            self._look_outside()
         self._answers[key] = answer
         if len(self._answers) > _REMEMBERED:
             self._answers.popitem(last=False)
         self.n_answered += 1
         return answer
 
+    def _answer_steps(self, steps: ArrivingSteps, row: Mapping[str, Any]) -> None:
+        """Answer the steps that are complete with a row, and learn the targets that came before."""
+        label, time = self._place(row)
+        for complete in steps.add(label, time, {name: row[name] for name in self.columns}):
+            self._last = self._answer(complete)
+            key = (label, self._place(complete)[1].item())
+            for value in self._early.pop(key, []):
+                if self._is_plausible(value, self._last):
+                    self._learn(value, self._last)
+
     def _place(self, row: Mapping[str, Any]) -> tuple[Hashable, np.datetime64]:
         """The series of a row and its time; ValueError if a column is missing."""
-        missing = [name for name in self.columns if name not in row]
-        if missing:
+        if not self._needed <= row.keys():
+            missing = [name for name in self.columns if name not in row]
             raise ValueError(
                 f"The row lacks {listed(map(quoted, missing))}, which {self.model.label} needs; it has "
                 f"{listed(map(str, row))}."
             )
         group, time = self.model.group_, self._encoder.time_
-        label = None if group is None else str(labels_of(group, arrow().table({group: [_finite(row[group])]}))[0])
+        label = None if group is None else str(group_labels(group, np.array([_finite(row[group])], dtype=object))[0])
         if time is None:
             return label, np.datetime64("NaT")
-        if row[time] != self._read_time[0]:
-            self._read_time = row[time], self._encoder.row_time(row)
-        return label, self._read_time[1]
+        given = row[time]
+        if given not in self._read_times:
+            every = self.model.every_
+            self._read_times[given] = self._encoder.row_time(row) if every is None else every.moment(given)
+            if len(self._read_times) > 2 * _REMEMBERED:
+                self._read_times.popitem(last=False)
+        return label, self._read_times[given]
 
     def _key(self, row: Mapping[str, Any], label: Hashable, time: np.datetime64) -> Hashable:
         """Rows with the same key are the same: their time, or their values where no time is known."""
@@ -205,24 +249,22 @@ class LiveModel:
 
     def _check_time(self, time: np.datetime64, label: Hashable) -> None:
         """Raise ValueError if the time of a row is missing or not after the last one; begin anew after a gap."""
-        known = self.model.labels
-        if label is not None and known:
+        if label is not None and (known := self.model.labels):
             check_known(str(self.model.group_), np.array([label]), known)
         if not self._timed:
             return
         latest = self._latest.get(label)
-        name = quoted(str(self._encoder.time_))
         if np.isnat(time) and self.model.uses_past:
+            name = quoted(str(self._encoder.time_))
             raise ValueError(f"{name} is missing; a model that uses earlier rows needs a time in every row.")
         if latest is not None and time <= latest:
+            name = quoted(str(self._encoder.time_))
             raise ValueError(f"{name} is {time}, and the last row was at {latest}; rows must come in order of time.")
         if latest is None and self.model.uses_past and not self._clock(label).is_followed_by(time):
             self._begin_anew(label)
             self.events.append(f"The first row ({time}) does not follow the training rows; earlier rows are unknown.")
         if not np.isnat(time):
             self._latest[label] = time
-            labels = None if label is None else np.array([label])
-            self.model.clock_ = clock_after(self.model.clock_, np.array([time]), labels)
 
     def _clock(self, label: Hashable) -> TrainingClock:
         return TrainingClock.read(self.model.clock_, None if label is None else str(label))
@@ -247,8 +289,9 @@ class LiveModel:
             stream = self._streams[label]
             value = float(stream.predict_one(X[0] if X.shape[1] else None))
             low, high = stream.interval()
-            ends = model.bounded(np.array([value, low, high]))
-            return Answer(float(ends[0]), X, label, number, (float(ends[1]), float(ends[2])))
+            if model.bounds_ is not None:
+                value, low, high = model.bounded(np.array([value, low, high])).tolist()
+            return Answer(value, X, label, number, (float(low), float(high)))
         if model.lags_ is not None:
             groups: Any = None if label is None else [label]
             self._targets.setdefault(label, deque(maxlen=max(1, model.lags_.depth_))).append(np.nan)
@@ -276,7 +319,13 @@ class LiveModel:
         if self._journal is not None:
             self._journal.write("learn", row, target)
         label, time = self._place(row)
-        answer = self._answers.get(self._key(row, label, time))
+        end = time if self.model.every_ is None or np.isnat(time) else self.model.every_.end(time)
+        key = self._key(row, label, end)
+        answer = self._answers.get(key)
+        if answer is None and self._steps is not None and self._steps.is_waiting(label, time):
+            value = self._value(target)
+            self._early.setdefault(key, []).extend([] if value is None else [value])
+            return
         if answer is None:
             raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
         value = self._value(target)
@@ -288,6 +337,8 @@ class LiveModel:
         column = self.model.target_
         if column is None:
             return target
+        if column.kind == "number" and is_plain(target):
+            return float(target)
         y, present = column.values(np.array([_finite(target)], dtype=object))
         return y[0] if np.asarray(present)[0] else None
 
@@ -353,6 +404,9 @@ class LiveModel:
             first = next(iter(self._estimator.states_))
             named = {first if label is None else label: state for label, state in states.items()}
             self._estimator.states_ = {**self._estimator.states_, **named}
+        for label, time in sorted(self._latest.items(), key=lambda latest: latest[1]):
+            labels = None if label is None else np.array([label])
+            model.clock_ = clock_after(model.clock_, np.array([time]), labels)
         model.gate_ = self._gate
         self._add_to_sketch()
         model.sketch_ = model.sketch_ if self._sketch is None else self._sketch.to_json()

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from skscn.table_model.files import NumericColumns
     from skscn.table_model.fitting import FitObserver
     from skscn.table_model.live import LiveModel
+    from skscn.table_model.resampling import Resampling
     from skscn.table_model.updating import Update
 
 _POSITIVE = Interval(Integral, 1, None, closed="left")
@@ -92,6 +93,7 @@ class TableModel(Estimator):
     time: str | Literal[False] | None = parameter(
         default=DECLARATIONS["time"].default, text=entry("time"), constraint=[str, None, "boolean"]
     )
+    every: str | None = parameter(default=DECLARATIONS["every"].default, text=entry("every"), constraint=[str, None])
     group: str | None = parameter(
         default=DECLARATIONS["group"].default,
         constraint=[str, None],
@@ -178,10 +180,14 @@ class TableModel(Estimator):
     # The column that tells several series apart, if there are several.
     group_: str | None = attribute()
     bounds_: tuple[float, float] | None = attribute()
+    # How rows are resampled.
+    every_: Resampling | None = attribute()
     clock_: dict[str, Any] | None = attribute()
     # What RowSketch.to_json gives.
     sketch_: dict[str, Any] | None = attribute()
     gate_: TargetGate | None = attribute()
+    # The absolute errors of the tests in increasing order, or some of them, for intervals of a single network.
+    errors_: np.ndarray | None = attribute()
     # What a file says besides, such as where the rows came from; and the notes of a user.
     record_: dict[str, Any] = attribute()
     user_notes_: dict[str, Any] = attribute()
@@ -248,6 +254,8 @@ class TableModel(Estimator):
     @property
     def has_intervals(self) -> bool:
         """Whether the model provides prediction intervals."""
+        if self.errors_ is not None:
+            return True
         known = getattr(self.estimator_, "oob_prediction_", np.zeros(1))
         return hasattr(self.estimator_, "predict_interval") and bool(np.isfinite(known).any())
 
@@ -340,12 +348,17 @@ class TableModel(Estimator):
 
     # Predicting.
 
+    def open(self, table: Any) -> TableFile:
+        """A table as the model reads it: open, and resampled if the training rows were."""
+        file = as_file(table)
+        return file if self.every_ is None else self.every_(file)
+
     def read(self, table: Any, extra: Mapping[str, Any] | None = None, without: tuple[str, ...] = ()) -> RowReader:
         """The rows of a table, encoded some at a time, in the order that the model needs."""
         from skscn.table_model.arriving import RowReader
 
         check_is_fitted(self)
-        return RowReader(self, as_file(table), dict(extra or {}), without)
+        return RowReader(self, self.open(table), dict(extra or {}), without)
 
     def predict(self, table: Any) -> np.ndarray:
         """Predict the target of every row; classes as they are written in the table of training.
@@ -385,10 +398,12 @@ class TableModel(Estimator):
     def check_intervals(self) -> None:
         """Raise ValueError for a model without intervals."""
         check_is_fitted(self)
-        if not hasattr(self.estimator_, "predict_interval"):
+        if self.is_classifier:
+            raise ValueError(f"{self.subject} provides no intervals: it predicts classes, which have probabilities.")
+        if self.errors_ is None and not hasattr(self.estimator_, "predict_interval"):
             raise ValueError(
-                f'{self.subject} provides no intervals; regression models fitted with estimator="ensemble" or '
-                "recurrent do, and classifiers provide probabilities."
+                f"{self.subject} provides no intervals: their width is learnt from errors on held-out rows, and a "
+                'single network has only those of its tests, around a mean; use folds=5, or estimator="ensemble".'
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:
@@ -412,7 +427,7 @@ class TableModel(Estimator):
         from skscn.table_model.forecasting import forecast
 
         check_is_fitted(self)
-        return forecast(self, steps, None if table is None else as_file(table), coverage).table
+        return forecast(self, steps, None if table is None else self.open(table), coverage).table
 
     def assess(self, table: Any, target: str | None = None) -> Assessment:
         """Assess the model on a table that contains the target; :func:`skscn.assess` does it for any model.
@@ -430,7 +445,7 @@ class TableModel(Estimator):
         from skscn.table_model.assessing import assess_model
 
         check_is_fitted(self)
-        return assess_model(self, as_file(table), target)
+        return assess_model(self, self.open(table), target)
 
     # Learning further.
 
@@ -455,7 +470,7 @@ class TableModel(Estimator):
         from skscn.table_model.updating import update
 
         check_is_fitted(self)
-        return update(self, as_file(table), weight=weight, force=force)
+        return update(self, self.open(table), weight=weight, force=force)
 
     def follow(self, coverage: float = 0.9, *, learn: bool = True) -> LiveModel:
         """An object that answers one row at a time, in order of arrival, and learns from targets, late ones too.

@@ -27,6 +27,13 @@ DECLARATIONS = {
         "those it was trained on. None means a column of dates that increase with the rows, if there is one. "
         "False ignores the order of the rows, and uses dates as inputs like other columns.",
     ),
+    "every": Declaration(
+        None,
+        "str or None",
+        'Resample rows at irregular times: "5min" makes one row of the rows of each five minutes, with the means of '
+        'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. A gap '
+        "without rows stays a gap. Needs ``time``.",
+    ),
     "group": Declaration(
         None,
         "str or None",
@@ -104,7 +111,9 @@ DECLARATIONS = {
     ),
     "random_state": Declaration(0, "int, RandomState or None", "Random seed."),
     "n_jobs": Declaration(
-        None, "int or None", "Number of processors to use; -1 means all. The model does not depend on it."
+        None,
+        "int or None",
+        "Number of processors to use; -1 means all, or one for a small table. The model does not depend on it.",
     ),
     "memory_limit": Declaration(
         None,

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.linear_model import RidgeCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from skscn.fit.data import targets_to_learn
 from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches, predict_stretches, stretches
 from skscn.judging.cautions import Caution
 from skscn.judging.drift import PredictedRows
 from skscn.judging.scores import regression_scores
-from skscn.readers.arrow import arrow
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.series import Lags
 from skscn.table_model.series import Series
@@ -34,6 +36,8 @@ _LONGEST_HORIZON, _RUNS = 100, 40
 # How much larger than the error of the tests that on the training rows may be.
 _UNLIKE = 1.5
 FEWEST_ROWS = 10
+# Whether times of the day and the like help is tried with values so many rows before, on the rows after this share.
+_MEMORY, _KNOWN, _CLEARLY, _PENALTIES = (0, 1, 2, 4, 8), 0.75, 0.9, np.geomspace(1e-4, 1e4, 9)
 
 
 @dataclass(frozen=True)
@@ -48,6 +52,15 @@ class WholeSeries:
     names: list[str]
     targets: np.ndarray
     groups: np.ndarray | None = None
+
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the targets; with :meth:`__array__`, a series is a table of targets to Lags."""
+        return self.names
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        """The targets."""
+        return self.targets if dtype is None else self.targets.astype(dtype)
 
     def part(self, start: int, end: int) -> WholeSeries:
         """Some consecutive rows."""
@@ -205,8 +218,7 @@ class Preparation:
             encoder, X = with_targets(self.encoder, rows.table, targets, weights)
             return PreparedRows(replace(self, encoder=encoder), rows, X)
         lags, whole = clone(self.lags), rows.whole
-        known = arrow().table(dict(zip(whole.names, whole.targets.T, strict=True)))
-        X = lags.fit_transform(self.encoder.transform(whole.table), known, groups=whole.groups)
+        X = lags.fit_transform(self.encoder.transform(whole.table), whole, groups=whole.groups)
         complete = rows.take(np.flatnonzero(lags.complete_[rows.places]))
         return PreparedRows(replace(self, lags=lags), complete, X[complete.places])
 
@@ -262,13 +274,36 @@ def lag_lines(lags: Lags | None, encoder: Any) -> list[tuple[str, str]]:
     return [("Lags", listed(added_columns(lags, encoder)) or "none; no earlier values were found that help")]
 
 
-def default_encoding(model: TableModel) -> dict[str, Any]:
-    """Parameters of the encoder that differ for a recurrent network.
+def fit_encoder(model: TableModel, rows: TableRows, given: dict[str, Any], time: str | None) -> TableEncoder:
+    """The encoder of the columns; for a recurrent network with the hour of the day and the like only if they help.
 
-    Delayed sines and cosines of the time depend on each other, and their weights become so large that predictions
-    explode when the time jumps, as it does after a gap. A forecast, whose times go on, is worth that risk.
+    Sines and cosines of the time are in its memory too, which is wrong when the time jumps, as it does after a gap. A
+    forecast, whose times go on, does not have that risk.
     """
-    return {"cycles": False} if model.recurrent and not model.feedback else {}
+    encoder = TableEncoder(**given, time=time).fit(rows.table)
+    undecided = model.recurrent and not model.feedback and "cycles" not in given
+    if not undecided or _calendar_helps(encoder, rows):
+        return encoder
+    return TableEncoder(**given, time=time, cycles=False).fit(rows.table)
+
+
+def _calendar_helps(encoder: TableEncoder, rows: TableRows) -> bool:
+    """Whether sines and cosines of the time clearly decrease the error of a linear model on later rows."""
+    cycles = encoder.groups_.get(str(encoder.time_), [])
+    if not cycles:
+        return False
+    X = encoder.transform(rows.table)
+    others = np.delete(X, cycles, axis=1)
+    # The values some rows before stand for the memory.
+    past = [others[np.maximum(np.arange(len(X)) - rows_before, 0)] for rows_before in _MEMORY]
+    errors = []
+    for columns in ([*past, X[:, cycles]], past):
+        inputs, known = np.column_stack(columns), int(_KNOWN * len(X))
+        if not inputs.shape[1]:
+            return True
+        linear = make_pipeline(StandardScaler(), RidgeCV(_PENALTIES)).fit(inputs[:known], rows.y[:known])
+        errors.append(np.sqrt(np.mean((linear.predict(inputs[known:]) - rows.y[known:]) ** 2)))
+    return bool(errors[0] < _CLEARLY * errors[1])
 
 
 def check_inputs(model: TableModel, encoder: TableEncoder) -> None:
@@ -278,10 +313,10 @@ def check_inputs(model: TableModel, encoder: TableEncoder) -> None:
         raise ValueError(f"There is no column to learn from but the time of the rows. {' '.join(encoder.notes_)}{more}")
 
 
-def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows) -> None:
-    """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are."""
+def fit_rows(estimator: Any, X: np.ndarray, rows: TableRows, like: Any = None) -> None:
+    """Fit an estimator to training rows; a recurrent one to the whole series, whose rows X are, like another one."""
     if isinstance(estimator, ReservoirRegressor):
-        estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows))
+        estimator.fit(X if X.shape[1] else None, _targets(rows), _groups(rows), like)
     else:
         estimator.fit(X, rows.y, sample_weight=rows.sample_weight, groups=rows.groups)
 

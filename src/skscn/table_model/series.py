@@ -189,14 +189,22 @@ def _filled(moments: np.ndarray) -> np.ndarray:
 
 def labels_of(name: str, table: Any, *, several: bool = False) -> np.ndarray:
     """The group that each row belongs to, as text; ValueError if one is missing, or if there should be several."""
-    column = table.column(name).cast("string")
-    if column.null_count:
-        first = int(np.argmax(column.is_null().to_numpy())) + 1
+    return group_labels(name, table.column(name), several=several)
+
+
+def group_labels(name: str, values: Any, *, several: bool = False) -> np.ndarray:
+    """As :func:`labels_of`, of the values of a column."""
+    column = read_values(values, name)
+    written = column.categories()
+    if written is None:
+        raise ValueError(f"{quoted(name)} cannot tell groups apart: it holds {column.holds}.")
+    if written.missing.any():
+        first = int(np.argmax(written.missing)) + 1
         raise ValueError(
-            f"{quoted(name)} is missing in {count(column.null_count, 'row')}, the first of which is row {first}; with "
-            "groups, every row needs to belong to one."
+            f"{quoted(name)} is missing in {count(int(written.missing.sum()), 'row')}, the first of which is row "
+            f"{first}; with groups, every row needs to belong to one."
         )
-    labels = np.array([_plain(label) for label in column.to_pylist()], dtype=str)
+    labels = written.of_rows(np.array(list(map(_plain, written.levels)), dtype=str), "")
     if several and len(labels) and np.all(labels == labels[0]):
         raise ValueError(
             f"{quoted(name)} is {quoted(labels[0])} in all rows, so no group can be held out; leave group out."

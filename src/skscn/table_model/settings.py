@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Tables of up to this many numbers get an ensemble unless the user says otherwise: a few minutes on one processor.
 _ENSEMBLE_NUMBERS = 500_000
+# With up to this many numbers an ensemble grows in less time than other processes take to start.
+_ONE_PROCESS_NUMBERS = 20_000
 _CLASSES: dict[str, dict[str, type[Any]]] = {
     "network": {"regression": SCNRegressor, "classification": SCNClassifier},
     "ensemble": {"regression": SCNEnsembleRegressor, "classification": SCNEnsembleClassifier},
@@ -201,8 +203,13 @@ def choose(asked: Any, numbers: int) -> tuple[str, str]:
     return "network", 'faster on a table of this size; estimator="ensemble" is more accurate'
 
 
-def build_estimator(model: TableModel, task: str, kind: str, settings: FitSettings, series: Series) -> Any:
-    """The estimator with the parameters that the user set; early stopping holds out the last rows of a series."""
+def build_estimator(
+    model: TableModel, task: str, kind: str, numbers: int | None, settings: FitSettings, series: Series
+) -> Any:
+    """The estimator with the parameters that the user set, for a table with this many numbers, if that is known.
+
+    Early stopping holds out the last rows of a series.
+    """
     if kind == "given":
         return clone(model.estimator)
     kinds = _CLASSES[kind]
@@ -210,7 +217,9 @@ def build_estimator(model: TableModel, task: str, kind: str, settings: FitSettin
         estimator = kinds[task](feedback=model.feedback, random_state=model.random_state)
         return estimator.set_params(**settings.recurrent)
     validation = settings.network.get("validation", "random" if series.time is None else "last")
-    common = {"random_state": model.random_state, "n_jobs": model.n_jobs, "validation": validation}
+    small = numbers is not None and numbers <= _ONE_PROCESS_NUMBERS
+    n_jobs = 1 if model.n_jobs == -1 and small else model.n_jobs
+    common = {"random_state": model.random_state, "n_jobs": n_jobs, "validation": validation}
     if kind == "ensemble":
         estimator = kinds[task](**{**common, **settings.ensemble})
         member = estimator._default_estimator()

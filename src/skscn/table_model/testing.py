@@ -75,16 +75,19 @@ def cross_validate(
 ) -> HeldOutTests | None:
     """Fit clones of a fitted estimator on all parts but one, and predict that one.
 
-    An interrupt leaves the parts that are done.
+    An interrupt leaves the parts that are done. Of recurrent networks on rows in order of time, those of later parts
+    are like that of the first one, which has seen none of the rows that they are tested on.
     """
-    parts, rare = [], RareClass.of(rows.y, estimator) if folds.task == "classification" else None
+    parts, first, rare = [], None, RareClass.of(rows.y, estimator) if folds.task == "classification" else None
     for number, (train, test) in enumerate(folds.parts, start=1):
         observer.begin(f"Testing {number}/{len(folds.parts)}", estimator)
         known, unseen = rows.split(train, test)
         # A model is also tried on all rows after its own part, which are further away from its training rows.
         further = folds.ordered and folds.task == "regression"
         later = rows.split(train, np.arange(test[0], len(rows.y)))[1] if further else unseen
-        part = _part(preparation.refitted(known), clone(estimator), known, unseen, later, folds.task, rare)
+        fitted = clone(estimator)
+        part = _part(preparation.refitted(known), fitted, known, unseen, later, folds.task, rare, first)
+        first = fitted if first is None and folds.ordered else first
         if observer.interrupted:
             break
         parts.append(part)
@@ -104,15 +107,18 @@ def _part(
     later: TableRows,
     task: str,
     rare: RareClass | None = None,
+    like: Any = None,
 ) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones; these are the first of the later rows, which may be more."""
     preparation, known, X = preparation.learn(known, task)
-    fit_rows(estimator, X, known)
-    X, y = preparation.follow(later), unseen.y
+    fit_rows(estimator, X, known, like)
+    trained, X, y = X, preparation.follow(later), unseen.y
     if preparation.recurrent:
         rows = FollowingRows(estimator, preparation.follow(unseen), unseen)
         return _following_part(rows, FollowingRows(estimator, X, later), known, unseen)
-    ahead = None if task != "regression" else Ahead(later.y, estimator.predict(X), _inside(estimator, X, later.y))
+    ahead = None
+    if task == "regression":
+        ahead = Ahead(later.y, estimator.predict(X), _inside(estimator, X, later.y), _beyond(X, trained))
     X = X[: len(y)]
     predicted = estimator.predict(X) if ahead is None else ahead.predicted[: len(y)]
     loss = loss_of(estimator)
@@ -143,6 +149,13 @@ def _following_part(rows: FollowingRows, later: FollowingRows, known: TableRows,
         labels=unseen.series,
         ahead=ahead,
     )
+
+
+def _beyond(X: np.ndarray, trained: np.ndarray) -> np.ndarray:
+    """Which rows have an input outside the range of the training rows."""
+    below, above = np.less(X, np.fmin.reduce(trained)), np.greater(X, np.fmax.reduce(trained))
+    beyond: np.ndarray = (below | above).any(axis=1)
+    return beyond
 
 
 def _inside(estimator: Any, X: np.ndarray, y: np.ndarray) -> np.ndarray | None:

@@ -25,7 +25,6 @@ from skscn.tables.values import ColumnValues
 from skscn.words import listed, quoted, refuse_twins
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from sklearn.utils import Tags
 
     from skscn.tables.frames import TableLike
@@ -317,8 +316,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.array([name for column in self.columns_ for name in column.encoded_names], dtype=object)
 
     @property
-    def read_types(self) -> dict[str, pa.DataType]:
-        """The columns that :meth:`transform` needs, and the Arrow types to read them as from a text file."""
+    def read_types(self) -> dict[str, str]:
+        """The columns that :meth:`transform` needs, and names of Arrow types to read them as from a text file."""
         check_is_fitted(self, "columns_")
         return {column.name: column.read_type for column in self.columns_}
 
@@ -347,8 +346,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
         return np.datetime64("NaT") if self._time is None else self._time.moment(row[self._time.name])
 
     @property
-    def time_types(self) -> dict[str, pa.DataType]:
-        """The column that :meth:`row_times` needs, and the Arrow type to read it as from a text file; or nothing."""
+    def time_types(self) -> dict[str, str]:
+        """The column that :meth:`row_times` needs, and the name of the Arrow type to read it as; or nothing."""
         check_is_fitted(self, "columns_")
         return {} if self._time is None else {self._time.name: self._time.read_type}
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from skscn.extras import optional
-from skscn.graphs import Operators
+from skscn.graphs import Operators, make_way, number_columns
 from skscn.readers.missing import MISSING
 from skscn.tables._encoder import TableEncoder
 from skscn.tables.columns import Category, Column, Moment, RowTime, cycle_days
@@ -42,44 +42,22 @@ def prepend_table(graph: Any, encoder: TableEncoder) -> Any:
         taken = sorted({end.name for end in ends} & set(names))
         if taken:
             raise ValueError(f"The graph's {what} is called {taken[0]!r}, like one of the columns; rename the column.")
-    _make_way(graph.graph, set(names))
-    table = _Table(_OWN)
-    parts = [table.encoded(column) for column in encoder.columns_]
-    table.node("Concat", *parts, output=graph.graph.input[0].name, axis=1)
-    _put_first(graph, table, encoder)
-    optional("onnx", _PURPOSE).checker.check_model(graph)
+    first, table = make_way(graph, set(names), _OWN), _Table(_OWN)
+    table.node("Concat", *map(table.encoded, encoder.columns_), output=first, axis=1)
+    versions = {item.domain: item for item in graph.opset_import}
+    if _ML_DOMAIN not in versions:
+        graph.opset_import.append(optional("onnx", _PURPOSE).helper.make_opsetid(_ML_DOMAIN, _ML_OPSET))
+    else:
+        versions[_ML_DOMAIN].version = max(versions[_ML_DOMAIN].version, _ML_OPSET)
+    table.put_before(graph, list(map(_input, encoder.columns_)))
     return graph
 
 
-def _make_way(graph: Any, names: set[str]) -> None:
-    """Give other names to what is called in the graph as a column is."""
-    for node in graph.node:
-        for ends in (node.input, node.output):
-            for place, name in enumerate(ends):
-                ends[place] = f"{_OWN}{name}" if name in names else name
-    for named in (*graph.initializer, *graph.input, *graph.value_info):
-        named.name = f"{_OWN}{named.name}" if named.name in names else named.name
-
-
-def _put_first(graph: Any, table: _Table, encoder: TableEncoder) -> None:
-    onnx = optional("onnx", _PURPOSE)
-    nodes = [*table.nodes, *graph.graph.node]
-    inputs = [*map(_input, encoder.columns_), *graph.graph.input[1:]]
-    for whole, parts in ((graph.graph.node, nodes), (graph.graph.input, inputs)):
-        del whole[:]
-        whole.extend(parts)
-    graph.graph.initializer.extend(table.constants)
-    versions = {item.domain: item for item in graph.opset_import}
-    if _ML_DOMAIN not in versions:
-        graph.opset_import.append(onnx.helper.make_opsetid(_ML_DOMAIN, _ML_OPSET))
-    else:
-        versions[_ML_DOMAIN].version = max(versions[_ML_DOMAIN].version, _ML_OPSET)
-
-
 def _input(column: Column) -> Any:
+    if not isinstance(column, Category):
+        return number_columns(column.name, 1)
     onnx = optional("onnx", _PURPOSE)
-    kind = onnx.TensorProto.STRING if isinstance(column, Category) else onnx.TensorProto.DOUBLE
-    return onnx.helper.make_tensor_value_info(column.name, kind, [None, 1])
+    return onnx.helper.make_tensor_value_info(column.name, onnx.TensorProto.STRING, [None, 1])
 
 
 class _Table(Operators):

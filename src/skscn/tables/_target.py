@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skscn.readers.arrow import arrow
 from skscn.readers.missing import means_no_number
 from skscn.tables.columns import Flag, Number
 from skscn.tables.kinds import column_from_json
@@ -17,7 +16,7 @@ from skscn.tables.values import ColumnValues, read_values
 from skscn.words import quoted
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 # At most this many different whole numbers are classes, if there are this many rows for each of them.
 _MOST_WHOLE_CLASSES = 10
@@ -63,13 +62,12 @@ class Target:
         return "regression" if self.kind == "number" else "classification"
 
     @property
-    def read_type(self) -> pa.DataType:
-        """The Arrow type to read it as from a text file."""
-        pa = arrow()
+    def read_type(self) -> str:
+        """The name of the Arrow type to read it as from a text file."""
         # Whole numbers as text, since floats would round large ones.
         if self.kind in ("text", "whole") or self.decimal is not None:
-            return pa.string()
-        return pa.bool_() if self.kind == "boolean" else pa.float64()
+            return "string"
+        return "bool" if self.kind == "boolean" else "double"
 
     def values(self, column: Any) -> tuple[np.ndarray, np.ndarray]:
         """The values of those rows that have one, and which rows these are."""

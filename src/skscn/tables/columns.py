@@ -9,18 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass, field
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from skscn.readers.arrow import arrow
 from skscn.readers.missing import means_no_number
 from skscn.tables.text import clock_times, dates, moment, numbers, stripped
 from skscn.tables.values import ColumnValues, read_values
 from skscn.words import quoted
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _DAY = 86400e6
 _CYCLE_DAYS = {"year": 365.2425, "week": 7.0, "day": 1.0}
@@ -61,8 +57,8 @@ class Column(ABC):
 
     @property
     @abstractmethod
-    def read_type(self) -> pa.DataType:
-        """The Arrow type to read it as from a text file."""
+    def read_type(self) -> str:
+        """The name of the Arrow type to read it as from a text file."""
 
     def to_json(self) -> dict[str, Any]:
         """What it has learnt."""
@@ -145,8 +141,8 @@ class Number(Measured):
         return state if self.unit is not None else {name: value for name, value in state.items() if name != "unit"}
 
     @property
-    def read_type(self) -> pa.DataType:
-        return arrow().float64() if self.decimal is None else arrow().string()
+    def read_type(self) -> str:
+        return "double" if self.decimal is None else "string"
 
     def encode_one(self, value: Any) -> Any:
         if is_plain(value):
@@ -178,8 +174,8 @@ class Flag(Measured):
     kind: ClassVar[str] = "boolean"
 
     @property
-    def read_type(self) -> pa.DataType:
-        return arrow().bool_()
+    def read_type(self) -> str:
+        return "bool"
 
     def floats(self, values: ColumnValues) -> np.ndarray:
         if values.is_text:
@@ -207,9 +203,9 @@ class Moment(Measured):
     cycles: tuple[str, ...]
 
     @property
-    def read_type(self) -> pa.DataType:
+    def read_type(self) -> str:
         # Text, in which spaces around a date and words for missing values are seen to.
-        return arrow().string()
+        return "string"
 
     @property
     def _more_names(self) -> list[str]:
@@ -269,8 +265,8 @@ class Clock(Measured):
     kind: ClassVar[str] = "time"
 
     @property
-    def read_type(self) -> pa.DataType:
-        return arrow().time64("us")
+    def read_type(self) -> str:
+        return "time64[us]"
 
     @property
     def _more_names(self) -> list[str]:
@@ -304,8 +300,8 @@ class Category(Column):
     missing: bool
 
     @property
-    def read_type(self) -> pa.DataType:
-        return arrow().string()
+    def read_type(self) -> str:
+        return "string"
 
     @property
     def encoded_names(self) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import narwhals as nw
 import numpy as np
 
 from skscn.readers.arrow import arrow
+from skscn.readers.frames import FrameRows
 from skscn.readers.table_file import ROW_LABELS
 from skscn.tables.values import ColumnValues, read_values
 from skscn.words import refuse_twins
@@ -81,6 +82,17 @@ def has_only_numbers(frame: Any) -> bool:
     return all(map(_is_numeric, _frame(frame).iter_columns()))
 
 
+def with_numbers(X: Any, read: Callable[[str, ColumnValues], np.ndarray]) -> Any:
+    """A frame with the numbers that ``read`` finds in each column that is not of a type of numbers."""
+    frame = _frame(X)
+    found = [
+        nw.new_series(name, read(str(name), read_values(column, str(name))), backend=frame.implementation)
+        for name, column in zip(frame.columns, frame.iter_columns(), strict=True)
+        if not _is_numeric(column)
+    ]
+    return frame.with_columns(*found).to_native()
+
+
 def _is_numeric(column: nw.Series[Any]) -> bool:
     if column.dtype == nw.Boolean:
         return not column.null_count()
@@ -111,5 +123,7 @@ def as_table(X: TableLike, names: Sequence[str] | None = None) -> TableColumns:
 
 def _frame(X: Any) -> nw.DataFrame[Any]:
     """What holds columns, as narwhals sees it."""
+    if isinstance(X, FrameRows):
+        return X.frame
     frame = nw.from_native(X, pass_through=True)
     return frame if isinstance(frame, nw.DataFrame) else nw.from_native(arrow().table(X), eager_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -130,6 +131,9 @@ def dates(texts: ColumnValues, format: str | None) -> ColumnValues:
 
 def moment(text: str, format: str | None) -> np.datetime64:
     """The date in a text, as :func:`dates` reads it; NaT if there is none."""
+    if format is None and _PLAIN_DATES.fullmatch(f"{text}\n"):
+        with suppress(ValueError):
+            return np.datetime64(text, "us")
     found: np.datetime64 = _moments((text,), format)[0][0]
     return found
 

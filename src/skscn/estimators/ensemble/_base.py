@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 from sklearn.base import clone
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -154,8 +155,6 @@ class BaseEnsemble(Estimator, ABC):
         1 or more shows how many members are finished.""",
     )
 
-    # What the ensemble combines: the name of the members' method.
-    _response: ClassVar[str]
     # What is required of targets.
     _checks: ClassVar[dict[str, Any]]
     members_: list[GrowingNetwork] = attribute()
@@ -266,7 +265,7 @@ class BaseEnsemble(Estimator, ABC):
         targets, strata = self._targets(data)
         estimator = self._template()
         plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, self.n_members))]
-        tasks = member_tasks(grow_member, [(estimator, data, plan, self._response, method) for plan in plans])
+        tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
         grown = self._processes.grow(tasks, self.n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
         unseen = np.stack([member.unseen for member in grown])
@@ -355,8 +354,9 @@ class BaseEnsemble(Estimator, ABC):
 
     def _responses(self, X: Any) -> np.ndarray:
         """The predictions of each member for validated rows: shape (n_members, n_samples, ...)."""
+        X = X if sparse.issparse(X) else np.asfortranarray(X)
         pairs = zip(self.members_, self.features_, strict=True)
-        return np.stack([getattr(member, self._response)(select_columns(X, features)) for member, features in pairs])
+        return np.stack([member._response(select_columns(X, features)) for member, features in pairs])
 
 
 def _refuse_chunks(X: object) -> None:

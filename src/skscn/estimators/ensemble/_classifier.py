@@ -63,7 +63,6 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     classes_: np.ndarray = attribute()
     oob_decision_function_: np.ndarray = attribute()
     members_: list[SCNClassifier] = attribute()
-    _response: ClassVar[str] = "predict_proba"
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True}
 
     def __sklearn_tags__(self) -> Tags:

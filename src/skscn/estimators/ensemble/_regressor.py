@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, ClassVar, Literal, Self, overload
 
 import numpy as np
@@ -25,6 +26,7 @@ from skscn.estimators.ensemble.out_of_bag import (
     learn_conformal,
     mean_and_spread,
     positive,
+    weighted_mean,
 )
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
@@ -73,8 +75,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     )
     oob_prediction_: np.ndarray = attribute()
     row_weights_: np.ndarray = attribute()
-    _conformal: Conformal | None = attribute()
-    _response: ClassVar[str] = "predict"
+    _learn_conformal: partial[Conformal | None] | None = attribute(None)
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def _default_estimator(self) -> SCNRegressor:
@@ -119,7 +120,10 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         self.oob_prediction_ = combined[data.inverse].reshape(-1, *data.y.shape[1:])
         self.oob_score_ = _r2(out_of_bag, combined)
         ordinary = self._ordinary(out_of_bag, data)
-        self._conformal = learn_conformal(data.X, ordinary, self.weights_, self.members_, self._processes)
+        # Intervals are learnt when they are first needed; until then, the training rows are kept for them.
+        self.__dict__.pop("_conformal", None)
+        about = data.X, ordinary, self.weights_, self.members_, self._processes
+        self._learn_conformal = partial(learn_conformal, *about)
         self.__dict__.pop("row_weights_", None)
         if self.members_[0].network_.loss.weighs:
             self.row_weights_ = self._member_weights(data.X, out_of_bag.targets)[data.inverse]
@@ -165,8 +169,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
             Their standard deviation, if ``return_std``. It measures how much the members disagree, without the noise
             of the target; :meth:`predict_interval` includes both.
         """
-        mean, spread = by_blocks(read_rows(self, X), self._mean_and_spread)
-        return (mean, spread) if return_std else mean
+        if return_std:
+            mean, spread = by_blocks(read_rows(self, X), self._mean_and_spread)
+            return mean, spread
+        (mean,) = by_blocks(read_rows(self, X), lambda rows: (weighted_mean(self._responses(rows), self.weights_),))
+        return mean
 
     @lazily
     def predict_interval(self, X: MatrixLike, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
@@ -175,7 +182,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         The interval is the prediction ± q·s(x). The local scale s(x) is the size of the residual that small networks
         have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of the
         absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
-        wider.
+        wider. The small networks are grown in the first call, or when the model is saved or pickled; until then the
+        model keeps its training rows.
 
         If the residuals were those of a fixed model on new rows, the interval would hold the target with at least this
         probability, on average over rows like the training rows, whatever their distribution (split conformal
@@ -259,6 +267,24 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         never_negative = np.all([member.network_.never_negative for member in self.members_], axis=0)
         floor = np.where(never_negative, 0.0, -np.inf)
         return floor if dimensions == 2 else floor[0]
+
+    @cached_property
+    def _conformal(self) -> Conformal | None:
+        """What intervals need, which is learnt here, and is an ordinary attribute from then on."""
+        learn = self._learn_conformal
+        # Several threads may come here; the one that has learnt leaves nothing to learn from.
+        if learn is not None:
+            self.__dict__["_conformal"] = learn()
+            self.__dict__.pop("_learn_conformal", None)
+        learnt: Conformal | None = self.__dict__["_conformal"]
+        return learnt
+
+    def __getstate__(self) -> Any:
+        """What was learnt, intervals included, without the training rows."""
+        if self._learn_conformal is None:
+            return super().__getstate__()
+        learnt = {"_conformal": self._conformal}
+        return {**super().__getstate__(), **learnt}
 
     def _intervals(self, method: str) -> Conformal:
         check_is_fitted(self, "members_")

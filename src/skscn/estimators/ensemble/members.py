@@ -238,10 +238,9 @@ def grow_member(
     estimator: GrowingNetwork,
     data: DistinctRows,
     plan: MemberPlan,
-    response: str,
     method: str,
 ) -> GrownMember:
-    """Grow a member, by its ``fit`` or ``partial_fit``, and let its method ``response`` predict all rows."""
+    """Grow a member, by its ``fit`` or ``partial_fit``, and let it predict all rows."""
     training = slice(data.n_training)
     weights = data.sample_weight[training] * (1.0 if plan.counts is None else plan.counts[training])
     member = _member(estimator, plan, int(np.count_nonzero(weights)))
@@ -254,7 +253,7 @@ def grow_member(
     elif data.groups is not None:
         given["groups"] = data.groups
     getattr(member, method)(X[training], data.y[training], **given)
-    predictions = getattr(member, response)(X)
+    predictions = member._response(X)
     # A later fit of its own is another matter.
     del member._averaged
     if not different:

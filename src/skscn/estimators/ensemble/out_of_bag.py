@@ -126,10 +126,15 @@ def by_blocks(X: Any, answer: Callable[[Any], tuple[np.ndarray, ...]], size: int
     return answers
 
 
+def weighted_mean(predictions: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Over the first axis, in the type of the predictions."""
+    return np.tensordot(weights, predictions, 1).astype(predictions.dtype, copy=False)
+
+
 def mean_and_spread(predictions: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Weighted mean and standard deviation over the first axis, in the type of the predictions."""
+    mean = np.tensordot(weights, predictions, 1)
     weights = weights.reshape(-1, *[1] * (predictions.ndim - 1))
-    mean = (weights * predictions).sum(axis=0)
     deviations = np.abs(predictions - mean)
     # In units of the largest, so that squares neither overflow nor vanish.
     largest = positive(deviations.max(axis=0))
