@@ -245,7 +245,10 @@ class Validation(BestNodes):
 
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
         outputs = self._columns[:, : self._size] @ output_weights.output_weights()
-        weights, squares = self.sample_weight, np.average((self.targets - outputs) ** 2, axis=0, weights=self.sample_weight)
+        weights, squares = (
+            self.sample_weight,
+            np.average((self.targets - outputs) ** 2, axis=0, weights=self.sample_weight),
+        )
         self._errors[output_weights.nodes] = self._present = float(np.sqrt(squares.mean()))
         if self.own_loss is not None:
             self._present = float(np.average(self.own_loss(outputs), weights=weights))

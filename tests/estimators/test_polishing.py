@@ -81,7 +81,7 @@ def test_the_best_network_may_be_one_from_before_the_last_polishing(monkeypatch)
 
 def test_output_weights_of_a_network_from_before_the_last_polishing_are_those_of_all_rows(monkeypatch):
     monkeypatch.setattr(module, "_ROWS_PER_WEIGHT", 1)
-    y = np.random.default_rng(3).normal(size=3000) + 3 * np.sin(4 * X[:, 0])
+    y = np.random.default_rng(21).normal(size=3000) + 3 * np.sin(4 * X[:, 0])
     model = SCNRegressor(**SETTINGS, alpha=1.0).fit(X, y)
     assert model.history_["polished"].any()
     assert 0 < model.n_nodes_ < 12

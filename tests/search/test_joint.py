@@ -82,7 +82,9 @@ def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(monkeypatch):
 
 
 def test_flat_nodes_do_no_harm():
-    found = improve_together(problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5)
+    found = improve_together(
+        problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5
+    )
     assert np.isfinite(found).all()
 
 

@@ -40,9 +40,11 @@ from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_se
 
 # Number of rows to search on; with very many inputs fewer rows are used, which limits the size of the sample.
 SAMPLE = 4000
+_FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
+# Up to this number, all rows are kept between steps; of more, each step reads a new sample.
+_KEPT = 8000
 # Rows on which a pool is ranked.
 _ROWS_TO_RANK = 1000
-_FEWEST_SAMPLED, _LARGEST_SAMPLE = 256, 4_000_000
 # If the largest scaled input lies between these, inputs are in single precision.
 _TINY, _MODERATE = 1e-6, 100.0
 # Up to this number of rows, transitions are placed at quantiles of the rows along the direction, which depend neither
@@ -63,8 +65,9 @@ _BATCH, _PER_NODE = 8, 3
 _ENOUGH_TO_POLISH = 100
 # Nodes of a step: what can be found together grows with the network.
 _SCHEDULE = StepSchedule(3, share=1 / 6, most=16)
-# The steps in which the nodes of a step are polished together, and the damping of the first one.
-_STEPS, _MUCH_DAMPING = 3, 1.0
+# In how many steps the nodes of a step are polished together, and the damping of the first one. The first nodes matter
+# most: a network of few nodes should be as good as possible.
+_THOROUGH, _QUICK, _MUCH_DAMPING = 8, 4, 1.0
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
@@ -72,7 +75,7 @@ _WEIGHT_DECAY = 1e-4
 _FIRST, _FACTOR, _ROWS_PER_WEIGHT = 12, 1.5, 10
 # The rows on which they are polished, or more if they have many weights; the most nodes of a block, and weights in it;
 # steps for each block, and the damping of the first one: almost Gauss–Newton.
-_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 3, 0.01
+_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 6, 0.01
 
 
 class Search:
@@ -83,6 +86,12 @@ class Search:
     or a sample if there are more than ``most_rows``; they are in random order, so that a slice of them is a sample.
     Features of at most ``moderate`` are in single precision.
     """
+
+    residual: np.ndarray
+    basis: np.ndarray
+    change: np.ndarray
+    explained: np.ndarray
+    _vectors: np.ndarray
 
     def __init__(self, rows: Rows, rng: np.random.Generator, *, most_rows: int = SAMPLE, moderate: float = _MODERATE):
         size = min(most_rows, max(_FEWEST_SAMPLED, _LARGEST_SAMPLE // rows.n_features))
@@ -106,37 +115,60 @@ class Search:
         self.smallest = SMALLEST_MEAN_SQUARE * bound**2 * self.total if np.isfinite(bound) else 0.0
         self._version, self._vectors = rows.basis_version, np.zeros((0, len(X)), precision)
         self._load(rows, sample)
-        # The basis of all rows is ``change``ᵀ times that of the sample, which explains a little more.
-        self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
-        if len(X) < rows.n_rows and len(self.basis):
-            # Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well
-            # conditioned; the shift is for a vector that is almost zero in the sample.
-            gram = (self.basis @ self.basis.T).astype(np.float64)
-            diagonal(gram)[:] += 100.0 * np.finfo(precision).eps * np.trace(gram) / len(gram)
-            self.change, inverse = cholesky(gram)
-            self.basis = inverse.T.astype(precision) @ self.basis
-            self.explained = (self.basis @ self.residual.T).astype(np.float64)
-            self.residual -= self.explained.T.astype(precision) @ self.basis
+        if len(X) < rows.n_rows:
+            self._orthonormalise()
+
+    def _orthonormalise(self) -> None:
+        """Make the basis orthonormal on these rows, and the residual orthogonal to it.
+
+        The basis of all rows is ``change``ᵀ times that of a sample, which explains a little more.
+        """
+        if not len(self.basis):
+            return
+        # Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well
+        # conditioned; the shift is for a vector that is almost zero in the sample.
+        gram = (self.basis @ self.basis.T).astype(np.float64)
+        diagonal(gram)[:] += 100.0 * np.finfo(self.precision).eps * np.trace(gram) / len(gram)
+        self.change, inverse = cholesky(gram)
+        self.basis = inverse.T.astype(self.precision) @ self.basis
+        self.explained = (self.basis @ self.residual.T).astype(np.float64)
+        self.residual = self.residual - self.explained.T.astype(self.precision) @ self.basis
 
     def _load(self, rows: Rows, sample: Sample) -> None:
         """Take over the residual, and the basis vectors that are new."""
         self.norm = float(np.sqrt(np.einsum("ij,ij->", sample.residual, sample.residual))) or 1.0
-        self.residual: np.ndarray = np.ascontiguousarray((sample.residual / self.norm).T, dtype=self.precision)
+        self.residual = np.ascontiguousarray((sample.residual / self.norm).T, dtype=self.precision)
         known = rows.basis_size - len(sample.basis)
         if rows.basis_size > len(self._vectors):
-            vectors = np.empty((2 * rows.basis_size, len(self.X)), self.precision)
+            vectors: np.ndarray = np.empty((2 * rows.basis_size, len(self.X)), self.precision)
             vectors[:known] = self._vectors[:known]
             self._vectors = vectors
         self._vectors[known : rows.basis_size] = sample.basis
-        self.basis: np.ndarray = self._vectors[: rows.basis_size]
+        self.basis = self._vectors[: rows.basis_size]
+        self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
 
     def update(self, rows: Rows) -> bool:
         """Read what joining nodes have changed, if these are all rows; return whether that was possible."""
         if rows.basis_version != self._version or len(self.X) < rows.n_rows or rows.basis_size < len(self.basis):
             return False
         self._load(rows, rows.sample(self.numbers, len(self.basis)))
-        self.change, self.explained = np.eye(len(self.basis)), np.zeros((len(self.basis), rows.n_outputs))
         return True
+
+    def window(self, rng: np.random.Generator, most_rows: int) -> Search:
+        """A search on a random slice of at most this number of these rows, or on all of them."""
+        part, size = copy(self), max(most_rows, 2 * len(self.basis))
+        if size >= len(self.X):
+            return part
+        start = int(rng.integers(len(self.X) - size + 1))
+        rows = slice(start, start + size)
+        part.X, part.residual, part.basis = self.X[rows], self.residual[:, rows], self.basis[:, rows]
+        part.total = float(size)
+        if self.sqrt_weight is not None and self.weights is not None:
+            part.sqrt_weight, part.weights = self.sqrt_weight[rows], self.weights[rows]
+            part.total = float(part.weights.sum())
+        part.smallest = self.smallest * part.total / self.total
+        part._orthonormalise()
+        return part
 
     def columns(self, nodes: Nodes, rows: slice = slice(None)) -> np.ndarray:
         """h of candidates, shape (count, n)."""
@@ -156,7 +188,7 @@ class Search:
         return v, _squares(h), participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
 
     def rank(self, candidates: Nodes, rng: np.random.Generator) -> Nodes:
-        """Candidates that are not almost constant, largest ⟨e, h⟩²/‖h‖² first, for h minus its mean on some of the rows."""
+        """Candidates that are not almost constant on some of the rows, largest ⟨e, h⟩²/‖h‖² of centred columns first."""
         start = int(rng.integers(max(1, len(self.X) - _ROWS_TO_RANK + 1)))
         rows = slice(start, start + _ROWS_TO_RANK)
         h = self.columns(candidates, rows)
@@ -189,7 +221,7 @@ class Search:
         return candidates.take(forward_selection(Sums(projections, squares, gram=gram), count, score, orthogonal=True))
 
     def passing(self, nodes: Nodes, contraction: float, node: int) -> Nodes:
-        """Of nodes to be proposed together, those that satisfy the inequality on these rows, given those before them."""
+        """Of nodes to be proposed together, those that satisfy the inequality, given those before them."""
         v, norms, left = self.new_parts(nodes)
         gram = (v @ v.T).astype(np.float64)
         diagonal(gram)[:] *= 1.0 + 1e-6
@@ -205,7 +237,7 @@ class Search:
         return nodes if left.all() else nodes.take(np.flatnonzero(left))
 
     def polish(self, nodes: Nodes, steps: int, scope: float, damping: float) -> Nodes:
-        """Nodes after some Levenberg–Marquardt steps on all of them together, none of which is longer than the scope."""
+        """Nodes after some Levenberg–Marquardt steps on all of them together, none of them longer than the scope."""
         # On rows without any error left there is nothing to improve.
         if not self.residual.any():
             return nodes
@@ -292,18 +324,18 @@ class Pooled(Configuration):
     _kept: list[Search] | None = None
 
     def opened(self, rows: Rows) -> Self:
-        """Keep what was read of the rows, if that is all of them."""
+        """Rows that have been read are kept, if there are not too many."""
         search = copy(self)
         search._kept = []
         return search
 
     def _open(self, rows: Rows, rng: np.random.Generator, most_rows: int) -> Search:
-        """All rows, which are kept for later steps, or a new sample of at most this number."""
-        if rows.n_rows > self.most_rows or self._kept is None:
+        """At most this number of rows: of all rows, which are kept for later steps, or of a new sample."""
+        if self._kept is None or rows.n_rows > min(_KEPT, _LARGEST_SAMPLE // rows.n_features):
             return Search(rows, rng, most_rows=most_rows)
         if not self._kept or not self._kept[0].update(rows):
-            self._kept[:] = [Search(rows, np.random.default_rng(rows.n_rows), most_rows=most_rows)]
-        return copy(self._kept[0])
+            self._kept[:] = [Search(rows, np.random.default_rng(rows.n_rows), most_rows=rows.n_rows)]
+        return self._kept[0].window(rng, most_rows)
 
     def informed(self, contraction: float, relevance: np.ndarray | None) -> Self:
         """Draw half of the candidates by the relevance of the features."""
@@ -352,7 +384,8 @@ class Polished(Pooled):
         found = super()._choose(search, best_first, count, node)
         if not len(found) or not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
             return found
-        found = search.polish(found, _STEPS, max(self.scopes), _MUCH_DAMPING)
+        steps = _THOROUGH if count <= _SCHEDULE.least else _QUICK
+        found = search.polish(found, steps, max(self.scopes), _MUCH_DAMPING)
         return search.passing(found, self.contractions[-1], node)
 
     def is_due(self, before: int, nodes: int) -> bool:
