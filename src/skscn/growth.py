@@ -252,7 +252,7 @@ def grow(
         accepted, candidates = _configure(rows, informed, output_weights, count, seed)
         if not accepted:
             return StopReason.NO_CANDIDATE
-        added = Nodes.joined([new.nodes for new in accepted])
+        added = accepted[0].nodes.joined([new.nodes for new in accepted])
         step = Step(
             added=added,
             nodes=output_weights.nodes,

@@ -200,7 +200,7 @@ class OutputWeights:
     def grown(self) -> Nodes:
         """The nodes, without linear columns and layers below; there must be some."""
         if len(self._joined) > 1:
-            self._joined = [Nodes.joined(self._joined)]
+            self._joined = [self._joined[0].joined(self._joined)]
         return self._joined[0]
 
     def append_linear(self, rows: Rows, nodes: Nodes) -> np.ndarray:
