@@ -222,7 +222,7 @@ def test_the_growth_speaks_of_the_nodes_that_were_kept(report):
     X = rng.uniform(-3.0, 3.0, (150, 2))
     y = np.sin(2.0 * X[:, 0]) + rng.normal(0.0, 0.5, 150)
     settings = {"early_stopping": True, "n_iter_no_change": 8, "alpha": 0.0}
-    network = SCNRegressor(max_nodes=30, random_state=0, **settings).fit(X, y)
+    network = SCNRegressor(max_nodes=30, random_state=2, **settings).fit(X, y)
     history, kept = network.history_, network.history_["nodes"] <= network.n_nodes_
     assert 0 < kept.sum() < len(history)
     page = report(network, X, y)

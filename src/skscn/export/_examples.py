@@ -130,7 +130,7 @@ def _course(model: ReservoirRegressor, numbers: np.ndarray) -> tuple[np.ndarray,
     """The same for rows that follow the training, of the first sequence, without targets."""
     reservoir, state = model.reservoir_, next(iter(model.states_.values()))
     columns, _ = reservoir.columns(numbers, None, state)
-    expected = reservoir.outputs.inverse_transform(columns @ reservoir.output_weights)
+    expected = reservoir.outputs.inverse_transform(reservoir.clip_outputs(columns @ reservoir.output_weights))
     terms = np.abs(columns) @ np.abs(reservoir.output_weights) * reservoir.outputs.scale
     return expected, float(terms.max())
 

@@ -198,7 +198,9 @@ class NetworkSpec:
             zero = outputs.transform(np.zeros((1, len(outputs.offset))))
             while (negative := outputs.inverse_transform(zero) < 0.0).any():
                 zero = np.where(negative, np.nextafter(zero, np.inf), zero)
-            lower = np.where(ends[0] >= 0.0, np.maximum(lower, zero[0]), lower)
+            # Outputs of outliers, which are among the ends, may be negative although no target is.
+            smallest = np.maximum(ends[0], data.statistics().targets.range()[0])
+            lower = np.where(smallest >= 0.0, np.maximum(lower, zero[0]), lower)
         return replace(network, bounds=(lower, upper))
 
 

@@ -188,17 +188,22 @@ class Search:
         return v, _squares(h), participates(squares.sum(axis=1), np.einsum("ij,ij->i", squares, bare), fewest)
 
     def rank(self, candidates: Nodes, rng: np.random.Generator) -> Nodes:
-        """Candidates that are not almost constant on some of the rows, largest ⟨e, h⟩²/‖h‖² of centred columns first."""
+        """Candidates that are not almost constant on some of the rows, largest ⟨e, h⟩²/‖h‖² of centred columns first.
+
+        Columns are centred because networks begin with a constant as a rule, and then have other columns already.
+        """
         start = int(rng.integers(max(1, len(self.X) - _ROWS_TO_RANK + 1)))
         rows = slice(start, start + _ROWS_TO_RANK)
         h = self.columns(candidates, rows)
-        roots = np.ones(h.shape[1], h.dtype) if self.sqrt_weight is None else self.sqrt_weight[rows]
-        h -= np.outer(h @ roots / (roots @ roots), roots)
+        if len(self.basis):
+            roots = np.ones(h.shape[1], h.dtype) if self.sqrt_weight is None else self.sqrt_weight[rows]
+            h -= np.outer(h @ roots / (roots @ roots), roots)
         squares, residual = _squares(h), self.residual[:, rows]
         floor = self.smallest * h.shape[1] / len(self.X) or SMALLEST_MEAN_SQUARE * squares.max(initial=0.0)
         decrease = _squares(h @ residual.T)
-        scores = np.divide(decrease, squares, out=np.zeros_like(squares), where=squares > floor)
-        return candidates.take(np.argsort(-scores, kind="stable")[: np.count_nonzero(scores)])
+        usable = squares > floor
+        scores = np.divide(decrease, squares, out=np.full_like(squares, -np.inf), where=usable)
+        return candidates.take(np.argsort(-scores, kind="stable")[: np.count_nonzero(usable)])
 
     def select(self, candidates: Nodes, count: int, contraction: float, node: int) -> Nodes:
         """Up to ``count`` candidates: the best, the best given that one, and so on, by the orthogonalised score.
@@ -359,7 +364,8 @@ class Pooled(Configuration):
             if accepted:
                 return
         for start in range(0, len(best_first), _BATCH):
-            batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH, self.contractions[-1], node)
+            # With r = 1, whatever the inequality is on these rows; the error may be on others.
+            batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH, 1.0, node)
             for j in range(len(batch)):
                 yield Proposal(batch.take(slice(j, j + 1)), self.contractions, self.max_candidates)
 

@@ -36,7 +36,7 @@ _LONGEST_HORIZON, _RUNS = 100, 40
 # How much larger than the error of the tests that on the training rows may be.
 _UNLIKE = 1.5
 FEWEST_ROWS = 10
-# Whether times of the day and the like help is tried with values so many rows before, on the rows after this share.
+# Whether times of the day and the like help is tried with values from this many rows before, on the rows after a share.
 _MEMORY, _KNOWN, _CLEARLY, _PENALTIES = (0, 1, 2, 4, 8), 0.75, 0.9, np.geomspace(1e-4, 1e4, 9)
 
 
