@@ -295,7 +295,8 @@ class Restarting(Polished):
 
 
 @pytest.mark.slow
-def test_a_cluster_that_is_restarted(client, tmp_path):
+def test_a_cluster_that_is_restarted(client, tmp_path, monkeypatch):
+    monkeypatch.setattr("skscn.fit.checkpoint._EVERY", 0.0)
     client.wait_for_workers(2, timeout=60)
     parameters = {"max_nodes": 9, "checkpoint": tmp_path / "fit.ckpt", "random_state": 0}
     Restarting.clients.append(client)
