@@ -5,13 +5,13 @@ are, it decreases by ⟨e, v⟩²/‖v‖², with v the part of h orthogonal to 
 never less, and the score used here. Scopes are drawn log-uniformly, and the bias is placed so that the node's
 transition passes through a random row.
 
-``Polished``, the default search, improves the best candidates by Levenberg–Marquardt steps with all output weights
-eliminated: each alone, then the nodes of a step together. When the network has reached certain sizes, all its nodes are
-polished, block by block, each block given the others.
+``Polished``, the default search, improves the nodes of a step together, by Levenberg–Marquardt steps with all output
+weights eliminated. When the network has reached certain sizes, all its nodes are polished, block by block, each block
+given the others.
 
-All of this happens on a sample of the rows, in single precision where that is enough: only what to propose is decided
-here, and a node still has to satisfy the supervisory inequality on all rows. Arrays have one row per column of the
-network and one column per row of the sample, so that inner loops are long.
+All of this happens on some of the rows, in single precision where that is enough: only what to propose is decided here,
+and a node still has to satisfy the supervisory inequality on all rows. Arrays have one row per column of the network and
+one column per row of the sample, so that inner loops are long; rows are in random order, so that a slice is a sample.
 """
 
 from __future__ import annotations
