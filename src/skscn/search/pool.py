@@ -9,9 +9,10 @@ transition passes through a random row.
 weights eliminated. When the network has reached certain sizes, all its nodes are polished, block by block, each block
 given the others.
 
-All of this happens on some of the rows, in single precision where that is enough: only what to propose is decided here,
-and a node still has to satisfy the supervisory inequality on all rows. Arrays have one row per column of the network and
-one column per row of the sample, so that inner loops are long; rows are in random order, so that a slice is a sample.
+All of this happens on some of the rows, in single precision where that is enough: only what to propose is decided
+here, and a node still has to satisfy the supervisory inequality on all rows. Arrays have one row per column of the
+network and one column per row of the sample, so that inner loops are long; rows are in random order, so that a slice
+is a sample.
 """
 
 from __future__ import annotations
