@@ -51,10 +51,8 @@ _TINY, _MODERATE = 1e-6, 100.0
 # Up to this number of rows, transitions are placed at quantiles of the rows along the direction, which depend neither
 # on their order nor on whether a row is given twice or with weight 2; beyond, at a random row, which is cheaper.
 _FEW_ROWS = 256
-# Candidates of a pool, of those that do best given the first columns alone, that are scored given all of them.
+# Candidates of a pool, of those that do best given a constant alone, that are scored given all columns.
 _FINALISTS = 48
-# ‖v‖²/‖h‖², for v what is new in a node h, that is more than rounding error.
-_SMALLEST_PART = {np.dtype(np.float32): 1e-6, np.dtype(np.float64): 1e-12}
 # ‖v‖², relative to its initial value, below which a candidate duplicates those selected before it.
 _REPETITION = 1e-3
 # What is new in a node must be spread over at least this number of rows, or this share of them.
