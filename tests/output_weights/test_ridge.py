@@ -159,7 +159,8 @@ def test_what_other_rules_evaluate_is_penalised_wherever_the_rows_are(algorithm,
     for other in others:
         np.testing.assert_array_equal(other.predict(DATA), fitted.predict(DATA))
     sizes = [np.linalg.norm(model(alpha).fit(DATA, both).network_.output_weights) for alpha in (0, 0.5, 50.0)]
-    assert sizes[0] > sizes[1] > sizes[2]
+    # Nodes differ, too, so that a weak penalty need not decrease the norm.
+    assert min(sizes[:2]) > sizes[2]
 
 
 @pytest.mark.parametrize("algorithm", ["SC-I", "SC-II"])

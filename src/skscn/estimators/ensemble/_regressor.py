@@ -39,7 +39,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
 
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
-    have not seen them, are an honest estimate of the error.
+    have not seen them, are an honest estimate of the error. After these predictions, the output weights of a member are
+    those of all its rows, those it has held out included, if the loss is squared error.
 
     Attributes
     ----------
@@ -87,8 +88,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         """Grow the members on the first rows; let further rows join all of them.
 
         The first call is a :meth:`fit`. Further calls add neither members nor nodes: the output weights of each member
-        become those of least squares over the rows that it was grown on and all further rows, without the rows that it
-        has not seen of the first ones; with bootstrap=True further rows are not drawn, each counts once. What was
+        become those of least squares over the first rows, with bootstrap=True those that it has drawn, and all further
+        rows, each of which counts once. What was
         learnt from out-of-bag rows stays that of the first call: the weights of the members, `oob_score_`, and the
         widths of intervals, which are then too wide if the error has decreased, and too narrow if the data have
         changed.

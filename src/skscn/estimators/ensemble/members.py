@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import RegressorMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
@@ -254,6 +254,11 @@ def grow_member(
         given["groups"] = data.groups
     getattr(member, method)(X[training], data.y[training], **given)
     predictions = member._response(X)
+    held_out, network = member.held_out_, member.network_
+    joins = isinstance(member, RegressorMixin) and network.loss.plain and network.factor is not None
+    if joins and len(held_out) and not data.n_held_out:
+        # After these predictions, its output weights may see the rows that it held out: in a series, the newest ones.
+        member.partial_fit(X[held_out], data.y[held_out], sample_weight=weights[held_out] if different else None)
     # A later fit of its own is another matter.
     del member._averaged
     if not different:
@@ -261,7 +266,7 @@ def grow_member(
         member._weight_unit = float(weights[0])
     # Out of bag are the rows that the member was not grown on; in a series, only those that are later.
     unseen = np.asarray(weights == 0)
-    unseen[member.held_out_] = True
+    unseen[held_out] = True
     if member.validation == "last":
         unseen[: np.flatnonzero(~unseen)[-1]] = False
     unseen = np.append(unseen, np.ones(data.n_held_out, dtype=bool))
