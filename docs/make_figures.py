@@ -31,8 +31,8 @@ def against(own: str, other: str) -> str:
 SENTENCES = {
     "README.md": [
         "On {sets} regression tables an ensemble has the best mean rank of {methods} methods, slightly ahead of "
-        "CatBoost, at {fit: SCN-ensemble / CatBoost} times its training time; one network is behind CatBoost, at "
-        "{fit: SCN / CatBoost} of its time",
+        "CatBoost, but takes {fit: SCN-ensemble / CatBoost} times as long to train; one network ranks behind CatBoost, "
+        "but takes {fit: SCN / CatBoost} times as long",
         "| CatBoost | {won: SCN-ensemble / CatBoost} tables, error {error: SCN-ensemble / CatBoost} of its | "
         "{fit: SCN-ensemble / CatBoost} times |",
         "| HistGradientBoosting | {won: SCN-ensemble / boosting} tables, error {error: SCN-ensemble / boosting} of its "
@@ -46,8 +46,8 @@ SENTENCES = {
         "On {sets} regression tables the ensemble has the best mean rank of {methods} methods ({rank: SCN-ensemble}; "
         "CatBoost {rank: CatBoost}), but it is worse than the best other method on {worse: count} of them: "
         "{worse: sets} times its error",
-        "One network (rank {rank: SCN}) wins against CatBoost on {won by: SCN / CatBoost} tables and loses on "
-        "{lost by: SCN / CatBoost}, in {fit: SCN / CatBoost} of its time",
+        "One network (rank {rank: SCN}) beats CatBoost on {won by: SCN / CatBoost} tables and loses on "
+        "{lost by: SCN / CatBoost}, in {fit: SCN / CatBoost} times the training time",
         "| ensemble against CatBoost | " + against("SCN-ensemble", "CatBoost"),
         "| ensemble against LightGBM | " + against("SCN-ensemble", "LightGBM"),
         "| ensemble against histogram boosting | " + against("SCN-ensemble", "boosting"),
@@ -57,7 +57,7 @@ SENTENCES = {
         "| one network against RVFL | " + against("SCN", "RVFL"),
         "| one network against swimnetworks | " + against("SCN", "SWIM"),
         "RealMLP has {smooth error: RealMLP / SCN-ensemble} times the ensemble's error, in {smooth fit: RealMLP / "
-        "SCN-ensemble} times its time",
+        "SCN-ensemble} times the training time",
         "90 % intervals contain {least coverage} to {most coverage} % of unseen targets, and are {narrower} % narrower",
     ],
     "docs/ensembles.md": [
