@@ -81,8 +81,11 @@ def test_the_best_network_may_be_one_from_before_the_last_polishing(monkeypatch)
 
 def test_output_weights_of_a_network_from_before_the_last_polishing_are_those_of_all_rows(monkeypatch):
     monkeypatch.setattr(module, "_ROWS_PER_WEIGHT", 1)
-    y = np.random.default_rng(21).normal(size=3000) + 3 * np.sin(4 * X[:, 0])
-    model = SCNRegressor(**SETTINGS, alpha=1.0).fit(X, y)
+    for seed in range(30):
+        y = np.random.default_rng(seed).normal(size=3000) + 3 * np.sin(4 * X[:, 0])
+        model = SCNRegressor(**SETTINGS, alpha=1.0).fit(X, y)
+        if model.history_["polished"].any() and 0 < model.n_nodes_ < 12:
+            break
     assert model.history_["polished"].any()
     assert 0 < model.n_nodes_ < 12
     inputs, outputs = model.network_.inputs.transform(X), model.network_.outputs.transform(y[:, np.newaxis])

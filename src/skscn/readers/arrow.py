@@ -16,14 +16,22 @@ def is_text(type: pa.DataType) -> bool:
     return bool(types.is_string(type) or types.is_large_string(type) or types.is_string_view(type))
 
 
+def as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of text of any type as large strings."""
+    pa = arrow()
+    if pa.types.is_string_view(column.type):
+        # Early versions of Arrow cannot cast views.
+        return pa.chunked_array([column.to_pylist()], pa.large_string())
+    return column.cast(pa.large_string())
+
+
 def without_views(table: pa.Table) -> pa.Table:
     """A table in which views of text, as Polars writes them, are text: Arrow has no way to take rows of views."""
     pa = arrow()
-    views = [pa.types.is_string_view(type) for type in table.schema.types]
-    if not any(views):
-        return table
-    fields = zip(table.schema, views, strict=True)
-    return table.cast(pa.schema([field.with_type(pa.large_string()) if view else field for field, view in fields]))
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string_view(field.type):
+            table = table.set_column(place, field.name, as_text(table.column(place)))
+    return table
 
 
 def arrow(module: str = "pyarrow") -> Any:

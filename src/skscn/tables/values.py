@@ -13,7 +13,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from skscn.readers.arrow import arrow
+from skscn.readers.arrow import as_text
 from skscn.words import quoted
 
 # What columns hold, in words.
@@ -139,8 +139,8 @@ def _from_levels(series: nw.Series[Any], missing: np.ndarray, name: str) -> Colu
     native, of_text = series.to_native(), series.dtype == nw.String
     if series.implementation.is_pyarrow():
         # Not all kinds of text have dictionaries that can be read.
-        kind = arrow().large_string() if of_text else native.type.value_type
-        array = native.cast(kind).dictionary_encode().combine_chunks()
+        text = as_text(native) if of_text else native.cast(native.type.value_type)
+        array = text.combine_chunks().dictionary_encode()
         codes, levels = array.indices.fill_null(-1).to_numpy(), array.dictionary.to_pylist()
     elif series.implementation.is_pandas():
         codes, levels = native.factorize()
