@@ -189,7 +189,7 @@ class Search:
     def rank(self, candidates: Nodes, rng: np.random.Generator) -> Nodes:
         """Candidates that are not almost constant on some of the rows, largest ⟨e, h⟩²/‖h‖² of centred columns first.
 
-        Columns are centred because networks begin with a constant as a rule, and then have other columns already.
+        Most networks begin with a constant column, so columns are centred as soon as there is a basis.
         """
         start = int(rng.integers(max(1, len(self.X) - _ROWS_TO_RANK + 1)))
         rows = slice(start, start + _ROWS_TO_RANK)
@@ -363,7 +363,7 @@ class Pooled(Configuration):
             if accepted:
                 return
         for start in range(0, len(best_first), _BATCH):
-            # With r = 1, whatever the inequality is on these rows; the error may be on others.
+            # With r = 1 the inequality excludes none of them: the remaining error may be on other rows than these.
             batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH, 1.0, node)
             for j in range(len(batch)):
                 yield Proposal(batch.take(slice(j, j + 1)), self.contractions, self.max_candidates)
