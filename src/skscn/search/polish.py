@@ -106,20 +106,6 @@ class LocalProblem:
         penalty = self.weight_decay * float(np.einsum("ij,ij->", self.residual, self.residual, dtype=np.float64))
         vars(self).update(penalty=penalty, centre=centre, centred=centred)
 
-    def slopes_and_new_parts(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """g′ and V, each of shape (b, n), of nodes with these weights and biases."""
-        slope, h = (a.T for a in self.layer.slope_and_value(self.X, points[:, :-1].T, points[:, -1]))
-        if self.sqrt_weight is not None:
-            slope, h = slope * self.sqrt_weight, h * self.sqrt_weight
-        return slope, h - (h @ self.basis.T) @ self.basis
-
-    def derivatives(self, slope: np.ndarray, used: np.ndarray) -> np.ndarray:
-        """Of the columns with respect to the weights of used inputs and the biases, shape (b, p + 1, n)."""
-        x = self.centred
-        if used.shape[1] < len(x) - 1:
-            x = x[np.column_stack([used, np.full(len(used), len(x) - 1)])]
-        return slope[:, np.newaxis] * x
-
     def move(self, points: np.ndarray, move: np.ndarray, used: np.ndarray) -> np.ndarray:
         """The points after a move, in which biases are those of centred inputs."""
         move = move.reshape(len(points), -1)
@@ -138,11 +124,16 @@ class _Together:
 
     def __init__(self, problem: LocalProblem, points: np.ndarray):
         self.problem, self.points = problem, points
-        self.slope, v = problem.slopes_and_new_parts(points)
+        # g′ and h, each of shape (b, n), and V.
+        slope, h = (a.T for a in problem.layer.slope_and_value(problem.X, points[:, :-1].T, points[:, -1]))
+        if problem.sqrt_weight is not None:
+            slope, h = slope * problem.sqrt_weight, h * problem.sqrt_weight
+        v = h - (h @ problem.basis.T) @ problem.basis
         gram = (v @ v.T).astype(np.float64)
-        diagonal(gram)[:] *= 1.0 + _SHIFT
-        diagonal(gram)[:] += problem.floor
+        gram.flat[:: len(gram) + 1] *= 1.0 + _SHIFT
+        gram.flat[:: len(gram) + 1] += problem.floor
         _, inverse = cholesky(gram)
+        self.slope = slope
         along = inverse.T @ (v @ problem.residual.T).astype(np.float64)
         self.output_weights = inverse @ along
         self.loss = problem.penalty * float((points[:, :-1] ** 2).sum()) - float((along**2).sum())
@@ -152,7 +143,11 @@ class _Together:
     def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The Gauss–Newton matrix and minus the gradient, with respect to the weights of used inputs, and biases."""
         problem, beta, (count, inputs), n = self.problem, self.output_weights, used.shape, len(self.problem.X)
-        derivatives = problem.derivatives(self.slope, used).reshape(-1, n)
+        x = problem.centred
+        if inputs < len(x) - 1:
+            x = x[np.column_stack([used, np.full(count, len(x) - 1)])]
+        # Of the columns with respect to these weights and the biases.
+        derivatives = (self.slope[:, np.newaxis] * x).reshape(-1, n)
         gram = derivatives @ derivatives.T
         for vectors in (problem.basis, self.directions):
             known = derivatives @ vectors.T
@@ -168,13 +163,8 @@ class _Together:
             gradient = np.column_stack([np.take_along_axis(gradient, used, axis=1), gradient[:, -1]]) * there
             points = np.take_along_axis(points, used, axis=1) * there[:, :-1]
         gradient[:, :-1] -= problem.penalty * points
-        diagonal(matrix).reshape(count, -1)[:, :-1] += problem.penalty
+        matrix.reshape(-1)[:: len(matrix) + 1].reshape(count, -1)[:, :-1] += problem.penalty
         return matrix, gradient.ravel()
-
-
-def diagonal(matrix: np.ndarray) -> np.ndarray:
-    """The diagonal of a square matrix, contiguous in memory, to be changed in place."""
-    return matrix.reshape(-1)[:: len(matrix) + 1]
 
 
 def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> np.ndarray:
@@ -186,8 +176,8 @@ def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> n
     equations, (used, there) = None, weights_to_improve(points)
     for _ in range(steps):
         matrix, gradient = equations = state.normal_equations(used, there) if equations is None else equations
-        sizes, damped = diagonal(matrix), matrix.copy()
-        diagonal(damped)[:] += damping * (sizes + _SHARE * sizes.mean()) + _FLAT
+        sizes, damped = matrix.diagonal(), matrix.copy()
+        damped.flat[:: len(damped) + 1] += damping * (sizes + _SHARE * sizes.mean()) + _FLAT
         _, move, failed = dposv(damped, gradient)
         try:
             tried = None if failed else _Together(problem, problem.move(state.points, move, used))

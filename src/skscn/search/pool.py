@@ -33,7 +33,6 @@ from skscn.search.polish import (
     MANY_INPUTS,
     LocalProblem,
     cholesky,
-    diagonal,
     improve_together,
     weights_to_improve,
 )
@@ -127,7 +126,7 @@ class Search:
         # Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well
         # conditioned; the shift is for a vector that is almost zero in the sample.
         gram = (self.basis @ self.basis.T).astype(np.float64)
-        diagonal(gram)[:] += 100.0 * np.finfo(self.precision).eps * np.trace(gram) / len(gram)
+        gram.flat[:: len(gram) + 1] += 100.0 * np.finfo(self.precision).eps * np.trace(gram) / len(gram)
         self.change, inverse = cholesky(gram)
         self.basis = inverse.T.astype(self.precision) @ self.basis
         self.explained = (self.basis @ self.residual.T).astype(np.float64)
@@ -228,7 +227,7 @@ class Search:
         """Of nodes to be proposed together, those that satisfy the inequality, given those before them."""
         v, norms, left = self.new_parts(nodes)
         gram = (v @ v.T).astype(np.float64)
-        diagonal(gram)[:] *= 1.0 + 1e-6
+        gram.flat[:: len(gram) + 1] *= 1.0 + 1e-6
         try:
             factor, inverse = cholesky(gram)
         except LinAlgError:
@@ -296,7 +295,7 @@ class Sweep:
         again = v @ search.basis.T
         v -= again @ search.basis
         gram = (v @ v.T).astype(np.float64)
-        diagonal(gram)[:] *= 1.0 + 1e-6
+        gram.flat[:: len(gram) + 1] *= 1.0 + 1e-6
         try:
             factor, inverse = cholesky(gram)
         except LinAlgError:
@@ -322,8 +321,9 @@ class Pooled(Configuration):
     alpha = "gcv"
     bounded = True
     guided = True
-    # The most rows to search on.
+    # The most rows to search on, and whether what is proposed is polished there.
     most_rows = SAMPLE
+    polishes = False
     _relevance: np.ndarray | None = None
     _kept: list[Search] | None = None
 
@@ -357,7 +357,11 @@ class Pooled(Configuration):
         drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng, self._relevance)
         ranked = search.rank(Nodes(rows.layer, *drawn), rng)
         best_first = ranked.take(slice(max(_FINALISTS, _PER_NODE * count)))
-        together = self._choose(search, best_first, count, node)
+        together = search.select(best_first, count, self.contractions[-1], node)
+        if len(together) and self.polishes and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH:
+            steps = _THOROUGH if count <= _SCHEDULE.least else _QUICK
+            together = search.polish(together, steps, max(self.scopes), _MUCH_DAMPING)
+            together = search.passing(together, self.contractions[-1], node)
         if len(together):
             accepted = yield Proposal(together, self.contractions, self.max_candidates)
             if accepted:
@@ -368,13 +372,11 @@ class Pooled(Configuration):
             for j in range(len(batch)):
                 yield Proposal(batch.take(slice(j, j + 1)), self.contractions, self.max_candidates)
 
-    def _choose(self, search: Search, best_first: Nodes, count: int, node: int) -> Nodes:
-        """The nodes to propose together: the best on the searched rows, the best given that one, and so on."""
-        return search.select(best_first, count, self.contractions[-1], node)
-
 
 class Polished(Pooled):
     """The best of one pool, polished."""
+
+    polishes = True
 
     def degrees_per_node(self, n_features: int) -> float:
         """The weights of a polished node are fitted as well, but only for a few steps."""
@@ -383,15 +385,6 @@ class Polished(Pooled):
     def pace(self, layer: Layer, weight: float) -> StepSchedule:
         """Nodes are added one by one where they cannot be polished."""
         return _SCHEDULE if layer.differentiable and weight >= _ENOUGH_TO_POLISH else StepSchedule(1)
-
-    def _choose(self, search: Search, best_first: Nodes, count: int, node: int) -> Nodes:
-        """The nodes to propose together, polished."""
-        found = super()._choose(search, best_first, count, node)
-        if not len(found) or not search.layer.differentiable or search.total < _ENOUGH_TO_POLISH:
-            return found
-        steps = _THOROUGH if count <= _SCHEDULE.least else _QUICK
-        found = search.polish(found, steps, max(self.scopes), _MUCH_DAMPING)
-        return search.passing(found, self.contractions[-1], node)
 
     def is_due(self, before: int, nodes: int) -> bool:
         """Whether all nodes are polished once there are ``nodes`` of them, ``before`` the last step fewer."""
