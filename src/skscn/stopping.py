@@ -16,6 +16,12 @@ from skscn.output_weights import OutputWeights
 from skscn.rows import Rows
 from skscn.scaling import Scaling
 
+# Growth ends early if the network is worse than the best one by this number of standard errors, on held-out rows, after
+# this share of the patience.
+_SIGNIFICANT, _SHARE_OF_PATIENCE = 2.5, 0.3
+# Rows that follow each other may depend on each other; standard errors are those of the means of this many groups.
+_GROUPS = 30
+
 
 @dataclass(frozen=True)
 class BestSoFar:
@@ -201,6 +207,9 @@ class Validation(BestNodes):
         self._columns, self._size = np.empty((len(targets), 0), order="F"), 0
         # The error with each number of nodes, as long as these are what they were.
         self._errors: dict[int, float] = {}
+        # The losses of the rows with the best network, and how much larger they are with the present one, on average,
+        # in standard errors.
+        self._lowest, self._excess = np.zeros(0), 0.0
 
     def _add(self, nodes: Nodes) -> None:
         start, self._size = self._size, self._size + len(nodes)
@@ -243,21 +252,42 @@ class Validation(BestNodes):
         roots = None if self.sample_weight is None else np.sqrt(self.sample_weight)
         return factor.with_rows(self._columns[:, : len(factor.triangle)], self.targets, roots)
 
+    @property
+    def exhausted(self) -> bool:
+        """Also if the network has become significantly worse than it was."""
+        significant = self._excess > _SIGNIFICANT and self.standing.waited >= _SHARE_OF_PATIENCE * self.patience
+        return significant or super().exhausted
+
     def _judge(self, output_weights: OutputWeights, rows: Rows) -> tuple[float, float]:
-        outputs = self._columns[:, : self._size] @ output_weights.output_weights()
-        weights, squares = (
-            self.sample_weight,
-            np.average((self.targets - outputs) ** 2, axis=0, weights=self.sample_weight),
-        )
+        outputs, weights = self._columns[:, : self._size] @ output_weights.output_weights(), self.sample_weight
+        each = (self.targets - outputs) ** 2
+        squares = np.average(each, axis=0, weights=weights)
         self._errors[output_weights.nodes] = self._present = float(np.sqrt(squares.mean()))
+        losses = each.mean(axis=1)
         if self.own_loss is not None:
-            self._present = float(np.average(self.own_loss(outputs), weights=weights))
+            losses = self.own_loss(outputs)
+            self._present = float(np.average(losses, weights=weights))
+        if self._present < self.standing.best:
+            self._lowest, self._excess = losses, 0.0
+        elif len(self._lowest):
+            self._excess = _standard_errors(losses - self._lowest, weights)
         return self._present, self.outputs.rmse(squares)
 
     def losses(self, output_weights: OutputWeights) -> np.ndarray:
         """What is minimised, row by row; the squared error, unless there is a loss."""
         outputs = self._columns[:, : self._size] @ output_weights.output_weights()
         return ((self.targets - outputs) ** 2).mean(axis=1) if self.own_loss is None else self.own_loss(outputs)
+
+
+def _standard_errors(values: np.ndarray, weights: np.ndarray | None) -> float:
+    """The mean of values, in standard errors of the means of groups of consecutive rows; 0 for very few rows."""
+    if len(values) < _GROUPS:
+        return 0.0
+    starts = np.linspace(0, len(values), _GROUPS, endpoint=False).astype(int)
+    counts = np.diff(starts, append=len(values)) if weights is None else np.add.reduceat(weights, starts)
+    means = np.add.reduceat(values if weights is None else values * weights, starts) / counts
+    spread = float(means.std(ddof=1))
+    return float(means.mean()) * _GROUPS**0.5 / spread if spread > 0.0 else 0.0
 
 
 class Criterion(BestNodes):

@@ -81,7 +81,9 @@ class Growth(FitObserver):
             if n_members is not None and effective_n_jobs(estimator.n_jobs) > 1:
                 _start_workers(estimator.n_jobs)
             self._bar.start()
-        self._done, self._members, self._in_ensemble = 0, n_members or 1, n_members is not None
+        # Until the first of "auto" is finished, the bar is that of ten.
+        members = 10 if n_members == "auto" else n_members or 1
+        self._done, self._members, self._in_ensemble = 0, members, n_members is not None
         self._round, self._rounds, self._nodes = 1, 1, 0
         self._recurrent = isinstance(estimator, ReservoirRegressor)
         state = "choosing the kind of nodes" if self._recurrent else ""
@@ -110,14 +112,14 @@ class Growth(FitObserver):
         return round_of(self._round, self._rounds)
 
     def member(self, member: BaseEstimator, done: int, n_members: int) -> bool:
-        self._done = done
+        self._done, self._members = done, n_members
         state = f"{done}/{n_members} networks"
         # Recurrent members have no held-out error of a step.
         growth = None if isinstance(member, ReservoirRegressor) else growth_of(member)
         if growth is not None and growth.kept:
             last = growth.kept_steps[-1]
             state += f", {_state(member.n_nodes_, last['train_rmse'], last['validation_rmse'])}"
-        self._bar.update(self._task, completed=float(done), state=state)
+        self._bar.update(self._task, total=float(n_members), completed=float(done), state=state)
         return self.interrupted
 
     def stopped(self) -> bool:

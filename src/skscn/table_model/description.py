@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
+from skscn.estimators.ensemble.members import resolve_members
 from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
 from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
@@ -31,8 +32,10 @@ def are_whole(estimator: Any) -> bool:
     if is_recurrent(estimator):
         return False
     networks = grown_networks(estimator)
-    complete = len(networks) == getattr(estimator, "n_members", 1)
-    return complete and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
+    wanted = getattr(estimator, "n_members", 1)
+    if wanted == "auto":
+        wanted = resolve_members(wanted, estimator.out_of_bag_.shape[1])
+    return len(networks) == wanted and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
 
 
 def describe_networks(estimator: Any) -> str:

@@ -29,6 +29,7 @@ from skscn.estimators.ensemble.members import (
     grow_member,
     member_seeds,
     member_tasks,
+    resolve_members,
     select_columns,
 )
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, nonnegative_weights
@@ -93,11 +94,12 @@ class BaseEnsemble(Estimator, ABC):
         The base estimator. Its `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a
         member is grown without early stopping.""",
     )
-    n_members: int = parameter(
-        default=10,
-        constraint=[AT_LEAST_1],
-        text="""int
-        Number of networks.""",
+    n_members: int | Literal["auto"] = parameter(
+        default="auto",
+        constraint=[AT_LEAST_1, StrOptions({"auto"})],
+        text="""int or "auto"
+        Number of networks. "auto" is 10 below 1,000 rows, 7 below 100,000, and 5 beyond: the more rows, the less
+        networks differ, and the more a further one costs.""",
     )
     bootstrap: bool = parameter(
         default=False,
@@ -264,9 +266,10 @@ class BaseEnsemble(Estimator, ABC):
             data = data.with_held_out(*held_out.rows)
         targets, strata = self._targets(data)
         estimator = self._template()
-        plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, self.n_members))]
+        n_members = resolve_members(self.n_members, len(outputs))
+        plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, n_members))]
         tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
-        grown = self._processes.grow(tasks, self.n_members)
+        grown = self._processes.grow(tasks, n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
         unseen = np.stack([member.unseen for member in grown])
         out_of_bag = OutOfBag(predictions.reshape(len(grown), *targets.shape), unseen, targets, data.sample_weight)

@@ -58,6 +58,13 @@ def _grow_listening(grow: Callable[..., Any], elsewhere: Listener | None, *argum
         return grow(*arguments)
 
 
+def resolve_members(n_members: int | str, n_rows: int) -> int:
+    """The number of members of an ensemble on this number of rows."""
+    if not isinstance(n_members, str):
+        return n_members
+    return 10 if n_rows < 1_000 else 7 if n_rows < 100_000 else 5
+
+
 @dataclass(frozen=True)
 class Processes:
     """The processes of an ensemble, as its parameters ``n_jobs`` and ``verbose`` say."""
