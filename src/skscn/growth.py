@@ -450,7 +450,7 @@ def _polish(
     ends = [0, *(record.nodes for record in state.records), step.nodes]
     whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
     possible = state.independent is not None and step.nodes in whole
-    if not possible or not search.is_due(max(whole[:-1], default=0), step.nodes):
+    if not possible or not search.is_due(max(whole[:-1], default=0), step.nodes, *_last_polishing(state.records)):
         return step
     started, before, nodes = perf_counter(), rows.rmse, output_weights.grown
     factor = output_weights.final_factor(rows, step.nodes)
@@ -474,6 +474,14 @@ def _polish(
         restart(rows, output_weights, state, pace)
         restore(rows, output_weights, nodes, state.history, pace)
     return replace(step, seconds=step.seconds + perf_counter() - started)
+
+
+def _last_polishing(records: list[StepRecord]) -> tuple[int, float]:
+    """With how many nodes all of them were last polished, and the share of the error that this step removed."""
+    for record, before in zip(records[:0:-1], records[-2::-1], strict=True):
+        if record.polished:
+            return record.nodes, 1.0 - record.train_rmse / before.train_rmse
+    return 0, 0.0
 
 
 def best_nodes(output_weights: OutputWeights, state: GrowthState, monitor: StoppingMonitor) -> Nodes:

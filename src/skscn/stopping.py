@@ -221,7 +221,8 @@ class Validation(BestNodes):
         self._columns[:, start : self._size] = nodes.layer.evaluate(nodes, self.inputs).T
 
     def _forget(self) -> None:
-        self._size = 0
+        # Losses with nodes that have been polished since are not kept: a fit that is resumed does not know them.
+        self._size, self._lowest, self._excess = 0, np.zeros(0), 0.0
         self._errors.clear()
 
     def is_worse(self, fixed: Sequence[Nodes], nodes: Nodes, output_weights: OutputWeights, rows: Rows) -> bool:

@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_validate, train_test_spl
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from skscn import IRVFLRegressor, SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.estimators.ensemble.members import resolve_members
 
 X, y = make_friedman1(300, n_features=6, noise=0.5, random_state=0)
 iris, species = load_iris(return_X_y=True)
@@ -481,3 +482,16 @@ def test_members_keep_twice_the_nodes_with_which_each_is_best():
         history = member.history_
         best = history["nodes"][np.argmin(history["validation_rmse"])]
         assert member.n_nodes_ == min(2 * best, history["nodes"][-1])
+
+
+@pytest.mark.parametrize(("n_rows", "expected"), [(999, 10), (1_000, 7), (99_999, 7), (100_000, 5)])
+def test_how_many_members_depends_on_the_number_of_rows(n_rows, expected):
+    assert resolve_members("auto", n_rows) == expected
+    assert resolve_members(3, n_rows) == 3
+
+
+def test_the_number_of_members_is_chosen_by_default():
+    X = np.random.default_rng(0).uniform(size=(1200, 2))
+    member = SCNRegressor(max_nodes=2, configuration="ladder")
+    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X, X[:, 0]).members_) == 7
+    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X[:200], X[:200, 0]).members_) == 10

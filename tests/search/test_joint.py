@@ -114,9 +114,16 @@ def test_nodes_that_leave_a_sweep_and_come_back_leave_it_as_it_was(most_rows):
     np.testing.assert_array_equal(sweep.order, [0, 2, 3, 5, 1, 4])
 
 
-def test_all_nodes_are_polished_at_growing_sizes():
-    search, sizes = Polished((1.0,)), range(3, 100, 3)
-    assert [size for size in sizes if search.is_due(size - 3, size)] == [12, 18, 27, 42, 63, 93]
+@pytest.mark.parametrize(
+    ("gain", "expected"),
+    [(0.0, [12, 18, 27, 42, 63, 96]), (0.05, [12, 18, 27, 42, 63, 96]), (0.2, [12, 15, 18, 21, 24, 27, 30, 33])],
+)
+def test_all_nodes_are_polished_at_growing_sizes_and_sooner_where_it_pays(gain, expected):
+    search, polished = Polished((1.0,)), []
+    for size in range(3, expected[-1] + 1, 3):
+        if search.is_due(size - 3, size, polished[-1] if polished else 0, gain if polished else 0.0):
+            polished.append(size)
+    assert polished == expected
 
 
 def test_polishing_all_nodes_reduces_the_error_and_is_in_the_history():

@@ -126,8 +126,11 @@ class Configuration(ABC):
         """How many nodes steps add, in a layer and on rows of this total weight."""
         return StepSchedule(1)
 
-    def is_due(self, before: int, nodes: int) -> bool:
-        """Whether all nodes are to be polished after a step from ``before`` to ``nodes`` nodes."""
+    def is_due(self, before: int, nodes: int, last: int, gain: float) -> bool:
+        """Whether all nodes are to be polished after a step from ``before`` to ``nodes`` nodes.
+
+        The last time was with ``last`` nodes, 0 if there was none, and removed the share ``gain`` of the error.
+        """
         return False
 
     def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:

@@ -69,8 +69,9 @@ _THOROUGH, _QUICK, _MUCH_DAMPING = 8, 4, 1.0
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
-# are at least this many rows for each of their weights.
-_FIRST, _FACTOR, _ROWS_PER_WEIGHT = 12, 1.5, 10
+# are at least this many rows for each of their weights; by a smaller factor as long as polishing removes at least this
+# share of the error, as it does where the function is smooth.
+_FIRST, _FACTOR, _ROWS_PER_WEIGHT, _SMALL_FACTOR, _MUCH = 12, 1.5, 10, 1.1, 0.1
 # The rows on which they are polished, or more if they have many weights; the most nodes of a block, and weights in it;
 # steps for each block, and the damping of the first one: almost Gauss–Newton.
 _ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 6, 0.01
@@ -386,11 +387,11 @@ class Polished(Pooled):
         """Nodes are added one by one where they cannot be polished."""
         return _SCHEDULE if layer.differentiable and weight >= _ENOUGH_TO_POLISH else StepSchedule(1)
 
-    def is_due(self, before: int, nodes: int) -> bool:
-        """Whether all nodes are polished once there are ``nodes`` of them, ``before`` the last step fewer."""
-        size = float(_FIRST)
+    def is_due(self, before: int, nodes: int, last: int, gain: float) -> bool:
+        """Whether the network has grown enough, which is less where the last polishing was worth it."""
+        size, factor = float(max(last, _FIRST)), _SMALL_FACTOR if gain >= _MUCH else _FACTOR
         while size <= before:
-            size *= _FACTOR
+            size *= factor
         return size <= nodes
 
     def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
