@@ -389,7 +389,7 @@ def _judge(
         passed = block.admit(usable)
         numbers, squares = node + np.cumsum(passed) - passed, block.residual_squares[:, :-1]
         slacks = slack(block.sums, squares, np.reshape(contractions, (-1, 1, 1)), numbers, together=rows.together)
-        satisfied = slacks.min(axis=1) >= 0.0
+        satisfied = admissible(slacks)
         refused = np.flatnonzero(passed & ~satisfied.any(axis=0))
         if not len(refused):
             break
@@ -499,6 +499,11 @@ def restart(rows: Rows, output_weights: OutputWeights, state: GrowthState, pace:
 
 
 # Nodes that were accepted before ----------------------------------------------------------------------------------
+#
+# resume    continues an earlier fit: all of its steps, each shown to the monitor and in the history
+# restore   returns to the nodes of this fit after a polishing that was refused: all of its steps
+# replay    adds the nodes of one step, exactly as before
+# readmit   adds nodes that polishing has changed; they must pass the guards again
 
 
 def restore(rows: Rows, output_weights: OutputWeights, nodes: Nodes, history: np.ndarray, pace: StepSchedule) -> None:

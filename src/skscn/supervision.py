@@ -134,8 +134,8 @@ def slack(
 
 
 def admissible(slacks: np.ndarray) -> np.ndarray:
-    """min_q ξ_{L,q} ≥ 0, for each candidate."""
-    return np.asarray(slacks.min(axis=0) >= 0.0)
+    """min_q ξ_{L,q} ≥ 0, for each candidate, and each r if there are several."""
+    return np.asarray(slacks.min(axis=-2) >= 0.0)
 
 
 def ranked(slacks: np.ndarray, usable: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from skscn.checks import Method, fit_context, is_dask
 from skscn.declarations import attribute
 from skscn.estimators.parameters import MatrixLike, NetworkParameters, TrainingRows
-from skscn.fit.data import NOTHING_ASKED, Asked
+from skscn.fit.data import NO_VALIDATION_ROWS, ValidationArguments
 from skscn.fit.plan import Recipe
 from skscn.fit.trainer import GrowingLayer, fit_network
 from skscn.fit.updating import check_can_learn_on, learn_on
@@ -174,7 +174,9 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         -------
         self
         """
-        return self._grow(Recipe.of(self), X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
+        return self._grow(
+            Recipe.of(self), X, y, sample_weight, ValidationArguments(X_val, y_val, sample_weight_val, groups)
+        )
 
     @abstractmethod
     def _response(self, X: Any) -> np.ndarray:
@@ -187,7 +189,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         X: Any,
         y: Any,
         sample_weight: Any,
-        asked: Asked = NOTHING_ASKED,
+        validation: ValidationArguments = NO_VALIDATION_ROWS,
         *,
         updatable: bool = False,
     ) -> Self:
@@ -232,7 +234,7 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _learnt(self, layer: GrowingLayer) -> dict[str, Any]:
+    def _fitted_attributes(self, layer: GrowingLayer) -> dict[str, Any]:
         """The fitted attributes of an estimator that stopped now."""
         fit, network, history = layer.fit, layer.network(), layer.history
         return {
@@ -285,13 +287,13 @@ class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):
         X: Any,
         y: Any,
         sample_weight: Any,
-        asked: Asked = NOTHING_ASKED,
+        validation: ValidationArguments = NO_VALIDATION_ROWS,
         *,
         updatable: bool = False,
     ) -> Self:
         checks: dict[str, Any] = {"multi_output": True, "y_numeric": True}
         with training_data(self, "regression", X, y, sample_weight, **checks) as data:
-            hold_out = held_out_data(self, "regression", asked, data, **checks)
+            hold_out = held_out_data(self, "regression", validation, data, **checks)
             fit_network(self, recipe, data, hold_out, updatable=updatable)
         return self
 

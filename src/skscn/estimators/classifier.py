@@ -20,9 +20,9 @@ from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike, TrainingRows
 from skscn.fit.data import (
-    NOTHING_ASKED,
-    Asked,
+    NO_VALIDATION_ROWS,
     TrainingData,
+    ValidationArguments,
     check_indicators,
     check_labels,
     class_factors,
@@ -221,15 +221,15 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         X: Any,
         y: Any,
         sample_weight: Any,
-        asked: Asked = NOTHING_ASKED,
+        validation: ValidationArguments = NO_VALIDATION_ROWS,
         *,
         classes: np.ndarray | None = None,
         updatable: bool = False,
     ) -> Self:
         check_labels(y)
-        check_labels(asked.y_val)
+        check_labels(validation.y_val)
         with training_data(self, "classification", X, y, sample_weight, multi_output=True) as data:
-            hold_out = held_out_data(self, "classification", asked, data, multi_output=True)
+            hold_out = held_out_data(self, "classification", validation, data, multi_output=True)
             data = data if classes is None or data.multilabel else data.with_classes(classes)
             self._check_classes(data)
             factors = self._factors(data)
@@ -270,8 +270,8 @@ class SCNClassifier(ClassifierMixin, GrowingNetwork):
         if self.is_continued() and not np.array_equal(classes, self.classes_):
             raise ValueError("warm_start=True needs the same classes as before; those of y are different.")
 
-    def _learnt(self, layer: GrowingLayer) -> dict[str, Any]:
-        learnt = {**super()._learnt(layer), "classes_": layer.data.classes}
+    def _fitted_attributes(self, layer: GrowingLayer) -> dict[str, Any]:
+        learnt = {**super()._fitted_attributes(layer), "classes_": layer.data.classes}
         return {**learnt, "calibration_": self._calibration(layer) if layer.spec.loss.plain else None}
 
     def _calibration(self, layer: GrowingLayer) -> Calibration:

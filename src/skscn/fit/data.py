@@ -480,7 +480,7 @@ def labels_of(targets: np.ndarray) -> np.ndarray:
 HELD_OUT = ("random", "last")
 
 
-class Asked(NamedTuple):
+class ValidationArguments(NamedTuple):
     """What the user has given to ``fit`` for early stopping, as it was given."""
 
     X_val: Any = None
@@ -489,7 +489,7 @@ class Asked(NamedTuple):
     groups: Any = None
 
 
-NOTHING_ASKED = Asked()
+NO_VALIDATION_ROWS = ValidationArguments()
 
 
 class Split(NamedTuple):

@@ -373,7 +373,7 @@ class Fit:
                 monitor=monitor,
                 state=state,
             )
-            shown, part = (partial(estimator._learnt, layer), "") if self.check is None else self.check
+            shown, part = (partial(estimator._fitted_attributes, layer), "") if self.check is None else self.check
             rounds, number = (state.round, spec.loss.rounds), len(spec.below) + 1
             names = [type(estimator).__name__, part, round_of(*rounds), f"layer {number}" if number > 1 else ""]
             reason = run_observed(
@@ -387,7 +387,7 @@ class Fit:
                 learnt=shown,
                 save=partial(self._save, layer) if continued and self.checkpoint is not None else None,
             )
-            layer.fitted = {**estimator._learnt(layer), "stop_reason_": str(reason)}
+            layer.fitted = {**estimator._fitted_attributes(layer), "stop_reason_": str(reason)}
         return layer
 
     def _save(self, layer: GrowingLayer, final: bool) -> None:

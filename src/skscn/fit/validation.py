@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length, 
 from sklearn.utils.validation import _check_sample_weight, _check_y, check_is_fitted, validate_data
 
 from skscn.checks import is_dask, refuse_masked
-from skscn.fit.data import ArrayData, Asked, HoldOut, TrainingData, targets_to_learn
+from skscn.fit.data import ArrayData, HoldOut, TrainingData, ValidationArguments, targets_to_learn
 from skscn.fit.plan import most_nodes
 from skscn.network import sampled
 from skscn.rows import Chunks, ScratchInputs, opened
@@ -61,7 +61,7 @@ class _NumbersAlone(Number):
         return ValueError(f"Column {quoted(self.name)} holds {quoted(example)}, not {expected}. {self.hint}")
 
 
-class Read(NamedTuple):
+class TrainingRows(NamedTuple):
     """Rows as networks see them, targets, and what encodes further rows: None for numbers none of which is missing."""
 
     X: Any
@@ -112,7 +112,7 @@ def read_training(
     encoding: Encoding | None = None,
     reset: bool = True,
     **checks: Any,
-) -> Read:
+) -> TrainingRows:
     """Training rows, validated and encoded: by ``encoding``, or as they teach.
 
     The estimator notes number and names of the columns if they are new (``reset``). Checks are those of y.
@@ -140,7 +140,7 @@ def read_training(
     # One column of classes; several are labels.
     if classes and y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
-    return Read(X, y, encoder)
+    return TrainingRows(X, y, encoder)
 
 
 def read_further(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> tuple[Any, np.ndarray]:
@@ -258,14 +258,16 @@ def _has_missing(X: Any) -> bool:
     return found
 
 
-def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: TrainingData, **checks: Any) -> HoldOut:
+def held_out_data(
+    estimator: GrowingNetwork, kind: str, validation: ValidationArguments, data: TrainingData, **checks: Any
+) -> HoldOut:
     """What ``fit`` was given for early stopping, for these training rows."""
-    check_asked(asked)
-    if asked.groups is not None:
-        return HoldOut(groups=group_numbers(asked.groups, data.n_given)[data.row_numbers()])
-    if asked.X_val is None:
+    check_validation_arguments(validation)
+    if validation.groups is not None:
+        return HoldOut(groups=group_numbers(validation.groups, data.n_given)[data.row_numbers()])
+    if validation.X_val is None:
         return HoldOut()
-    with training_data(estimator, kind, *asked[:3], encoding=Encoding.of_training(data), **checks) as rows:
+    with training_data(estimator, kind, *validation[:3], encoding=Encoding.of_training(data), **checks) as rows:
         held_out = rows.take(np.arange(rows.shape[0]))
     if held_out.multilabel != data.multilabel or (data.classes is None and held_out.n_outputs != data.n_outputs):
         raise ValueError(f"y_val must have as many columns as y; got {held_out.n_outputs} and {data.n_outputs}.")
@@ -274,13 +276,13 @@ def held_out_data(estimator: GrowingNetwork, kind: str, asked: Asked, data: Trai
     return HoldOut(rows=held_out)
 
 
-def check_asked(asked: Asked) -> None:
+def check_validation_arguments(validation: ValidationArguments) -> None:
     """Reject arguments for early stopping that do not go together."""
-    if (asked.X_val is None) != (asked.y_val is None) and not isinstance(asked.X_val, Chunks):
+    if (validation.X_val is None) != (validation.y_val is None) and not isinstance(validation.X_val, Chunks):
         raise ValueError("X_val and y_val belong together: give both, or neither.")
-    if asked.X_val is None and asked.sample_weight_val is not None:
+    if validation.X_val is None and validation.sample_weight_val is not None:
         raise ValueError("sample_weight_val are the weights of X_val; give X_val and y_val as well.")
-    if asked.X_val is not None and asked.groups is not None:
+    if validation.X_val is not None and validation.groups is not None:
         raise ValueError("X_val and y_val are held out, so groups would not be used; give one of the two.")
 
 
@@ -363,7 +365,7 @@ def _refuse_categories(estimator: GrowingNetwork) -> None:
 
 def _read_arrays(
     estimator: GrowingNetwork, X: Any, y: np.ndarray, names: np.ndarray | None, *, reset: bool, **checks: Any
-) -> Read:
+) -> TrainingRows:
     """Training rows whose columns have these names; other names than those that are known and not reset are refused."""
     # Arrays have no names, for which scikit-learn would warn.
     known = estimator.__dict__.pop("feature_names_in_", None)

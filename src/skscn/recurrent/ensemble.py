@@ -155,7 +155,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
 
     def _learn(self, data: Prepared, configs: Sequence[ReservoirConfig] | None, callbacks: Callbacks) -> dict[str, Any]:
         with single_threaded(), open_checkpoint(self, data.fingerprint) as file:
-            return _learnt(data, self._grown(data, configs, ReplayLog(file, self.draw_seed), callbacks))
+            return _fitted_attributes(data, self._grown(data, configs, ReplayLog(file, self.draw_seed), callbacks))
 
     def _grown(
         self, data: Prepared, configs: Sequence[ReservoirConfig] | None, log: ReplayLog, callbacks: Callbacks
@@ -179,7 +179,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
 
         def stop_after(member: GrownReservoir) -> bool:
             finished.append(member)
-            return callbacks.stop_after_step(lambda: _learnt(data, finished), "member")
+            return callbacks.stop_after_step(lambda: _fitted_attributes(data, finished), "member")
 
         return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
 
@@ -191,7 +191,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
         return {"members_": members, "reservoir_": replace(with_rows(reservoir, rows, columns), output_weights=weights)}
 
 
-def _learnt(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]:
+def _fitted_attributes(data: Prepared, members: Sequence[GrownReservoir]) -> dict[str, Any]:
     """The attributes of an ensemble of these members."""
     networks = [member.network for member in members]
     parts = [network.reservoir_ for network in networks]

@@ -612,7 +612,7 @@ class Rows:
         self.basis_size = self.basis_version = 0
         self._open = ExitStack()
         # A layer, and the features and weights of some rows for it.
-        self._some: tuple[Layer, np.ndarray, np.ndarray | None] | None = None
+        self._few_features: tuple[Layer, np.ndarray, np.ndarray | None] | None = None
 
     def __enter__(self) -> Self:
         # In the search as well, which is not the backend's.
@@ -665,12 +665,12 @@ class Rows:
 
     def some_features(self, layer: Layer) -> tuple[np.ndarray, np.ndarray | None]:
         """What nodes of a layer see of some of the rows, and the weights of these rows."""
-        if self._some is None or self._some[0] is not layer:
+        if self._few_features is None or self._few_features[0] is not layer:
             numbers = np.unique(np.linspace(0, self.n_rows - 1, _FEW_ROWS).astype(int))
             sample = self.sample(numbers, self.basis_size)
             weights = None if sample.sqrt_weight is None or not sample.sqrt_weight.any() else sample.sqrt_weight**2
-            self._some = layer, layer.features(sample.X), weights
-        return self._some[1:]
+            self._few_features = layer, layer.features(sample.X), weights
+        return self._few_features[1:]
 
     def slopes(self, node: Nodes) -> Slopes:
         """How the row sums of one candidate change with its weights and bias."""

@@ -41,8 +41,8 @@ from skscn.estimators.parameters import (
     NetworkParameters,
     Seed,
 )
-from skscn.fit.data import HELD_OUT, NOTHING_ASKED, Asked
-from skscn.fit.validation import check_asked, group_numbers, read_further, read_training
+from skscn.fit.data import HELD_OUT, NO_VALIDATION_ROWS, ValidationArguments
+from skscn.fit.validation import check_validation_arguments, group_numbers, read_further, read_training
 from skscn.network import sampled
 from skscn.rows import Chunks
 from skscn.scaling import medians_of
@@ -224,7 +224,7 @@ class BaseEnsemble(Estimator, ABC):
         -------
         self
         """
-        return self._grow("fit", X, y, sample_weight, Asked(X_val, y_val, sample_weight_val, groups))
+        return self._grow("fit", X, y, sample_weight, ValidationArguments(X_val, y_val, sample_weight_val, groups))
 
     @abstractmethod
     def _default_estimator(self) -> GrowingNetwork:
@@ -248,7 +248,7 @@ class BaseEnsemble(Estimator, ABC):
         X: MatrixLike,
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        asked: Asked = NOTHING_ASKED,
+        validation: ValidationArguments = NO_VALIDATION_ROWS,
     ) -> Self:
         """Grow the members by this method, ``fit`` or ``partial_fit``, weight them, and set all attributes."""
         _refuse_chunks(X)
@@ -256,7 +256,7 @@ class BaseEnsemble(Estimator, ABC):
         plain = self.encoder_ is None and isinstance(rows, np.ndarray)
         self._medians = medians_of(rows[sampled(len(rows))]) if plain else None
         weights, self._weight_unit = check_weights(sample_weight, rows)
-        held_out = self._read_held_out(asked, outputs)
+        held_out = self._read_held_out(validation, outputs)
         numbers = self._number_targets(outputs, weights)
         if self.validation == "last":
             data = DistinctRows(rows, outputs, weights, np.arange(len(outputs)), held_out.groups)
@@ -281,20 +281,20 @@ class BaseEnsemble(Estimator, ABC):
         self._score(data, out_of_bag)
         return self
 
-    def _read_held_out(self, asked: Asked, y: np.ndarray) -> EnsembleHoldOut:
+    def _read_held_out(self, validation: ValidationArguments, y: np.ndarray) -> EnsembleHoldOut:
         """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
-        check_asked(asked)
-        if asked.groups is not None:
+        check_validation_arguments(validation)
+        if validation.groups is not None:
             if self.bootstrap:
                 raise ValueError(
                     "groups keep whole groups out of bag, and bootstrap=True draws single rows; use bootstrap=False."
                 )
-            return EnsembleHoldOut(groups=group_numbers(asked.groups, len(y)))
-        if asked.X_val is None:
+            return EnsembleHoldOut(groups=group_numbers(validation.groups, len(y)))
+        if validation.X_val is None:
             return EnsembleHoldOut()
-        _refuse_chunks(asked.X_val)
-        X, targets = read_further(self, *asked[:3], **self._checks)
-        sample_weight, _ = check_weights(asked.sample_weight_val, X)
+        _refuse_chunks(validation.X_val)
+        X, targets = read_further(self, *validation[:3], **self._checks)
+        sample_weight, _ = check_weights(validation.sample_weight_val, X)
         if targets.size != len(targets) * (y.size // len(y)):
             raise ValueError("y_val must have as many columns as y.")
         return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))

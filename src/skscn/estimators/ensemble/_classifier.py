@@ -20,7 +20,7 @@ from skscn.estimators.ensemble.members import DistinctRows
 from skscn.estimators.ensemble.out_of_bag import OutOfBag, by_blocks
 from skscn.estimators.networks import is_multilabel
 from skscn.estimators.parameters import MatrixLike
-from skscn.fit.data import NOTHING_ASKED, Asked, check_indicators, check_labels, numbers_of
+from skscn.fit.data import NO_VALIDATION_ROWS, ValidationArguments, check_indicators, check_labels, numbers_of
 from skscn.fit.validation import read_rows
 from skscn.tables.frames import exact_labels
 
@@ -123,11 +123,11 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         X: MatrixLike,
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        asked: Asked = NOTHING_ASKED,
+        validation: ValidationArguments = NO_VALIDATION_ROWS,
     ) -> Self:
         check_labels(y)
-        check_labels(asked.y_val)
-        return super()._grow(method, X, y, sample_weight, asked)
+        check_labels(validation.y_val)
+        return super()._grow(method, X, y, sample_weight, validation)
 
     def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
         check_classification_targets(y)
