@@ -36,6 +36,11 @@ def test_version(skscn):
         (["fit", "{table}", "--target", "price", "--model", "m.scn", "--drop", "sise"], "There is no column 'sise'"),
         (["predict", "{table}", "{table}", "--keep", "sise"], "There is no column 'sise'"),
         (["evaluate", "missing.scn", "{table}"], "There is no model file"),
+        (["predict", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["evaluate", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["update", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["report", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["forecast", "{table}", "--inputs", "missing.csv"], "There is no file missing.csv"),
     ],
 )
 def test_help_and_misspelt_names_import_nothing_heavy(arguments, said, tmp_path):

@@ -18,6 +18,7 @@ from skscn.cli.arguments import (
     OutTable,
     Quiet,
     TargetName,
+    existing_data,
     open_data,
 )
 from skscn.cli.console import Console, as_options, check_output
@@ -235,6 +236,7 @@ def forecast(
             "-i",
             metavar="TABLE",
             help="The table with the inputs of the rows to forecast and their times, for models that have inputs.",
+            callback=existing_data,
         ),
     ] = None,
     out: OutTable = None,

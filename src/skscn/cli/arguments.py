@@ -35,6 +35,15 @@ def _existing_model(path: Path) -> Path:
     return path
 
 
+def existing_data(path: Path | None) -> Path | None:
+    """The path of a table; ValueError or OSError if it is not there, before a model is read."""
+    if path is not None and str(path) != "-":
+        from skscn.readers import existing_table
+
+        existing_table(path)
+    return path
+
+
 def _share(coverage: float | None) -> float | None:
     if coverage is not None and not 0.0 < coverage < 1.0:
         raise typer.BadParameter("must lie between 0 and 1, for example 0.9.")
@@ -50,6 +59,7 @@ DataArgument = Annotated[
         metavar="DATA",
         help="A table: a .csv, .tsv, .txt (each also as .gz), .parquet, .arrow, .feather or .dat file, a folder of "
         "such files, or - for standard input.",
+        callback=existing_data,
     ),
 ]
 TargetName = Annotated[
