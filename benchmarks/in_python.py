@@ -207,7 +207,8 @@ def compare(name: str, tables: Path) -> dict[str, int]:
             else:
                 shown = {} if done.returncode else printed(command, options, done.stdout, folder)
                 shown = plain(shown) if command in ("fit", "evaluate", "update") else shown
-                differs = [f"{key}: {found[key]!r:.300} {shown.get(key)!r:.300}" for key in found if not same(found[key], shown.get(key))]
+                pairs = {key: (found[key], shown.get(key)) for key in found}
+                differs = [f"{key}: {pair!r:.600}" for key, pair in pairs.items() if not same(*pair)]
                 if done.returncode:
                     differs = [f"only the program refuses: {done.stderr.decode()[-300:]}"]
             counts["different" if differs else "same"] += 1

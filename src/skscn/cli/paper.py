@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from skscn.cli.console import check_output, progress_bar
+from skscn.cli.console import check_files, progress_bar
 from skscn.estimators.base import NetworkRegressor
 from skscn.extras import optional
 from skscn.files import make_folder, replacing
@@ -25,7 +25,7 @@ def run_demo(out: Path, seed: int) -> None:
     """Grow the six networks, print their errors next to the paper's, and write the picture to ``out``."""
     optional("matplotlib.figure", "The demo")
     make_folder(out.parent)
-    check_output(out, [], _ENDINGS)
+    check_files(out, [], _ENDINGS)
     models = {}
     with progress_bar() as progress:
         task = progress.add_task("", total=len(PANELS))

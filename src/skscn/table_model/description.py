@@ -14,7 +14,7 @@ from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.judging.scores import TITLES
-from skscn.losses import LogLoss, Squared, name_of
+from skscn.losses import OUTLIER, LogLoss, Squared, name_of
 from skscn.persistence import describe_model
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model.rows import added_columns, lag_lines
@@ -108,6 +108,49 @@ def describe_columns(encoder: TableEncoder) -> str:
     if not used:
         return "no columns but the time"
     return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")
+
+
+def describe_fit(
+    model: TableModel, path: Path, seconds: float, listing: str
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A fit whose model is in a file: facts, and lines of a heading and a text; ``listing`` shows its outliers."""
+    encoder, record, assessment = model.encoder_, model.record_, model.assessment_
+    outliers = []
+    if (n_outliers := record["outliers"]) is not None:
+        look = "looks like an outlier" if n_outliers == 1 else "look like outliers"
+        found = f"{n_outliers:,} of {count(model.n_rows_, 'training row')} {look} (weight below {OUTLIER:g})"
+        outliers = [("Outliers", f"{found}; to list them: {listing}" if n_outliers else found)]
+    facts = {
+        "model": str(path),
+        "target": model.target_.name,
+        "task": model.target_.task,
+        "rows": model.n_rows_,
+        "columns": [column.name for column in encoder.columns_],
+        "estimator": type(model.estimator_).__name__,
+        "loss": model.loss_,
+        "counts": record.get("counts"),
+        "outliers": record["outliers"],
+        "nodes": [network.n_nodes_ for network in grown_networks(model.estimator_)],
+        "interrupted": record["interrupted"],
+        "tested": record["tested"],
+        "time": encoder.time_,
+        "lags": None if model.lags_ is None else added_columns(model.lags_, encoder),
+        "warnings": list(map(str, assessment.cautions)),
+        "cautions": [{"code": caution.code, "text": str(caution)} for caution in assessment.cautions],
+        "notes": encoder.notes_,
+        "seconds": round(seconds, 3),
+    }
+    taken = f"in {seconds:.1f} s{' including tests' if assessment.tests else ''}"
+    return facts, [
+        ("Model", f"{path} ({size(path.stat().st_size)}), {describe_networks(model.estimator_)}"),
+        ("Trained on", f"{count(model.n_rows_, 'row')}, {describe_columns(encoder)}, {taken}"),
+        *lag_lines(model.lags_, encoder),
+        *estimates(model.estimator_),
+        *(assessment.tests.lines() if assessment.tests else []),
+        *([("Counts", record["counts"])] if record.get("counts") else []),
+        *outliers,
+        *(("Caution", str(caution)) for caution in assessment.cautions),
+    ]
 
 
 # A model file.

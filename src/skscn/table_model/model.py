@@ -328,8 +328,7 @@ class TableModel(Estimator):
 
     def predict_proba(self, table: Any) -> np.ndarray:
         """The probabilities of the classes, in the order of ``classes_``; shape (n_rows, n_classes)."""
-        if not self.is_classifier:
-            raise ValueError(f"{self.subject} predicts numbers, not class probabilities; see predict_interval.")
+        self.check_probabilities()
         return np.concatenate(list(self._each(table, "predict_proba")))
 
     def _each(self, table: Any, method: str, *arguments: Any) -> Iterator[Any]:
@@ -339,6 +338,12 @@ class TableModel(Estimator):
             yield getattr(batch, method)(*arguments)
         if not rows.n_rows:
             raise ValueError(f"{rows.file.label} has no rows to predict.")
+
+    def check_probabilities(self) -> None:
+        """Raise ValueError for a model of numbers."""
+        check_is_fitted(self)
+        if not self.is_classifier:
+            raise ValueError(f"{self.subject} predicts numbers, not class probabilities; ask for an interval instead.")
 
     def check_intervals(self) -> None:
         """Raise ValueError for a model without intervals."""

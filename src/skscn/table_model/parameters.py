@@ -13,8 +13,8 @@ KINDS = ("auto", "network", "ensemble", "deep", "recurrent", "recurrent-ensemble
 class Declaration(NamedTuple):
     """A parameter: its default, its type in words, and its text.
 
-    ``choices`` are the names that it may be, ``least`` is the smallest number; ``python`` is a text for Python only, and
-    ``value`` stands for the value of an option in the help of the program.
+    ``python`` is a text for Python only, ``choices`` are the names that the parameter may be, ``least`` is the smallest
+    number, and ``value`` stands for the value of the option in the help of the program.
     """
 
     default: Any
