@@ -5,7 +5,8 @@
 
 The program runs as a process of its own. Here, the same model is fitted from a data frame's point of view: with
 parameters in place of options. Floats are compared bit for bit, and an error of the program must be one in Python, in
-the same words. Commands that only show or export a model are left out.
+the same words. Left out are commands that only show or export a model, and errors that only a program can have: options
+that exclude each other, and files that would be destroyed; these are printed.
 """
 
 import argparse
@@ -16,6 +17,7 @@ import shlex
 import shutil
 import sys
 import tempfile
+from contextlib import chdir
 from copy import deepcopy
 from pathlib import Path
 from typing import Any
@@ -32,6 +34,8 @@ FLAGS = ("--json", "--quiet", "--feedback", "--shuffle", "--proba", "--follow", 
 SHORT = {"-t": "--target", "-m": "--model", "-o": "--out"}
 REPEATED = ("--set", "--drop", "--keep")
 MEGABYTE = 2**20
+AS_JSON = ("fit", "evaluate", "update")
+KINDS = ("same", "different", "left out")
 
 
 def options_of(words: list[str]) -> tuple[list[str], dict[str, Any]]:
@@ -81,11 +85,13 @@ def number_or_text(text: str) -> float | str:
 class InPython:
     """The models of a story, by the names of their files, and what the commands are in Python."""
 
-    def __init__(self, folder: Path):
-        self.folder, self.models = folder, dict[str, TableModel]()
+    def __init__(self) -> None:
+        self.models = dict[str, TableModel]()
+        Path("python").mkdir()
 
     def fit(self, arguments: list[str], options: dict[str, Any], given: str) -> dict[str, Any]:
-        model = TableModel(**parameters_of(options)).fit(self.folder / arguments[0])
+        model = TableModel(**parameters_of(options)).fit(arguments[0])
+        model.save(Path("python") / options["model"])
         self.models[options["model"]] = model
         found = [{"code": caution.code, "text": str(caution)} for caution in model.assessment_.cautions]
         return {"tested": model.record_["tested"], "cautions": found, "rows": model.n_rows_, "loss": model.loss_}
@@ -95,7 +101,7 @@ class InPython:
         coverage = float(options["interval"]) if "interval" in options else None
         if "follow" in options:
             return self._follow(model, given, coverage, options)
-        path = self.folder / arguments[1] if arguments[1] != "-" else self._given(given)
+        path = self._given(given) if arguments[1] == "-" else arguments[1]
         found = {"prediction": model.predict(path)}
         if coverage is not None:
             found["lower"], found["upper"] = model.predict_interval(path, coverage)
@@ -105,7 +111,7 @@ class InPython:
         return {name: values.tolist() for name, values in found.items()}
 
     def _given(self, text: str) -> Path:
-        path = self.folder / "standard_input.csv"
+        path = Path("standard_input.csv")
         path.write_text(text)
         return path
 
@@ -114,6 +120,9 @@ class InPython:
         live = model.follow(coverage or 0.9, learn="learn" in options)
         for cells in csv.DictReader(io.StringIO(given), delimiter=";" if ";" in given.splitlines()[0] else ","):
             row = {name: number_or_text(cell) for name, cell in cells.items()}
+            # The program says so of the header, before there is a row.
+            if not set(live.columns) <= row.keys():
+                raise LookupError("columns are missing")
             values = {"prediction": live.predict_one(row)}
             if coverage is not None:
                 values["lower"], values["upper"] = live.interval()
@@ -127,28 +136,27 @@ class InPython:
         return found
 
     def evaluate(self, arguments: list[str], options: dict[str, Any], given: str) -> dict[str, Any]:
-        return assess(self.models[arguments[0]], self.folder / arguments[1]).to_json()
+        return assess(self.models[arguments[0]], arguments[1]).to_json()
 
     def update(self, arguments: list[str], options: dict[str, Any], given: str) -> dict[str, Any]:
         model, out = deepcopy(self.models[arguments[0]]), options.get("out", arguments[0])
-        path, force = self.folder / arguments[1], "out" in options
+        path, force = arguments[1], "out" in options
         found = model.update(path, weight=options.get("weight"), force=force)
         self.models[out] = model
         return {"rows": found.n_rows, "before": found.before, "after": found.after, "while_learning": found.learning}
 
     def forecast(self, arguments: list[str], options: dict[str, Any], given: str) -> dict[str, Any]:
         steps = int(options["steps"]) if "steps" in options else None
-        inputs = self.folder / options["inputs"] if "inputs" in options else None
         coverage = float(options["interval"]) if "interval" in options else None
-        return self.models[arguments[0]].forecast(steps, inputs, coverage).to_pydict()
+        return self.models[arguments[0]].forecast(steps, options.get("inputs"), coverage).to_pydict()
 
 
-def printed(command: str, options: dict[str, Any], out: bytes, folder: Path) -> dict[str, Any]:
+def printed(command: str, options: dict[str, Any], out: bytes) -> dict[str, Any]:
     """What the program has found: a JSON object, or the columns of the table that it has written."""
-    if command in ("fit", "evaluate", "update"):
-        return json.loads(out)
+    if command in AS_JSON:
+        return plain(json.loads(out))
     if "out" in options and "follow" not in options:
-        path = folder / options["out"]
+        path = Path(options["out"])
         if path.suffix == ".parquet":
             return pyarrow.parquet.read_table(path).to_pydict()
         out = path.read_bytes()
@@ -179,41 +187,43 @@ def same(value: Any, text: Any) -> bool:
     return value == text
 
 
-def compare(name: str, tables: Path) -> dict[str, int]:
-    """Run a story in both ways, print what differs, and count the commands that are the same and that are not."""
-    counts = {"same": 0, "different": 0, "left out": 0}
-    with tempfile.TemporaryDirectory() as text:
-        folder = Path(text).resolve()
-        shutil.copytree(tables, folder, dirs_exist_ok=True)
-        here = InPython(folder)
-        for line in command_lines(STORIES[name]):
-            command_line, _, source = line.partition(" < ")
-            command, *words = shlex.split(command_line)
-            given = (folder / source).read_bytes() if source else b""
-            if command in ("fit", "evaluate", "update") and "--json" not in words:
-                words.append("--json")
-            done = run([command, *words], folder, given)
-            if not hasattr(here, command):
-                counts["left out"] += 1
-                continue
-            arguments, options = options_of(words)
-            differs = []
-            try:
-                found = plain(finite(getattr(here, command)(arguments, options, given.decode())))
-            except (ValueError, OSError, KeyError) as error:
-                said = done.stderr.decode()
-                if not done.returncode or (done.returncode == 1 and as_options(str(error)) not in said):
-                    differs = [f"Python says: {error!r}", f"the program: {said[-400:]}"]
+def compare(name: str) -> dict[str, int]:
+    """Run a story in both ways in this folder, print what differs, and count the commands."""
+    counts, here = dict.fromkeys(KINDS, 0), InPython()
+    for line in command_lines(STORIES[name]):
+        command_line, _, source = line.partition(" < ")
+        command, *words = shlex.split(command_line)
+        words += ["--json"] if command in AS_JSON and "--json" not in words else []
+        given = Path(source).read_bytes() if source else b""
+        done = run([command, *words], Path(), given)
+        if not hasattr(here, command):
+            counts["left out"] += 1
+            continue
+        arguments, options = options_of(words)
+        kind, differs, said = "same", [], done.stderr.decode()
+        try:
+            found = plain(finite(getattr(here, command)(arguments, options, given.decode())))
+        except (ValueError, OSError) as error:
+            if not done.returncode or (done.returncode == 1 and as_options(str(error)) not in said):
+                kind, differs = "different", [f"Python says: {error!r}", f"the program: {said[-400:]}"]
+        except LookupError:
+            # A model that could not be fitted, or an argument that is not there.
+            kind = "left out" if done.returncode else "different"
+        else:
+            if done.returncode:
+                kind, differs = "left out", [f"only the program refuses: {said[-200:]}"]
             else:
-                shown = {} if done.returncode else printed(command, options, done.stdout, folder)
-                shown = plain(shown) if command in ("fit", "evaluate", "update") else shown
-                pairs = {key: (found[key], shown.get(key)) for key in found}
-                differs = [f"{key}: {pair!r:.600}" for key, pair in pairs.items() if not same(*pair)]
-                if done.returncode:
-                    differs = [f"only the program refuses: {done.stderr.decode()[-300:]}"]
-            counts["different" if differs else "same"] += 1
-            if differs:
-                print(f"  {line}", *differs, sep="\n      ", flush=True)
+                pairs = {
+                    key: (found[key], value)
+                    for key, value in printed(command, options, done.stdout).items()
+                    if key in found
+                }
+                missing = [key for key in found if key not in pairs]
+                differs = [*missing, *(f"{key}: {pair!r:.600}" for key, pair in pairs.items() if not same(*pair))]
+                kind = "different" if differs else "same"
+        counts[kind] += 1
+        if differs:
+            print(f"  {line}", *differs, sep="\n      ", flush=True)
     return counts
 
 
@@ -221,13 +231,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="a word: only stories whose names or command lines contain it")
     names = selected(parser.parse_args().only)
-    total = {"same": 0, "different": 0, "left out": 0}
-    with tempfile.TemporaryDirectory() as folder:
-        write_tables(Path(folder))
+    total = dict.fromkeys(KINDS, 0)
+    with tempfile.TemporaryDirectory() as tables:
+        write_tables(Path(tables))
         for name in names:
-            found = compare(name, Path(folder))
+            with tempfile.TemporaryDirectory() as folder, chdir(folder):
+                shutil.copytree(tables, folder, dirs_exist_ok=True)
+                found = compare(name)
             print(f"{name}: {', '.join(f'{number} {kind}' for kind, number in found.items() if number)}", flush=True)
-            total = {kind: total[kind] + found[kind] for kind in total}
+            total = {kind: total[kind] + found[kind] for kind in KINDS}
     print(f"{len(names)} stories: {', '.join(f'{number} {kind}' for kind, number in total.items())}")
     return bool(total["different"])
 

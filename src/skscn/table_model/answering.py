@@ -30,10 +30,10 @@ class Wanted:
     proba: bool = False
     keep: tuple[str, ...] = ()
 
-    def check(self, model: TableModel) -> None:
+    def check(self, model: TableModel, file: TableFile | None = None) -> None:
         """Raise ValueError for what a model cannot provide."""
         if self.coverage is not None:
-            model.check_intervals()
+            model.check_intervals(file)
         if self.proba:
             model.check_probabilities()
 
@@ -80,16 +80,10 @@ def write_predictions(
 
     With ``for_spreadsheet``, text that a spreadsheet would take for a formula has an apostrophe before it.
     """
-    wanted.check(model)
+    wanted.check(model, file)
     if model.every_ is not None:
         # Rows of the output are steps, which their times tell apart.
         wanted = replace(wanted, keep=tuple(dict.fromkeys([model.every_.time, *wanted.keep])))
-    if model.runs_free(file) and wanted.coverage is not None:
-        name = "the target" if model.target_ is None else quoted(model.target_.name)
-        raise ValueError(
-            f"{file.label} does not contain {name}, so predictions come back as inputs, and intervals widen; a "
-            "forecast gives such intervals."
-        )
     names = wanted.copied(model)
     rows, copies = model.read(file, without=wanted.keep), _Copies(file, names)
     with table_writer(out, for_spreadsheet) as write:

@@ -322,8 +322,10 @@ class TableModel(Estimator):
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The lower and upper limits of intervals that are meant to contain a share ``coverage`` of the targets."""
-        self.check_intervals()
-        lower, upper = zip(*self._each(table, "predict_interval", coverage), strict=True)
+        check_is_fitted(self)
+        file = self.open(table)
+        self.check_intervals(file)
+        lower, upper = zip(*self._each(file, "predict_interval", coverage), strict=True)
         return np.concatenate(lower), np.concatenate(upper)
 
     def predict_proba(self, table: Any) -> np.ndarray:
@@ -345,8 +347,8 @@ class TableModel(Estimator):
         if not self.is_classifier:
             raise ValueError(f"{self.subject} predicts numbers, not class probabilities; ask for an interval instead.")
 
-    def check_intervals(self) -> None:
-        """Raise ValueError for a model without intervals."""
+    def check_intervals(self, file: TableFile | None = None) -> None:
+        """Raise ValueError for a model without intervals, or without those of a table that lacks earlier targets."""
         check_is_fitted(self)
         if self.is_classifier:
             raise ValueError(f"{self.subject} provides no intervals: it predicts classes, which have probabilities.")
@@ -354,6 +356,12 @@ class TableModel(Estimator):
             raise ValueError(
                 f"{self.subject} provides no intervals: their width is learnt from errors on held-out rows, and a "
                 'single network has only those of its tests, around a mean; use folds=5, or estimator="ensemble".'
+            )
+        if file is not None and self.runs_free(file):
+            name = "the target" if self.target_ is None else quoted(self.target_.name)
+            raise ValueError(
+                f"{file.label} does not contain {name}, so predictions come back as inputs, and intervals widen; a "
+                "forecast gives such intervals."
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:
