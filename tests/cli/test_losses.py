@@ -315,7 +315,7 @@ def test_a_report_numbers_rows_as_the_file_does(skscn, fits, data, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for place in WRONG:
         assert f'<tr><th scope="row" class="number">{place + 1}</th>' in page
-    assert f"skscn outliers {shlex.quote(str(model))} y.csv" in page
+    assert f"skscn evaluate {shlex.quote(str(model))} y.csv --outliers outliers.csv" in page
 
 
 def test_commands_of_the_page_about_the_command_line(skscn, houses, tmp_path, monkeypatch):

@@ -221,15 +221,7 @@ class Batch:
         return np.asarray(self.estimator.predict(self.X[rows]))
 
     def _limits(self, coverage: float, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        errors = self.model.errors_
-        if errors is None:
-            lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
-            return lower, upper
-        check_coverage(coverage)
-        predicted, rank = self._predict(rows), ceil(conformal_rank(len(errors), coverage))
-        half = errors[min(max(rank, 1), len(errors)) - 1]
-        never_negative = getattr(getattr(self.estimator, "network_", None), "never_negative", False)
-        return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
+        return interval_limits(self.estimator, self.X[rows], coverage, self.model.errors_)
 
     @property
     def estimator(self) -> Any:
@@ -239,6 +231,20 @@ class Batch:
     def predict_proba(self, rows: Any = slice(None)) -> np.ndarray:
         """The probabilities of classes."""
         return np.asarray(self.estimator.predict_proba(self.X[rows]))
+
+
+def interval_limits(
+    estimator: Any, X: np.ndarray, coverage: float, errors: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The limits of intervals: those of the estimator, or predictions plus and minus a quantile of sorted errors."""
+    if errors is None:
+        lower, upper = estimator.predict_interval(X, coverage=coverage)
+        return lower, upper
+    check_coverage(coverage)
+    predicted, rank = np.asarray(estimator.predict(X)), ceil(conformal_rank(len(errors), coverage))
+    half = errors[min(max(rank, 1), len(errors)) - 1]
+    never_negative = getattr(getattr(estimator, "network_", None), "never_negative", False)
+    return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
 
 
 @dataclass(frozen=True, eq=False)
