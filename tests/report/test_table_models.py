@@ -151,7 +151,7 @@ def test_intervals_of_single_networks_are_on_the_page(model, rows, cut, request,
     np.testing.assert_allclose(first.limits[:, 1] - first.responses[:, 0], half)
     write_report(model, later, tmp_path / "page.html")
     page = unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
-    assert "Bands are the mean 90 % prediction intervals." in page.replace("\u202f", " ").replace("\xa0", " ")
+    assert "are the mean 90 % prediction intervals." in page.replace("\u202f", " ").replace("\xa0", " ")
     assert "--interval 0.9" in page
     assert "Its 90 % prediction intervals contain" in page.replace("\u202f", " ").replace("\xa0", " ")
 

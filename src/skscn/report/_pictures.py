@@ -373,7 +373,8 @@ def _describe_band(limits: np.ndarray | None) -> str:
     if limits is None:
         return ""
     widths = np.ptp(limits, axis=1)
-    return " The band of mean prediction intervals is {} to {} wide.".format(*alike([widths.min(), widths.max()]))
+    narrow, wide = alike([widths.min(), widths.max()])
+    return f" The band of mean prediction intervals is {narrow if narrow == wide else f'{narrow} to {wide}'} wide."
 
 
 @dataclass(frozen=True)
