@@ -451,6 +451,7 @@ def export(
         raise typer.BadParameter("name one file to write, which ends in .onnx or .c.", param_hint="FILE")
     check_files(path, [model], [".onnx", ".c"])
     from skscn.table_model import open_model
+    from skscn.table_model.description import describe_inputs
     from skscn.tables import TableEncoder
 
     opened, notes = open_model(model), []
@@ -460,7 +461,7 @@ def export(
         to_c(opened, path)
         notes = [f"The comment at the beginning of {path.name} shows how to call it."]
     else:
-        from skscn.onnx import describe_inputs, to_onnx
+        from skscn.onnx import to_onnx
 
         to_onnx(opened, path)
         notes = describe_inputs(opened.encoder_) if isinstance(opened.encoder_, TableEncoder) else []

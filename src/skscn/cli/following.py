@@ -14,8 +14,9 @@ from skscn.readers.writing import Write, table_writer
 from skscn.table_model import open_model
 from skscn.table_model.answering import LineFollower, Wanted
 from skscn.table_model.updating import check_updatable
+from skscn.tables import outside_sentences
 from skscn.threads import single_threaded
-from skscn.words import count
+from skscn.words import count, listed
 
 
 def follow_lines(
@@ -37,13 +38,16 @@ def follow_lines(
         check_updatable(model)
     rows, saved = LinesOfText(sys.stdin.buffer, STANDARD_INPUT), monotonic()
     follower = LineFollower(model, rows, STANDARD_INPUT, wanted, learn, journal)
-    live = follower.live
+    live, outside = follower.live, set[str]()
     with ignore_signals():
         try:
             # Rows that come one by one do not gain by threads, and lose by them where other processes need the cores.
             with table_writer(None) as write, single_threaded(), end_at_signals():
                 for number, line in enumerate(rows, start=1):
                     _answer(follower, number, line, write, console)
+                    if new := [name for name in live.outside if name not in outside]:
+                        outside.update(new)
+                        console.note(f"Row {number} is outside the training range: {listed(new)}.")
                     if out is not None and monotonic() - saved >= 60.0 * save_every:
                         live.save(out, STANDARD_INPUT)
                         saved = monotonic()
@@ -54,7 +58,7 @@ def follow_lines(
             live.close()
         aside = f"; set aside {live.n_set_aside:,}" if live.n_set_aside else ""
         console.note(f"Answered {count(live.n_answered, 'row')}; learnt from {live.n_learnt:,}{aside}.")
-        console.notes(live.outside_rows.missing_sentences())
+        console.notes([*live.outside_rows.missing_sentences(), *outside_sentences(live.outside_rows.found())])
         if live.n_learnt and out is None and journal is None:
             console.note("What was learnt is forgotten now; -o MODEL would have written it to a file.")
         if out is not None:

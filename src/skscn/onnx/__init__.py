@@ -5,6 +5,6 @@ float64 on processors.
 """
 
 from skscn.onnx._converters import register_converters
-from skscn.onnx._export import describe_inputs, step_state, to_onnx
+from skscn.onnx._export import step_state, to_onnx
 
-__all__ = ["describe_inputs", "register_converters", "step_state", "to_onnx"]
+__all__ = ["register_converters", "step_state", "to_onnx"]

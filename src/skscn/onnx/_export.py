@@ -27,24 +27,10 @@ from skscn.series import Lags
 from skscn.series.line import LagLine
 from skscn.table_model import TableModel
 from skscn.tables import TableEncoder, prepend_table
-from skscn.tables.columns import Category
 from skscn.tables.filling import Filling
-from skscn.words import listed
 
 # Since this version ReduceSum accepts its axes as an input.
 _OLDEST_OPSET = 13
-
-
-_IN_WORDS = {"number": "numbers", "boolean": "0 or 1", "date": "days since 1970-01-01", "time": "hours since midnight"}
-
-
-def describe_inputs(encoder: TableEncoder) -> list[str]:
-    """The inputs of the graph of a model with an encoder, in words."""
-    texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
-    kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in _IN_WORDS}
-    lines = [f"Inputs of type float64 ({_IN_WORDS[kind]}): {listed(names)}." for kind, names in kinds.items() if names]
-    lines += [f"Inputs of type string: {listed(texts)}."] if texts else []
-    return [*lines, 'Each input has the shape (rows, 1); missing values are NaN, or "" for strings.']
 
 
 def to_onnx(model: BaseEstimator, path: str | os.PathLike[str] | None = None, target_opset: int | None = None) -> Any:

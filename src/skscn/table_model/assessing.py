@@ -133,7 +133,7 @@ class Outliers:
     target: str
 
     def table(self, most: int | None = None) -> pa.Table:
-        """The number of each row, or of at most so many, with its target, prediction, residual and weight."""
+        """The number of each row, or of ``most`` rows, with its target, prediction, residual and weight."""
         pa, numbers = arrow(), ("prediction", "residual", "weight")
         # A target may have the name of another column here.
         name = f"{self.target} (target)" if self.target in ("row", *numbers) else self.target

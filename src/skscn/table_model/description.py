@@ -20,10 +20,13 @@ from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model.rows import added_columns, lag_lines
 from skscn.table_model.series import named
 from skscn.tables import TableEncoder
+from skscn.tables.columns import Category
 from skscn.words import count, listed, quoted, short, size
 
 if TYPE_CHECKING:
     from skscn.table_model.model import TableModel
+
+_IN_WORDS = {"number": "numbers", "boolean": "0 or 1", "date": "days since 1970-01-01", "time": "hours since midnight"}
 
 
 def are_whole(estimator: Any) -> bool:
@@ -151,6 +154,15 @@ def describe_fit(
         *outliers,
         *(("Caution", str(caution)) for caution in assessment.cautions),
     ]
+
+
+def describe_inputs(encoder: TableEncoder) -> list[str]:
+    """The inputs of the ONNX graph of a model with an encoder, in words."""
+    texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
+    kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in _IN_WORDS}
+    lines = [f"Inputs of type float64 ({_IN_WORDS[kind]}): {listed(names)}." for kind, names in kinds.items() if names]
+    lines += [f"Inputs of type string: {listed(texts)}."] if texts else []
+    return [*lines, 'Each input has the shape (rows, 1); missing values are NaN, or "" for strings.']
 
 
 # A model file.
