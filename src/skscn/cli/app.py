@@ -13,13 +13,14 @@ from typer.core import TyperCommand, TyperGroup
 
 from skscn import __version__
 from skscn.cli import options
-from skscn.cli.console import Console, as_options, check_files, write_text
+from skscn.cli.console import Console, as_options, check_files, progress_bar, write_text
 from skscn.cli.fitting import fit
 from skscn.cli.options import open_data
 from skscn.datasets import EXAMPLE_ROWS, write_example
-from skscn.files import make_folder
+from skscn.extras import optional
+from skscn.files import make_folder, replacing
 from skscn.readers.writing import TABLE_ENDINGS, table_writer
-from skscn.words import count, printable, short
+from skscn.words import count, printable
 
 # What to type after skscn example, the most rows of a report, and what reproduce can make.
 _NEXT = {
@@ -241,7 +242,6 @@ def update(
     """
     out = out or model
     check_files(out, [data])
-    from skscn.judging.scores import TITLES
     from skscn.table_model import open_model
     from skscn.table_model.updating import learn
 
@@ -251,19 +251,9 @@ def update(
     if written:
         learnt.save(out)
     console.notes(found.notes)
-    facts = {
-        **{"model": str(model), "data": str(data), "target": learnt.target_.name, "rows": found.n_rows},
-        **{"set_aside": found.n_set_aside, "before": found.before, "after": found.after},
-        **{"while_learning": found.learning, "rows_seen": learnt.estimator_.n_rows_seen_},
-        **{"out": str(out) if written else None, "notes": found.notes},
-    }
-    scores = [
-        (TITLES[name], f"{short(value)} before learning these rows, {short(found.after[name])} on the same rows after")
-        for name, value in found.before.items()
-        if value == value
-    ]
-    lines = [("Rows", f"{found.n_rows:,}"), *scores, ("Written to", str(out) if written else "nothing")]
-    console.result(facts, lines)
+    facts = {"model": str(model), "data": str(data), "target": learnt.target_.name, **found.to_json()}
+    facts |= {"rows_seen": learnt.estimator_.n_rows_seen_, "out": str(out) if written else None}
+    console.result(facts, [*found.lines(), ("Written to", str(out) if written else "nothing")])
     if not written:
         raise ValueError(
             f"{model.name} was left as it is, because learning from these rows makes it worse; check them, or write "
@@ -378,13 +368,8 @@ def outliers(
             write(table)
     console.notes([*found.notes, f"{count(len(found.rows), 'row')} of {found.n_rows:,} look like outliers."])
     if as_json:
-        facts = {
-            **{"model": str(model), "data": str(data), "target": found.target, "loss": opened.loss_},
-            **{"rows": found.n_rows, "outliers": len(found.rows), "out": None if out is None else str(out)},
-            "listed": [{**vars(row), "residual": row.residual} for row in found.rows[:most]],
-            "notes": found.notes,
-        }
-        console.result(facts, [])
+        facts = {"model": str(model), "data": str(data), "out": None if out is None else str(out)}
+        console.result({**facts, "loss": opened.loss_, **found.to_json(most)}, [])
 
 
 @command()
@@ -511,9 +496,23 @@ def demo(
 
     Example: skscn demo --out curves.png
     """
-    from skscn.cli.paper import run_demo
+    optional("matplotlib.figure", "The demo")
+    make_folder(out.parent)
+    check_files(out, [], [".png", ".svg", ".pdf", ".jpg", ".webp"])
+    from skscn.paper import figures
 
-    run_demo(out, seed)
+    models = {}
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(figures.PANELS))
+        for title in figures.PANELS:
+            progress.update(task, description=title)
+            models[title] = figures.grow_panel(title, seed, data_seed=seed)
+            progress.advance(task)
+    write_text("RMSE on DB 1, one network each; in brackets the paper's mean of 100 (Table 1)\n")
+    Console().result({}, figures.errors_of_panels(models, seed))
+    with replacing(out) as file:
+        figures.draw_approximations(models).savefig(file, format=out.suffix[1:].lower(), dpi=110)
+    write_text(f"Curves: {out.resolve()}\n")
 
 
 @command()
@@ -534,13 +533,25 @@ def reproduce(
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
-    from skscn.cli.paper import run_reproduce
     from skscn.paper.reported import METHODS
-    from skscn.paper.reproduce import NAMES
+    from skscn.paper.reproduce import NAMES, Reproduction
     from skscn.paper.trials import SEARCHES
 
     for target in targets:
         _check_choice(target, NAMES, "TARGET")
     _check_choice(method or METHODS[0], METHODS, "--method")
     _check_choice(search, SEARCHES, "--search")
-    run_reproduce(targets, trials, jobs, out, seed, method, search)
+    reproduction = Reproduction(targets, out, trials, seed, method, search)
+    try:
+        if missing := len(reproduction.missing()):
+            units, total = reproduction.run(jobs), len(reproduction.units) * trials
+            with progress_bar() as progress:
+                bar = progress.add_task("trials", total=total, completed=total - missing)
+                for unit in units:
+                    progress.update(bar, description=f"{unit.data} {unit.method}", advance=1)
+        written = reproduction.write()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"the trials completed so far are in {out}; the same command continues from there"
+        ) from None
+    write_text("".join(f"{path}\n" for path in written))

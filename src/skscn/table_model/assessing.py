@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -143,6 +143,12 @@ class Outliers:
         return pa.table(
             {title: pa.array([getattr(row, field) for row in rows], kind) for title, (field, kind) in kinds.items()}
         )
+
+    def to_json(self, most: int | None = None) -> dict[str, Any]:
+        """Plain values, which JSON can hold, with at most ``most`` rows."""
+        listed = [{**vars(row), "residual": row.residual} for row in self.rows[:most]]
+        about = {"target": self.target, "rows": self.n_rows, "outliers": len(self.rows)}
+        return {**about, "listed": listed, "notes": self.notes}
 
 
 def find_outliers(model: TableModel, file: TableFile, target: Target) -> Outliers:
