@@ -24,6 +24,11 @@ def test_help_has_an_example(skscn, command):
     assert f"Example: skscn {command} " in skscn(command, "--help").stdout
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_written_for_a_shell(skscn, command):
+    assert not re.search(r"<bool>|\b(None|True|False)\b|``|[\[(]\d", skscn(command, "--help").stdout)
+
+
 def test_version(skscn):
     assert skscn("--version").stdout == f"skscn {__version__}\n"
 
