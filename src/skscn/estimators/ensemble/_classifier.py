@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
@@ -237,6 +238,15 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         logarithms = _log(probabilities)
         odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
         return odds
+
+    def compact(self, max_nodes: int = 200, X: MatrixLike | None = None) -> SCNClassifier:  # noqa: D102
+        check_is_fitted(self, "members_")
+        if self.members_[0].calibration_ is not None:
+            raise ValueError('compact is for members with loss="log_loss", whose outputs are logits.')
+        model = super().compact(max_nodes, X)
+        assert isinstance(model, SCNClassifier)
+        model.classes_, model.calibration_ = self.classes_, None
+        return model
 
     def _accuracy(self, out_of_bag: OutOfBag, combined: np.ndarray) -> float:
         rows = out_of_bag.rows

@@ -121,7 +121,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         self.oob_prediction_ = combined[data.inverse].reshape(-1, *data.y.shape[1:])
         self.oob_score_ = _r2(out_of_bag, combined)
         ordinary = self._ordinary(out_of_bag, data)
-        # Intervals are learnt when they are first needed; until then, the training rows are kept for them.
+        # Intervals are learnt when they are first needed.
         self.__dict__.pop("_conformal", None)
         about = data.X, ordinary, self.weights_, self.members_, self._processes
         self._learn_conformal = partial(learn_conformal, *about)
@@ -183,8 +183,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         The interval is the prediction ± q·s(x). The local scale s(x) is the size of the residual that small networks
         have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of the
         absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
-        wider. The small networks are grown in the first call, or when the model is saved or pickled; until then the
-        model keeps its training rows.
+        wider. The small networks are grown in the first call, or when the model is saved or pickled.
 
         If the residuals were those of a fixed model on new rows, the interval would hold the target with at least this
         probability, on average over rows like the training rows, whatever their distribution (split conformal
