@@ -394,13 +394,21 @@ class BaseEnsemble(Estimator, ABC):
         network, history = imitate(networks, self.features_, self.weights_, rows, weights, max_nodes)
         parameters = {"max_nodes": max_nodes, "categorical_features": self.categorical_features, "checkpoint": None}
         model = self._template().set_params(**parameters)
-        for name in ("n_features_in_", "feature_names_in_", "encoder_", "_medians", "n_rows_seen_", "_weight_unit"):
-            if hasattr(self, name):
-                setattr(model, name, getattr(self, name))
+        shared = ("n_features_in_", "feature_names_in_", "encoder_", "_medians", "n_rows_seen_", "_weight_unit")
         few = sampled(rows.shape[0])
-        model.network_, model.history_, model.stop_reason_ = network, history, str(StopReason.MAX_NODES)
-        model.n_nodes_, model.n_iter_, model.held_out_ = network.n_nodes, len(history), np.zeros(0, dtype=int)
-        model._seed, model._feature_importances = 0, feature_importances(network, rows[few], weights[few])
+        learnt = {name: vars(self)[name] for name in shared if name in vars(self)} | {
+            "network_": network,
+            "history_": history,
+            "stop_reason_": str(StopReason.MAX_NODES),
+            "held_out_": np.zeros(0, dtype=int),
+            "n_nodes_": network.n_nodes,
+            "n_iter_": len(history),
+            "_seed": 0,
+            "_fingerprint": None,
+            "_feature_importances": feature_importances(network, rows[few], weights[few]),
+        }
+        for name, value in learnt.items():
+            setattr(model, name, value)
         return model
 
     def __getstate__(self) -> Any:

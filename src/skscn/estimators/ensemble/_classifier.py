@@ -239,13 +239,13 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
         return odds
 
-    def compact(self, max_nodes: int = 200, X: MatrixLike | None = None) -> SCNClassifier:  # noqa: D102
+    def compact(self, max_nodes: int = 200, X: MatrixLike | None = None) -> SCNClassifier:
         check_is_fitted(self, "members_")
         if self.members_[0].calibration_ is not None:
             raise ValueError('compact is for members with loss="log_loss", whose outputs are logits.')
         model = super().compact(max_nodes, X)
         assert isinstance(model, SCNClassifier)
-        model.classes_, model.calibration_ = self.classes_, None
+        model.classes_, model.calibration_, model._class_factors = self.classes_, None, None
         return model
 
     def _accuracy(self, out_of_bag: OutOfBag, combined: np.ndarray) -> float:
