@@ -100,8 +100,8 @@ class BaseEnsemble(Estimator, ABC):
         default="auto",
         constraint=[AT_LEAST_1, StrOptions({"auto"})],
         text="""int or "auto"
-        Number of networks. "auto" is 10 below 1,000 rows, 7 below 100,000, and 5 beyond: the more rows, the less
-        networks differ, and the more a further one costs.""",
+        Number of networks. "auto" is 20 below 300 rows, 10 below 1,000, 7 below 100,000, and 5 beyond: the more rows,
+        the less networks differ, and the more a further one costs.""",
     )
     bootstrap: bool = parameter(
         default=False,
@@ -231,8 +231,8 @@ class BaseEnsemble(Estimator, ABC):
         return self._grow("fit", X, y, sample_weight, ValidationArguments(X_val, y_val, sample_weight_val, groups))
 
     @abstractmethod
-    def _default_estimator(self) -> GrowingNetwork:
-        """The default member."""
+    def _default_estimator(self, n_rows: int | None = None) -> GrowingNetwork:
+        """The default member, on this number of rows if it is known."""
 
     @abstractmethod
     def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
@@ -269,7 +269,7 @@ class BaseEnsemble(Estimator, ABC):
         if held_out.rows is not None:
             data = data.with_held_out(*held_out.rows)
         targets, strata = self._targets(data)
-        estimator = self._template()
+        estimator = self._template(len(outputs))
         n_members = resolve_members(self.n_members, len(outputs))
         plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, n_members))]
         tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
@@ -304,9 +304,9 @@ class BaseEnsemble(Estimator, ABC):
             raise ValueError("y_val must have as many columns as y.")
         return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
 
-    def _template(self) -> GrowingNetwork:
+    def _template(self, n_rows: int) -> GrowingNetwork:
         """The member to clone, with the ensemble's way of holding out rows."""
-        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        estimator = self._default_estimator(n_rows) if self.estimator is None else self.estimator
         if estimator.validation != "random" and estimator.validation != self.validation:
             raise ValueError(
                 f"The members of this ensemble have validation={estimator.validation!r}; give it to the ensemble as "
@@ -393,7 +393,7 @@ class BaseEnsemble(Estimator, ABC):
         networks = [member.network_ for member in self.members_]
         network, history = imitate(networks, self.features_, self.weights_, rows, weights, max_nodes)
         parameters = {"max_nodes": max_nodes, "categorical_features": self.categorical_features, "checkpoint": None}
-        model = self._template().set_params(**parameters)
+        model = self._template(self.n_rows_seen_).set_params(**parameters)
         shared = ("n_features_in_", "feature_names_in_", "encoder_", "_medians", "n_rows_seen_", "_weight_unit")
         few = sampled(rows.shape[0])
         learnt = {name: vars(self)[name] for name in shared if name in vars(self)} | {

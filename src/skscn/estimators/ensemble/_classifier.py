@@ -32,7 +32,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns. The logarithms of their probabilities are averaged; with ``loss="squared"``, the probabilities
     themselves. Rows that a member has not seen are *out of bag*; probabilities for them, from those members that have
-    not seen them, are an honest estimate of the accuracy.
+    not seen them, are an honest estimate of the accuracy. After these predictions, the output weights of a member are
+    those of all its rows, those it has held out included, unless the loss is squared error.
 
     Attributes
     ----------
@@ -71,7 +72,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         tags.classifier_tags.multi_label = self.estimator is None or self.estimator.loss == "log_loss"
         return tags
 
-    def _default_estimator(self) -> SCNClassifier:
+    def _default_estimator(self, n_rows: int | None = None) -> SCNClassifier:
         return SCNClassifier(early_stopping=True, validation_fraction=0.2)
 
     # Members check their own parameters.

@@ -30,6 +30,7 @@ from skscn.estimators.ensemble.out_of_bag import (
 )
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.fit.plan import FEW_ROWS
 from skscn.fit.validation import read_rows
 from skscn.losses import OUTLIER
 
@@ -70,17 +71,18 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         default=None,
         constraint=[SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
         text="""SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None
-        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
-        early stopping.""",
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``, with a fraction
+        of 0.1 below 300 rows, unless these are in order of time. Its `random_state` and `n_jobs` are ignored. If there
+        are too few rows to hold any out, a member is grown without early stopping.""",
     )
     oob_prediction_: np.ndarray = attribute()
     row_weights_: np.ndarray = attribute()
     _learn_conformal: partial[Conformal | None] | None = attribute(None)
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
-    def _default_estimator(self) -> SCNRegressor:
-        return SCNRegressor(early_stopping=True, validation_fraction=0.2)
+    def _default_estimator(self, n_rows: int | None = None) -> SCNRegressor:
+        few = n_rows is not None and n_rows < FEW_ROWS and self.validation == "random"
+        return SCNRegressor(early_stopping=True, validation_fraction=0.1 if few else 0.2)
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
