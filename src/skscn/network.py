@@ -503,11 +503,11 @@ def feature_importances(network: Network, X: Any, sample_weight: np.ndarray | No
     return np.asarray(relative / relative.sum())
 
 
-def sampled(n_rows: int) -> np.ndarray:
+def sampled(n_rows: int, most: int = MOST_ROWS) -> np.ndarray:
     """The numbers of the rows that represent all of them, in increasing order."""
-    if n_rows <= MOST_ROWS:
+    if n_rows <= most:
         return np.arange(n_rows)
-    return np.sort(np.random.default_rng(0).choice(n_rows, MOST_ROWS, replace=False))
+    return np.sort(np.random.default_rng(0).choice(n_rows, most, replace=False))
 
 
 def why_none(network: Network) -> str:

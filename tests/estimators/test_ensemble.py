@@ -83,9 +83,9 @@ def test_intervals_are_learnt_when_they_are_first_needed():
     first, second = regressor().fit(X, y), regressor().fit(X, y)
     assert "_conformal" not in vars(first)
     copied = pickle.loads(pickle.dumps(second))
-    assert "_learn_conformal" not in vars(copied)
+    assert not {"_learn_conformal", "_training"} & vars(copied).keys()
     np.testing.assert_array_equal(first.predict_interval(X), copied.predict_interval(X))
-    # Nothing of the rows is kept.
+    # They are learnt once.
     assert "_learn_conformal" not in vars(first)
     assert "_conformal" not in vars(first.fit(X, y))
 
@@ -154,6 +154,38 @@ def test_nodes_of_members_are_those_of_rows_they_have_seen_and_output_weights_th
             np.testing.assert_allclose(by_hand.network_.weights, member.network_.weights, rtol=1e-9)
             by_hand.partial_fit(X[unseen], y[unseen])
             np.testing.assert_allclose(by_hand.predict(X), member.predict(X), rtol=1e-6)
+
+
+@pytest.mark.parametrize("labels", [species, np.minimum(species, 1), np.column_stack([species == 0, species < 2])])
+def test_output_weights_of_classes_are_those_of_all_rows(labels):
+    """Out-of-bag probabilities are from before, and likelier ones are those of the present output weights."""
+    labels = np.asarray(labels, dtype=int)
+    model = classifier(n_members=1).fit(iris, labels)
+    (member,), (unseen,) = model.members_, model.out_of_bag_
+    # Two rows are the same.
+    assert member.n_rows_seen_ == len(iris) - 1
+    wanted = labels[unseen] if labels.ndim == 2 else np.eye(len(model.classes_))[labels[unseen]]
+    before, now = (
+        np.mean((p[unseen] - wanted) ** 2) for p in (model.oob_decision_function_, model.predict_proba(iris))
+    )
+    assert now < before
+
+
+def test_output_weights_of_calibrated_classes_stay_those_of_the_rows_seen():
+    model = SCNEnsembleClassifier(SCNClassifier(**SMALL, **LADDER, loss="squared"), 1, random_state=0)
+    unseen = model.fit(iris, species).out_of_bag_[0]
+    np.testing.assert_allclose(model.predict_proba(iris)[unseen], model.oob_decision_function_[unseen], rtol=1e-9)
+
+
+def test_members_of_few_rows_hold_out_fewer_and_average_over_numbers_of_nodes():
+    few, more = (SCNEnsembleRegressor(n_members=2, random_state=0).fit(X[:n], y[:n]) for n in (299, 300))
+    assert [model.out_of_bag_.mean() for model in (few, more)] == pytest.approx([0.1, 0.2], abs=0.01)
+    assert few.members_[0].network_.shares is not None
+    assert more.members_[0].network_.shares is None
+    ordered = SCNEnsembleRegressor(n_members=1, validation="last", random_state=0).fit(X[:200], y[:200])
+    assert ordered.members_[0].validation_fraction >= 0.1
+    given = SCNEnsembleRegressor(SCNRegressor(early_stopping=True, validation_fraction=0.2), 2, random_state=0)
+    assert given.fit(X[:200], y[:200]).out_of_bag_.mean() == pytest.approx(0.2)
 
 
 def test_twins_of_out_of_bag_rows_are_out_of_bag():
@@ -484,7 +516,9 @@ def test_members_keep_twice_the_nodes_with_which_each_is_best():
         assert member.n_nodes_ == min(2 * best, history["nodes"][-1])
 
 
-@pytest.mark.parametrize(("n_rows", "expected"), [(999, 10), (1_000, 7), (99_999, 7), (100_000, 5)])
+@pytest.mark.parametrize(
+    ("n_rows", "expected"), [(299, 20), (300, 10), (999, 10), (1_000, 7), (99_999, 7), (100_000, 5)]
+)
 def test_how_many_members_depends_on_the_number_of_rows(n_rows, expected):
     assert resolve_members("auto", n_rows) == expected
     assert resolve_members(3, n_rows) == 3
@@ -494,4 +528,4 @@ def test_the_number_of_members_is_chosen_by_default():
     X = np.random.default_rng(0).uniform(size=(1200, 2))
     member = SCNRegressor(max_nodes=2, configuration="ladder")
     assert len(SCNEnsembleRegressor(member, random_state=0).fit(X, X[:, 0]).members_) == 7
-    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X[:200], X[:200, 0]).members_) == 10
+    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X[:200], X[:200, 0]).members_) == 20

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # Fewer rows are not split for early stopping unless the user asks for it.
 _ENOUGH_TO_HOLD_OUT = 100
+# Of fewer rows, ensembles have more members, which keep averages over numbers of nodes.
+FEW_ROWS = 300
 # From this number of rows on, "auto" saves memory: no rows are held out at random, and there are no direct links.
 MANY_ROWS = 100_000
 # max_nodes="auto" is this number without early stopping, and at least this number with it.

@@ -26,7 +26,7 @@ from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile, Saved, open_checkpoint, read_checkpoint, write_checkpoint
 from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData, split_rows
 from skscn.fit.deepen import Check, deepen
-from skscn.fit.plan import Plan, Recipe
+from skscn.fit.plan import FEW_ROWS, Plan, Recipe
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
 from skscn.losses import Loss, Penalised
@@ -53,7 +53,8 @@ if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
 
 
-# Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out.
+# Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out. Of
+# few rows they keep an average over numbers of nodes, as single networks do.
 _MEMBERS_KEEP = 2.0
 # The relative change of the loss with which rounds end.
 _HARDLY = 1e-3
@@ -413,7 +414,8 @@ class Fit:
             adapted = goal.adapted(self.rows.training.statistics_of(model))
             own_loss = partial(_losses, adapted, self.rows.held_out.targets, outputs)
         inputs = Inputs(held_out.X, self.spec.inputs).prepared()
-        stretch = _MEMBERS_KEEP if self.estimator._averaged and goal.plain and held_out.labels() is None else 1.0
+        stretched = self.estimator._averaged and goal.plain and held_out.labels() is None
+        stretch = _MEMBERS_KEEP if stretched and self.data.shape[0] >= FEW_ROWS else 1.0
         scaled = outputs.transform(held_out.targets)
         return Validation(patience, inputs, scaled, held_out.sample_weight, outputs, own_loss, stretch)
 

@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_scalar
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skscn.checks import fit_context, is_dask
 from skscn.declarations import Estimator, attribute, parameter
 from skscn.estimators.base import GrowingNetwork
+from skscn.estimators.ensemble.compact import imitate
 from skscn.estimators.ensemble.members import (
     DistinctRows,
     MemberPlan,
@@ -42,8 +43,9 @@ from skscn.estimators.parameters import (
     Seed,
 )
 from skscn.fit.data import HELD_OUT, NO_VALIDATION_ROWS, ValidationArguments
-from skscn.fit.validation import check_validation_arguments, group_numbers, read_further, read_training
-from skscn.network import sampled
+from skscn.fit.validation import check_validation_arguments, group_numbers, read_further, read_rows, read_training
+from skscn.growth import StopReason
+from skscn.network import feature_importances, sampled
 from skscn.rows import Chunks
 from skscn.scaling import medians_of
 from skscn.tables.row_encoder import RowEncoder
@@ -98,8 +100,8 @@ class BaseEnsemble(Estimator, ABC):
         default="auto",
         constraint=[AT_LEAST_1, StrOptions({"auto"})],
         text="""int or "auto"
-        Number of networks. "auto" is 10 below 1,000 rows, 7 below 100,000, and 5 beyond: the more rows, the less
-        networks differ, and the more a further one costs.""",
+        Number of networks. "auto" is 20 below 300 rows, 10 below 1,000, 7 below 100,000, and 5 beyond: the more rows,
+        the less networks differ, and the more a further one costs.""",
     )
     bootstrap: bool = parameter(
         default=False,
@@ -170,6 +172,8 @@ class BaseEnsemble(Estimator, ABC):
     _medians: np.ndarray | None = attribute(None)
     # The given weight that counts as 1.
     _weight_unit: float = attribute(1.0)
+    # The training rows as members see them, and their weights; None in a model that was pickled or saved.
+    _training: tuple[Any, np.ndarray] | None = attribute(None)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -227,8 +231,8 @@ class BaseEnsemble(Estimator, ABC):
         return self._grow("fit", X, y, sample_weight, ValidationArguments(X_val, y_val, sample_weight_val, groups))
 
     @abstractmethod
-    def _default_estimator(self) -> GrowingNetwork:
-        """The default member."""
+    def _default_estimator(self, n_rows: int | None = None) -> GrowingNetwork:
+        """The default member, on this number of rows if it is known."""
 
     @abstractmethod
     def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
@@ -265,7 +269,7 @@ class BaseEnsemble(Estimator, ABC):
         if held_out.rows is not None:
             data = data.with_held_out(*held_out.rows)
         targets, strata = self._targets(data)
-        estimator = self._template()
+        estimator = self._template(len(outputs))
         n_members = resolve_members(self.n_members, len(outputs))
         plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, n_members))]
         tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
@@ -278,6 +282,7 @@ class BaseEnsemble(Estimator, ABC):
         self.weights_ = self._combination_weights(self._ordinary(out_of_bag, data))
         self.out_of_bag_ = unseen[:, data.inverse]
         self.n_rows_seen_ = int(np.count_nonzero(data.sample_weight[data.inverse]))
+        self._training = data.X, data.sample_weight
         self._score(data, out_of_bag)
         return self
 
@@ -299,9 +304,9 @@ class BaseEnsemble(Estimator, ABC):
             raise ValueError("y_val must have as many columns as y.")
         return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
 
-    def _template(self) -> GrowingNetwork:
+    def _template(self, n_rows: int) -> GrowingNetwork:
         """The member to clone, with the ensemble's way of holding out rows."""
-        estimator = self._default_estimator() if self.estimator is None else self.estimator
+        estimator = self._default_estimator(n_rows) if self.estimator is None else self.estimator
         if estimator.validation != "random" and estimator.validation != self.validation:
             raise ValueError(
                 f"The members of this ensemble have validation={estimator.validation!r}; give it to the ensemble as "
@@ -354,6 +359,61 @@ class BaseEnsemble(Estimator, ABC):
         self.members_ = members
         self.n_rows_seen_ += int(np.count_nonzero(weights))
         return self
+
+    def compact(self, max_nodes: int = 200, X: MatrixLike | None = None) -> GrowingNetwork:
+        """Return one network that imitates the ensemble, for fast predictions and small devices.
+
+        Its nodes are chosen among those of the members, one by one, such that together they reproduce the outputs of
+        the ensemble on at most 5000 of the training rows; its output weights are those of least squares, regularised by
+        generalised cross-validation. It predicts, is saved and is exported like any other, but further rows cannot
+        join it, and it has no prediction intervals.
+
+        Parameters
+        ----------
+        max_nodes : int, default=200
+            The largest number of nodes.
+        X : array-like, DataFrame, Arrow table or sparse matrix of shape (n_samples, n_features), default=None
+            Rows on which to imitate the ensemble. By default the training rows, which a model keeps until it is
+            saved or pickled.
+
+        Returns
+        -------
+        model : estimator of the kind of the members
+            Fitted. Errors in its `history_` are differences from the ensemble's outputs.
+        """
+        check_is_fitted(self, "members_")
+        check_scalar(max_nodes, "max_nodes", Integral, min_val=1)
+        if X is not None:
+            rows = read_rows(self, X)
+            weights = np.ones(rows.shape[0])
+        elif self._training is not None:
+            rows, weights = self._training
+        else:
+            raise ValueError("A model from a file has no training rows: give compact rows like those, as X.")
+        networks = [member.network_ for member in self.members_]
+        network, history = imitate(networks, self.features_, self.weights_, rows, weights, max_nodes)
+        parameters = {"max_nodes": max_nodes, "categorical_features": self.categorical_features, "checkpoint": None}
+        model = self._template(self.n_rows_seen_).set_params(**parameters)
+        shared = ("n_features_in_", "feature_names_in_", "encoder_", "_medians", "n_rows_seen_", "_weight_unit")
+        few = sampled(rows.shape[0])
+        learnt = {name: vars(self)[name] for name in shared if name in vars(self)} | {
+            "network_": network,
+            "history_": history,
+            "stop_reason_": str(StopReason.MAX_NODES),
+            "held_out_": np.zeros(0, dtype=int),
+            "n_nodes_": network.n_nodes,
+            "n_iter_": len(history),
+            "_seed": 0,
+            "_fingerprint": None,
+            "_feature_importances": feature_importances(network, rows[few], weights[few]),
+        }
+        for name, value in learnt.items():
+            setattr(model, name, value)
+        return model
+
+    def __getstate__(self) -> Any:
+        """What was learnt, without the training rows."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_training"}
 
     def _responses(self, X: Any) -> np.ndarray:
         """The predictions of each member for validated rows: shape (n_members, n_samples, ...)."""

@@ -10,6 +10,7 @@ from scipy.special import expit, softmax
 from sklearn.base import ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted
 
 from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
@@ -31,7 +32,8 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
     rows and columns. The logarithms of their probabilities are averaged; with ``loss="squared"``, the probabilities
     themselves. Rows that a member has not seen are *out of bag*; probabilities for them, from those members that have
-    not seen them, are an honest estimate of the accuracy.
+    not seen them, are an honest estimate of the accuracy. After these predictions, the output weights of a member are
+    those of all its rows, those it has held out included, unless the loss is squared error.
 
     Attributes
     ----------
@@ -70,7 +72,7 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         tags.classifier_tags.multi_label = self.estimator is None or self.estimator.loss == "log_loss"
         return tags
 
-    def _default_estimator(self) -> SCNClassifier:
+    def _default_estimator(self, n_rows: int | None = None) -> SCNClassifier:
         return SCNClassifier(early_stopping=True, validation_fraction=0.2)
 
     # Members check their own parameters.
@@ -237,6 +239,15 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         logarithms = _log(probabilities)
         odds: np.ndarray = logarithms[:, 1] - logarithms[:, 0]
         return odds
+
+    def compact(self, max_nodes: int = 200, X: MatrixLike | None = None) -> SCNClassifier:
+        check_is_fitted(self, "members_")
+        if self.members_[0].calibration_ is not None:
+            raise ValueError('compact is for members with loss="log_loss", whose outputs are logits.')
+        model = super().compact(max_nodes, X)
+        assert isinstance(model, SCNClassifier)
+        model.classes_, model.calibration_, model._class_factors = self.classes_, None, None
+        return model
 
     def _accuracy(self, out_of_bag: OutOfBag, combined: np.ndarray) -> float:
         rows = out_of_bag.rows

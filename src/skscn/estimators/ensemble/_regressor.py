@@ -30,6 +30,7 @@ from skscn.estimators.ensemble.out_of_bag import (
 )
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
+from skscn.fit.plan import FEW_ROWS
 from skscn.fit.validation import read_rows
 from skscn.losses import OUTLIER
 
@@ -70,17 +71,18 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         default=None,
         constraint=[SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor, None],
         text="""SCNRegressor, IRVFLRegressor, ModifiedQuickpropRegressor or None
-        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``. Its
-        `random_state` and `n_jobs` are ignored. If there are too few rows to hold any out, a member is grown without
-        early stopping.""",
+        The base estimator; None means ``SCNRegressor(early_stopping=True, validation_fraction=0.2)``, with a fraction
+        of 0.1 below 300 rows, unless these are in order of time. Its `random_state` and `n_jobs` are ignored. If there
+        are too few rows to hold any out, a member is grown without early stopping.""",
     )
     oob_prediction_: np.ndarray = attribute()
     row_weights_: np.ndarray = attribute()
     _learn_conformal: partial[Conformal | None] | None = attribute(None)
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
-    def _default_estimator(self) -> SCNRegressor:
-        return SCNRegressor(early_stopping=True, validation_fraction=0.2)
+    def _default_estimator(self, n_rows: int | None = None) -> SCNRegressor:
+        few = n_rows is not None and n_rows < FEW_ROWS and self.validation == "random"
+        return SCNRegressor(early_stopping=True, validation_fraction=0.1 if few else 0.2)
 
     # Members check their own parameters.
     @fit_context(prefer_skip_nested_validation=False)
@@ -121,7 +123,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         self.oob_prediction_ = combined[data.inverse].reshape(-1, *data.y.shape[1:])
         self.oob_score_ = _r2(out_of_bag, combined)
         ordinary = self._ordinary(out_of_bag, data)
-        # Intervals are learnt when they are first needed; until then, the training rows are kept for them.
+        # Intervals are learnt when they are first needed.
         self.__dict__.pop("_conformal", None)
         about = data.X, ordinary, self.weights_, self.members_, self._processes
         self._learn_conformal = partial(learn_conformal, *about)
@@ -183,8 +185,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         The interval is the prediction ± q·s(x). The local scale s(x) is the size of the residual that small networks
         have learnt to expect at x, plus a share of the members' spread, plus a constant; q is the quantile of the
         absolute out-of-bag residuals over s, of the training rows, at rank ⌈(n + 1)·coverage⌉. The more coverage, the
-        wider. The small networks are grown in the first call, or when the model is saved or pickled; until then the
-        model keeps its training rows.
+        wider. The small networks are grown in the first call, or when the model is saved or pickled.
 
         If the residuals were those of a fixed model on new rows, the interval would hold the target with at least this
         probability, on average over rows like the training rows, whatever their distribution (split conformal

@@ -21,14 +21,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import RegressorMixin, clone
+from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
 
 from skscn.estimators.base import GrowingNetwork
 from skscn.fit.data import LARGEST_MEAN_COUNT, finalised
-from skscn.fit.plan import Recipe
+from skscn.fit.plan import FEW_ROWS, Recipe
+from skscn.fit.updating import why_not
 from skscn.growth import StopReason
 from skscn.progress import Listener, current_listener, listening
 from skscn.threads import single_threaded
@@ -62,7 +63,7 @@ def resolve_members(n_members: int | str, n_rows: int) -> int:
     """The number of members of an ensemble on this number of rows."""
     if not isinstance(n_members, str):
         return n_members
-    return 10 if n_rows < 1_000 else 7 if n_rows < 100_000 else 5
+    return 20 if n_rows < FEW_ROWS else 10 if n_rows < 1_000 else 7 if n_rows < 100_000 else 5
 
 
 @dataclass(frozen=True)
@@ -262,10 +263,16 @@ def grow_member(
     getattr(member, method)(X[training], data.y[training], **given)
     predictions = member._response(X)
     held_out, network = member.held_out_, member.network_
-    joins = isinstance(member, RegressorMixin) and network.loss.plain and network.factor is not None
+    # A calibration is that of the output weights before.
+    joins = (
+        why_not(network.loss) is None and network.factor is not None and getattr(member, "calibration_", None) is None
+    )
     if joins and len(held_out) and not data.n_held_out:
         # After these predictions, its output weights may see the rows that it held out: in a series, the newest ones.
+        seen = member.n_rows_seen_
         member.partial_fit(X[held_out], data.y[held_out], sample_weight=weights[held_out] if different else None)
+        # They were counted before.
+        member.n_rows_seen_ = seen
     # A later fit of its own is another matter.
     del member._averaged
     if not different:

@@ -1,0 +1,132 @@
+"""One small network that imitates an ensemble: nodes of the members, chosen greedily to reproduce its outputs.
+
+The outputs of the ensemble are known without noise, so nodes can be chosen among those of all members by forward
+selection: each time the one that leaves least of the outputs unexplained. Their output weights are then evaluated as in
+any network, with the predictions of the ensemble as targets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy.linalg import orth, qr
+
+from skscn.estimators.ensemble.members import select_columns
+from skscn.fit.data import ArrayData, split_rows
+from skscn.fit.trainer import NetworkSpec, Refit
+from skscn.growth import HISTORY
+from skscn.losses import Squared
+from skscn.network import Network, sampled
+from skscn.nodes import IDENTITY, Dense, Inputs, Nodes
+from skscn.scaling import InputScaling, QuantileScaling, scale_inputs
+from skscn.supervision import Sums, forward_selection
+
+# Rows that are enough to choose nodes and their output weights.
+_ENOUGH_ROWS = 5000
+# The share of a column's squared norm, next to those before it, below which a Gram matrix cannot tell it from 0.
+_DEPENDENT = 1e-8
+# The share of the rows that chooses the penalty of output weights, where outputs are not what is predicted.
+_HELD_OUT = 0.2
+
+
+def imitate(
+    networks: Sequence[Network],
+    features: Sequence[np.ndarray],
+    weights: np.ndarray,
+    X: Any,
+    sample_weight: np.ndarray,
+    max_nodes: int,
+) -> tuple[Network, np.ndarray]:
+    """The network that imitates the weighted mean of the outputs of some, and the history of its nodes.
+
+    Parameters
+    ----------
+    networks : sequence of Network
+        The members.
+    features : sequence of ndarray of int
+        The columns of X that each member has.
+    weights : ndarray of shape (n_members,)
+    X : ndarray or sparse matrix of shape (n, d)
+        Rows that are encoded.
+    sample_weight : ndarray of shape (n,)
+    max_nodes : int
+    """
+    if not all(isinstance(block.nodes.layer, Dense) for network in networks for block in network.layers):
+        raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
+    first, width = networks[0], X.shape[1]
+    inputs, few = scale_inputs(first.inputs.name, X), sampled(X.shape[0], _ENOUGH_ROWS)
+    nodes = Nodes.joined([_rescaled(*pair, inputs, width) for pair in zip(networks, features, strict=True)])
+    links = width if max(network.linear.size for network in networks) > 1 else 0
+    linear = Nodes(IDENTITY, np.eye(width, links + 1, k=1), np.eye(1, links + 1)[0])
+    outputs = np.tensordot(
+        weights,
+        [network.link(select_columns(X[few], own)) for network, own in zip(networks, features, strict=True)],
+        1,
+    )
+    linked = first.loss.has_link
+    loss = first.loss if linked else Squared()
+    data = ArrayData.regression(X[few], loss.mean(outputs), sample_weight[few])
+    targets = first.outputs.transform(outputs[data.numbers])
+    known, hidden = (block.layer.evaluate(block, Inputs(data.X, inputs)).T for block in (linear, nodes))
+    chosen, history = _chosen(known, hidden, targets, max_nodes)
+    history["train_rmse"] *= first.outputs.rmse(np.ones(len(targets.T)))
+    spec = NetworkSpec(
+        nodes.layer,
+        loss,
+        inputs,
+        first.outputs,
+        linear,
+        bounded=first.bounds is not None,
+        single_output=first.single_output,
+        single_precision=first.single_precision,
+    )
+    everything = np.arange(len(targets))
+    kept, others = split_rows(len(targets), _HELD_OUT, None, seed=0) if linked else (everything, everything[:0])
+    refit = Refit(data.keep(kept), data.take(others), data if linked else None, spec, "gcv", None, averaged=False)
+    network = refit.network([nodes.take(chosen)], loss, final=True).without_factor()
+    return network if linked else replace(network, loss=first.loss), history[: network.n_nodes]
+
+
+def _rescaled(network: Network, features: np.ndarray, inputs: InputScaling, width: int) -> Nodes:
+    """The nodes of a network as nodes of all inputs, in another scaling; in one of quantiles, as they are."""
+    nodes, own = network.nodes, network.inputs
+    weights, biases = np.zeros((width, len(nodes))), nodes.biases
+    weights[features] = nodes.weights
+    if not isinstance(inputs, QuantileScaling) and not isinstance(own, QuantileScaling):
+        # An input that is constant has an infinite scale, and is 0 in any case.
+        scale = np.where(np.isfinite(inputs.scale), inputs.scale, 0.0)[features]
+        weights[features] *= (scale / own.scale)[:, np.newaxis]
+        biases = biases + ((inputs.offset[features] - own.offset) / own.scale) @ nodes.weights
+    return Nodes(nodes.layer, weights, biases)
+
+
+def _chosen(linear: np.ndarray, hidden: np.ndarray, targets: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers of up to ``most`` hidden columns, by forward selection for what linear ones leave of the targets.
+
+    Also a history, with the root mean square of what is left after each of them.
+    """
+    basis = orth(linear)
+    left, rest = (values - basis @ (basis.T @ values) for values in (hidden, targets))
+    gram, squares = left.T @ left, (hidden**2).sum(axis=0)
+
+    def score(sums: Sums, explained: np.ndarray, chosen: list[int]) -> np.ndarray:
+        there = sums.squares > _DEPENDENT * squares
+        there[chosen] = False
+        scores = np.full(len(squares), -np.inf)
+        np.divide((sums.projections**2).sum(axis=0), sums.squares, out=scores, where=there)
+        return scores
+
+    sums = Sums(rest.T @ left, gram.diagonal(), gram=gram)
+    chosen = forward_selection(sums, most, score, orthogonal=True)
+    moves = qr(left[:, chosen], mode="economic")[0].T @ rest
+    explained = np.cumsum((moves**2).sum(axis=1))
+    history = np.zeros(len(chosen), HISTORY)
+    history["nodes"], history["round"] = np.arange(1, len(chosen) + 1), 1
+    history["train_rmse"] = np.sqrt(np.maximum((rest**2).sum() - explained, 0.0) / targets.size)
+    for name in ("scope", "contraction", "slack", "validation_rmse"):
+        history[name] = np.nan
+    history["candidates"][:1] = len(squares)
+    return chosen, history
