@@ -2,9 +2,9 @@
 Parts of your own
 =================
 
-Four parts can be chosen independently: the activation, the search (configuration), the output weights, and the backend
-that stores the rows. This example adds an activation and a search that are not in the package. All guarantees hold for
-them too, because whether a node is accepted is decided in one place.
+Activation, search (configuration), inequality (supervision), output weights, and the backend that stores the rows can
+be chosen independently. This example adds an activation, a search and an inequality that are not in the package. All
+guarantees hold for them too, because whether a node is accepted is decided in one place.
 """
 
 # %%
@@ -20,7 +20,7 @@ from skscn import Activation, SCNRegressor
 from skscn.datasets import make_db1
 from skscn.plot import FitDisplay
 from skscn.search import Configuration, Proposal
-from skscn.supervision import ranked, slack
+from skscn.supervision import Supervision, ranked
 
 bump = Activation(
     "bump",
@@ -51,7 +51,8 @@ class WhereTheErrorIs(Configuration):
         biases = -np.einsum("ij,ji->i", through, weights)
         candidates = rows.nodes(weights, biases, scopes)
         sums = rows.sums(candidates)
-        best = ranked(slack(sums, rows.residual_squares, self.contractions[-1], node), sums.squares > 0)[: 8 * count]
+        slacks = rows.inequality.slack(sums, rows.residual_squares, self.contractions[-1], node)
+        best = ranked(slacks, sums.squares > 0)[: 8 * count]
         yield Proposal(candidates.take(best), self.contractions, self.max_candidates)
 
 
@@ -67,4 +68,32 @@ for ax, (title, model) in zip(axes, models.items(), strict=True):
     print(f"{title:20} R² {score:.4f} with {model.n_nodes_} nodes")
     FitDisplay.from_estimator(model, db1.test_data, db1.test_target, ax=ax, title=f"{title}: R² {score:.3f}")
 axes[0].legend()
+plt.show()
+
+# %%
+# An inequality
+# -------------
+# The paper's search accepts a node as soon as it reduces the error a little. Here node L must remove at least the share
+# 0.02/(L + 1) of the squared error. The search goes on to larger scopes until a candidate does, so it needs fewer
+# nodes; it ends when no candidate does.
+
+
+class Share(Supervision):
+    """Node L must remove at least share/(L + 1) of the squared error of every output."""
+
+    def __init__(self, share):
+        self.share = share
+
+    def slack(self, sums, residual_squares, contraction, node):
+        """ξ: by how much the error decreases, minus what is required; r is not used."""
+        return sums.decreases - self.share / (node + 1) * residual_squares
+
+
+settings = {"configuration": "ladder", "max_nodes": 40, "random_state": 0}
+figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+for title, supervision in {"the paper's inequality": "paper", "own inequality": Share(0.02)}.items():
+    history = SCNRegressor(supervision=supervision, **settings).fit(db1.data, db1.target).history_
+    ax.plot(history["nodes"], history["train_rmse"], marker=".", label=title)
+ax.set(xlabel="nodes", ylabel="RMSE", ylim=(0, None))
+ax.legend(frameon=False)
 plt.show()

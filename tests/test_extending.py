@@ -23,6 +23,7 @@ from skscn.persistence import ModelFileError
 from skscn.progress import Listener, listening
 from skscn.rows import Operation
 from skscn.search import CONFIGURATIONS, Ladder
+from skscn.supervision import SUPERVISIONS, Supervision
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,14 @@ class Centred(Ladder):
             yield from self._propose_from(rows, pool, node, count, self.max_candidates, self.contractions)
 
 
+class Share(Supervision):
+    """Node L must remove at least 1/1000L of the squared error of every output."""
+
+    def slack(self, sums, residual_squares, contraction, node):
+        """Without r."""
+        return sums.decreases - 0.001 / node * residual_squares
+
+
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(400, 2))
 Y = np.sin(4 * X[:, 0]) * X[:, 1] + 0.02 * RNG.normal(size=400)
@@ -140,6 +149,7 @@ REGISTERED = {
     "loss": (LOSSES, "l1", Absolute, {"loss": "l1"}),
     "update rule": (ALGORITHMS, "SC-tumbling", Tumbling, {"algorithm": "SC-tumbling", "window": 4}),
     "row operation": (CONFIGURATIONS, "centred", Centred, {"configuration": "centred", "scopes": (1, 5, 20)}),
+    "inequality": (SUPERVISIONS, "share", Share, {"supervision": "share"}),
 }
 
 
@@ -151,7 +161,7 @@ def parameters(request, monkeypatch):
     return {**SMALL, **parameters}
 
 
-@pytest.mark.parametrize("part", [Radial, Upper, Absolute, Tumbling, Centre, Centred])
+@pytest.mark.parametrize("part", [Radial, Upper, Absolute, Tumbling, Centre, Centred, Share])
 def test_a_part_is_short(part):
     assert len(inspect.getsource(part).splitlines()) <= 40
 

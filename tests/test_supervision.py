@@ -1,15 +1,28 @@
 import numpy as np
 import pytest
 
-from skscn import DeepSCNRegressor
+from skscn import DeepSCNRegressor, SCNClassifier, SCNEnsembleRegressor, SCNRegressor, save_model
 from skscn.activations import resolve_activation
+from skscn.fit.checkpoint import CheckpointError
 from skscn.growth import grow
 from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
+from skscn.persistence import ModelFileError
 from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
-from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates, slack
+from skscn.supervision import (
+    PAPER,
+    SMALLEST_SUPPORT,
+    SUPERVISIONS,
+    Inequality,
+    Sums,
+    Supervision,
+    admissible,
+    alive,
+    forward_selection,
+    participates,
+)
 
 RNG = np.random.default_rng(0)
 E, H = RNG.normal(size=(40, 2)), RNG.uniform(size=(40, 5))
@@ -23,20 +36,20 @@ def test_slack_is_the_papers_formula():
         for j in range(5):
             e, h = E[:, q], H[:, j]
             truth = (e @ h) ** 2 / (h @ h) - (1 - r - mu) * (e @ e)
-            assert slack(SUMS, (E**2).sum(axis=0), r, node)[q, j] == pytest.approx(truth, rel=1e-12)
+            assert PAPER.slack(SUMS, (E**2).sum(axis=0), r, node)[q, j] == pytest.approx(truth, rel=1e-12)
 
 
 def test_each_candidate_can_meet_a_residual_and_a_number_of_nodes_of_its_own():
     r, squares, numbers = np.reshape([0.9, 0.99], (-1, 1, 1)), RNG.uniform(1.0, 2.0, (2, 5)), np.arange(3, 8)
-    slacks = slack(SUMS, squares, r, numbers)
+    slacks = PAPER.slack(SUMS, squares, r, numbers)
     for j, number in enumerate(numbers):
-        expected = [slack(SUMS, squares[:, j], each, int(number))[:, j] for each in (0.9, 0.99)]
+        expected = [PAPER.slack(SUMS, squares[:, j], each, int(number))[:, j] for each in (0.9, 0.99)]
         np.testing.assert_array_equal(slacks[:, :, j], expected)
 
 
 def test_slack_says_exactly_when_the_error_falls_enough():
     r, node = 0.97, 2
-    slacks = slack(SUMS, (E**2).sum(axis=0), r, node)
+    slacks = PAPER.slack(SUMS, (E**2).sum(axis=0), r, node)
     for q in range(2):
         for j in range(5):
             e, h = E[:, q], H[:, j]
@@ -47,12 +60,12 @@ def test_slack_says_exactly_when_the_error_falls_enough():
 
 
 def test_contraction_one_asks_for_nothing():
-    assert admissible(slack(SUMS, (E**2).sum(axis=0), 1.0, 1)).all()
+    assert admissible(PAPER.slack(SUMS, (E**2).sum(axis=0), 1.0, 1)).all()
 
 
 def test_a_zero_column_is_not_admissible():
     zero = Sums(np.zeros((1, 1)), np.zeros(1), np.zeros(1))
-    assert not admissible(slack(zero, np.ones(1), 0.999999, 1)).any()
+    assert not admissible(PAPER.slack(zero, np.ones(1), 0.999999, 1)).any()
     assert not alive(zero, 40.0, 1.0).any()
 
 
@@ -154,3 +167,130 @@ def test_forward_selection_chooses_what_least_squares_with_those_before_explains
             columns = H[:, [*found[:place], other]]
             left[other] = ((E - columns @ np.linalg.lstsq(columns, E, rcond=None)[0]) ** 2).sum()
         assert number == min(left, key=left.get)
+
+
+X = RNG.uniform(size=(200, 2))
+Y = np.column_stack([np.sin(6 * X[:, 0]), X[:, 1] ** 2 + X[:, 0]])
+SMALL = {"max_nodes": 12, "max_candidates": 40, "early_stopping": False, "random_state": 0}
+
+
+class Same(Supervision):
+    """The paper's formula, written again."""
+
+    def slack(self, sums, residual_squares, contraction, node):
+        score = np.zeros_like(sums.projections)
+        np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0)
+        return score - (1 - contraction - (1 - contraction) / (node + 1)) * residual_squares
+
+
+class Constant(Supervision):
+    """The same for all candidates, whatever is asked."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def slack(self, sums, residual_squares, contraction, node):
+        return self.value
+
+
+@pytest.mark.parametrize("configuration", ["ladder", "polished"])
+@pytest.mark.parametrize("y", [Y, Y[:, 0]])
+def test_an_object_with_the_papers_formula_gives_the_same_network(configuration, y):
+    named, own = (
+        SCNRegressor(configuration=configuration, supervision=supervision, **SMALL).fit(X, y)
+        for supervision in ("paper", Same())
+    )
+    assert np.array_equal(own.predict(X), named.predict(X))
+    for name in ("scope", "contraction", "slack", "train_rmse", "candidates"):
+        np.testing.assert_array_equal(own.history_[name], named.history_[name])
+
+
+@pytest.mark.parametrize("supervision", SUPERVISIONS)
+@pytest.mark.parametrize("configuration", ["ladder", "pooled"])
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
+def test_every_supervision_guarantees_its_decrease(supervision, configuration, algorithm):
+    model = SCNRegressor(
+        algorithm, configuration=configuration, supervision=supervision, nodes_per_step=1, direct_link=False, **SMALL
+    ).fit(X, Y[:, 0])
+    history, weaken = model.history_, SUPERVISIONS[supervision]().weakening
+    squares = history["train_rmse"] ** 2
+    assert len(history) > 5
+    bounds = history["contraction"] + weaken(history["contraction"], history["nodes"])
+    assert (squares[1:] <= bounds[1:] * squares[:-1] * (1 + 1e-9)).all()
+
+
+@pytest.mark.parametrize("algorithm", ["SC-I", "SC-II", "SC-III"])
+def test_the_orthogonal_score_is_the_decrease_of_the_error(algorithm):
+    model = SCNRegressor(algorithm, configuration="pooled", supervision="orthogonal", nodes_per_step=1, **SMALL)
+    history = model.fit(X, Y[:, 0]).history_
+    squares = history["train_rmse"] ** 2
+    shares, nodes = squares[1:] / squares[:-1], history["nodes"][1:]
+    # Each node has the smallest r that its decrease satisfies.
+    smallest = [
+        min(r for r in model.contractions if share <= r + (1 - r) / (node + 1))
+        for share, node in zip(shares, nodes, strict=True)
+    ]
+    np.testing.assert_array_equal(history["contraction"][1:], smallest)
+
+
+def test_the_orthogonal_score_refuses_fewer_nodes():
+    sizes = [
+        SCNRegressor(supervision=supervision, **SMALL | {"contractions": (0.9,)}).fit(X, Y[:, 0]).n_nodes_
+        for supervision in ("paper", "orthogonal")
+    ]
+    assert sizes[0] < sizes[1]
+
+
+def test_a_sequence_that_decays_faster_requires_more():
+    squares = (E**2).sum(axis=0)
+    quadratic = Inequality(SUPERVISIONS["quadratic"]())
+    assert (quadratic.slack(SUMS, squares, 0.9, 1) < PAPER.slack(SUMS, squares, 0.9, 1)).all()
+    together = Inequality(together=True)
+    np.testing.assert_allclose(together.slack(SUMS, squares, 0.9, 1)[0], PAPER.slack(SUMS, squares, 0.9, 1).sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("value", "sentence"),
+    [
+        (np.nan * np.ones((2, 40)), "Constant.slack returned NaN for node 1; it must return numbers."),
+        (np.ones(40), r"shape \(40,\) and must return \(2, 40\): a number for each output and candidate"),
+        (None, r"shape \(\) and must return \(2, 40\)"),
+    ],
+)
+def test_what_is_no_slack_is_refused_in_one_sentence(value, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        SCNRegressor(configuration="ladder", supervision=Constant(value), **SMALL).fit(X, Y)
+
+
+@pytest.mark.parametrize("supervision", ["papers", Same, 3])
+def test_another_supervision_is_refused(supervision):
+    with pytest.raises(
+        ValueError, match="'supervision' parameter .* among .*'paper'.* or an instance of .*Supervision"
+    ):
+        SCNRegressor(supervision=supervision).fit(X, Y)
+
+
+def test_networks_of_all_kinds_have_it():
+    refused = Constant(None)
+    models = [
+        DeepSCNRegressor(supervision=refused),
+        SCNClassifier(supervision=refused),
+        SCNEnsembleRegressor(SCNRegressor(supervision=refused), n_members=2),
+    ]
+    for model in models:
+        with pytest.raises(ValueError, match=r"Constant.slack returned an array of shape \(\)"):
+            model.fit(X, (Y[:, 0] > 0).astype(int))
+
+
+def test_files_keep_names_and_refuse_objects(tmp_path):
+    model = SCNRegressor(supervision=Same(), **SMALL).fit(X, Y)
+    with pytest.raises(
+        ModelFileError, match=r"supervision=Same\(...\) is an object, and files keep names; add its class to"
+    ):
+        save_model(model, tmp_path / "model.scn")
+
+
+def test_a_checkpoint_of_another_supervision_is_refused(tmp_path):
+    model = SCNRegressor(supervision=Same(), checkpoint=tmp_path / "checkpoint", **SMALL).fit(X, Y)
+    with pytest.raises(CheckpointError, match=r"supervision=Same\(\[\]\) there and 'orthogonal' here"):
+        model.set_params(supervision="orthogonal").fit(X, Y)

@@ -31,7 +31,7 @@ from skscn.rows import Rows
 from skscn.scaling import Scaling
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.stopping import BestSoFar, StoppingMonitor
-from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates, slack
+from skscn.supervision import SMALLEST_SUPPORT, Sums, admissible, alive, forward_selection, participates
 
 _OTHER_DATA = (
     "A network is continued on the data it was grown on; on these rows its nodes depend on each other. Use "
@@ -388,7 +388,7 @@ def _judge(
     while True:
         passed = block.admit(usable)
         numbers, squares = node + np.cumsum(passed) - passed, block.residual_squares[:, :-1]
-        slacks = slack(block.sums, squares, np.reshape(contractions, (-1, 1, 1)), numbers, together=rows.together)
+        slacks = rows.inequality.slack(block.sums, squares, np.reshape(contractions, (-1, 1, 1)), numbers)
         satisfied = admissible(slacks)
         refused = np.flatnonzero(passed & ~satisfied.any(axis=0))
         if not len(refused):
@@ -414,7 +414,7 @@ def _choose(
         left[chosen] = False
         while increasing:
             present = rows.residual_squares - explained
-            slacks = slack(given, present, increasing[0], node + len(chosen), together=rows.together)
+            slacks = rows.inequality.slack(given, present, increasing[0], node + len(chosen))
             if (passing := left & admissible(slacks)).any():
                 return np.where(passing, slacks.sum(axis=0), -np.inf)
             increasing.pop(0)

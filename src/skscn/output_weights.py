@@ -118,14 +118,16 @@ class Admission:
                 self.factor, self.coefficients = factor, dtrtrs(factor, inner, trans=1)[0]
                 explained = np.cumsum(self.coefficients**2, axis=0).T
                 self.residual_squares = residual_squares[:, np.newaxis] - np.pad(explained, ((0, 0), (1, 0)))
-                self.sums = Sums(self.coefficients.T * sizes, self._squares, self.columns.sums.quartics)
+                sums = self.columns.sums
+                self.sums = Sums(self.coefficients.T * sizes, self._squares, sums.quartics, remainders=sizes**2)
                 return usable.copy()
         admitted, met = np.zeros(len(gram), dtype=bool), np.empty_like(inner.T)
+        remainders = np.empty(len(gram))
         self.factor, self.coefficients = np.zeros_like(gram), np.zeros_like(inner)
         self.residual_squares = np.empty((inner.shape[1], len(gram) + 1))
         for j in range(len(gram)):
             # The residual is orthogonal to the basis, so ⟨e, h⟩ = ⟨e, v⟩.
-            met[:, j], self.residual_squares[:, j] = inner[j], residual_squares
+            met[:, j], self.residual_squares[:, j], remainders[j] = inner[j], residual_squares, gram[j, j]
             if not usable[j] or gram[j, j] <= smallest[j]:
                 continue
             admitted[j], size = True, np.sqrt(gram[j, j])
@@ -139,7 +141,7 @@ class Admission:
                 # Its output weight is not evaluated again, and no longer penalised.
                 residual_squares = residual_squares - self._ridge.alpha * (coefficients / size) ** 2
         self.residual_squares[:, -1] = residual_squares
-        self.sums = Sums(met, self._squares, self.columns.sums.quartics)
+        self.sums = Sums(met, self._squares, self.columns.sums.quartics, remainders=remainders)
         return admitted
 
 

@@ -3,8 +3,9 @@
 Everything here is a pure function of row sums over the training rows, so it is the same wherever the rows are stored.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -32,12 +33,22 @@ class Sums:
         Σ h⁴, if requested.
     gram : ndarray of shape (T, T) or None
         ⟨h, h′⟩ for each pair, if requested.
+    remainders : ndarray of shape (T,) or None
+        ‖v‖², where v is the part of h that is orthogonal to the columns whose output weights are evaluated with its
+        own, if it is known.
     """
 
     projections: np.ndarray
     squares: np.ndarray
     quartics: np.ndarray | None = None
     gram: np.ndarray | None = None
+    remainders: np.ndarray | None = None
+
+    @property
+    def decreases(self) -> np.ndarray:
+        """⟨e_q, h⟩²/‖h‖² of shape (m, T), by how much ‖e_q‖² decreases if only the new output weight is evaluated."""
+        found = np.zeros_like(self.projections)
+        return np.divide(self.projections**2, self.squares, out=found, where=self.squares > 0.0)
 
     def __add__(self, other: "Sums") -> "Sums":
         """The sums over two sets of rows together."""
@@ -97,40 +108,126 @@ class SampledSums:
         )
 
 
-def slack(
-    sums: Sums,
-    residual_squares: np.ndarray,
-    contraction: float | np.ndarray,
-    node: int | np.ndarray,
-    *,
-    together: bool = False,
-) -> np.ndarray:
-    """ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖², shape (m, T); for several r of shape (R, 1, 1), (R, m, T).
+class Supervision(ABC):
+    """How much a node has to reduce the error; a class, and one line in SUPERVISIONS."""
 
-    A candidate whose ξ_{L,q} are all ≥ 0 satisfies the supervisory inequality for node L = ``node``; adding it reduces
-    ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q. If the outputs are supervised ``together``, only their sum
-    ξ_L = Σ_q ξ_{L,q} is returned, shape (1, T): if it is ≥ 0, adding the candidate reduces Σ_q ‖e_q‖² to at most
-    (r + μ_L) times what it was, which is all that the proof of Theorem 6 needs.
+    @abstractmethod
+    def slack(
+        self, sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int | np.ndarray
+    ) -> np.ndarray:
+        """ξ_{L,q} of T candidates for node L, shape (m, T); those whose ξ are all ≥ 0 satisfy the inequality.
 
-    If candidates join one after the other, each has its own ‖e_q‖², shape (m, T), and its own L, shape (T,).
+        Candidates are ranked by Σ_q ξ_{L,q}, which should be in the units of ‖e_q‖² and increase with the decrease of
+        the error. All arguments broadcast.
+
+        Parameters
+        ----------
+        sums : Sums
+        residual_squares : ndarray of shape (m, 1) or (m, T)
+            ‖e_q‖²; if candidates join one after the other, those that each of them meets.
+        contraction : float or ndarray of shape (R, 1, 1)
+            r; for several of them, ξ has the shape (R, m, T), or (m, T) if it does not depend on r.
+        node : int or ndarray of shape (T,)
+            L; if candidates join one after the other, that of each.
+        """
+
+
+class Paper(Supervision):
+    """The paper's inequality: ξ_{L,q} = ⟨e_q, h⟩²/‖h‖² − (1 − r − μ_L)‖e_q‖².
+
+    A node that satisfies it reduces ‖e_q‖² to at most (r + μ_L)‖e_q‖² for every output q.
+    """
+
+    def weakening(self, contraction: float | np.ndarray, node: int | np.ndarray) -> float | np.ndarray:
+        """μ_L = (1 − r)/(L + 1), the sequence that weakens the constraint on node L."""
+        return (1.0 - contraction) / (node + 1)
+
+    def slack(
+        self, sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int | np.ndarray
+    ) -> np.ndarray:
+        """ξ_{L,q}, from the decrease of the error if only the new output weight is evaluated."""
+        required = 1.0 - contraction - self.weakening(contraction, node)
+        return np.asarray(sums.decreases - required * residual_squares)
+
+
+class Quadratic(Paper):
+    """The paper's inequality with a sequence μ_L that decays faster: the first nodes must reduce the error more."""
+
+    def weakening(self, contraction: float | np.ndarray, node: int | np.ndarray) -> float | np.ndarray:
+        """μ_L = (1 − r)/(L + 1)²."""
+        return (1.0 - contraction) / (node + 1) ** 2
+
+
+class Orthogonal(Paper):
+    """The paper's inequality for the decrease of the error that all re-evaluated output weights bring, ⟨e_q, v⟩²/‖v‖².
+
+    It is satisfied if and only if ‖e_q‖² really becomes at most (r + μ_L)‖e_q‖², so it refuses fewer nodes. A search
+    that does not know ‖v‖² proposes by ‖h‖².
+    """
+
+    def slack(
+        self, sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int | np.ndarray
+    ) -> np.ndarray:
+        """ξ_{L,q} with the remainder v of each candidate in place of h."""
+        if sums.remainders is not None:
+            sums = replace(sums, squares=sums.remainders)
+        return super().slack(sums, residual_squares, contraction, node)
+
+
+SUPERVISIONS: dict[str, type[Supervision]] = {"paper": Paper, "quadratic": Quadratic, "orthogonal": Orthogonal}
+
+
+@dataclass(frozen=True)
+class Inequality:
+    """The inequality that every node of a network has to satisfy, for each output or for their sum.
+
+    Attributes
+    ----------
+    supervision : Supervision
+    together : bool
+        Whether it is for the sum over the outputs rather than for each of them. With the paper's, adding a node then
+        reduces Σ_q ‖e_q‖² to at most (r + μ_L) times what it was, which is all that the proof of Theorem 6 needs.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from skscn.supervision import Sums, admissible, slack
+    >>> from skscn.supervision import Inequality, Sums, admissible
     >>> e, H = np.array([3.0, 4.0]), np.array([[1.0, 1.0], [0.0, 1.0]])
-    >>> slacks = slack(Sums(e[np.newaxis] @ H, (H**2).sum(axis=0)), np.array([25.0]), contraction=0.5, node=1)
+    >>> sums = Sums(e[np.newaxis] @ H, (H**2).sum(axis=0))
+    >>> slacks = Inequality().slack(sums, np.array([25.0]), contraction=0.5, node=1)
     >>> slacks
     array([[ 2.75, 18.25]])
     >>> admissible(slacks)
     array([ True,  True])
     """
-    score = np.zeros_like(sums.projections)
-    np.divide(sums.projections**2, sums.squares, out=score, where=sums.squares > 0.0)
-    # μ_L, the sequence that weakens the constraint on node L.
-    mu = (1.0 - contraction) / (node + 1)
-    slacks: np.ndarray = score - (1.0 - contraction - mu) * residual_squares.reshape(len(residual_squares), -1)
-    return slacks.sum(axis=-2, keepdims=True) if together else slacks
+
+    supervision: Supervision = field(default_factory=Paper)
+    together: bool = False
+
+    def slack(
+        self, sums: Sums, residual_squares: np.ndarray, contraction: float | np.ndarray, node: int | np.ndarray
+    ) -> np.ndarray:
+        """ξ of the supervision, with ‖e_q‖² of shape (m,) or (m, T); their sum over the outputs if together.
+
+        ValueError for a supervision that returns another shape, or NaN for sums that are finite.
+        """
+        squares = residual_squares.reshape(len(residual_squares), -1)
+        slacks = np.asarray(self.supervision.slack(sums, squares, contraction, node))
+        shape, name = (*np.shape(contraction)[:-2], *sums.projections.shape), type(self.supervision).__name__
+        if slacks.shape not in (shape, sums.projections.shape):
+            raise ValueError(
+                f"{name}.slack returned an array of shape {slacks.shape} and must return {shape}: a number for "
+                "each output and candidate, for each contraction if there are several."
+            )
+        slacks = np.broadcast_to(slacks, shape)
+        finite = np.isfinite(sums.projections.sum(axis=0) + sums.squares)
+        if np.isnan(slacks[..., finite]).any():
+            raise ValueError(f"{name}.slack returned NaN for node {np.max(node)}; it must return numbers.")
+        return slacks.sum(axis=-2, keepdims=True) if self.together else slacks
+
+
+# The paper's, for each output.
+PAPER = Inequality()
 
 
 def admissible(slacks: np.ndarray) -> np.ndarray:

@@ -10,7 +10,6 @@ from skscn.scaling import scale_inputs
 from skscn.search import ladder
 from skscn.search.base import draw
 from skscn.search.ladder import survivors
-from skscn.supervision import slack
 
 # The share of the score of the best candidate of the whole pool that a race may lose.
 STATED_LOSS = 0.05
@@ -33,7 +32,7 @@ def test_a_race_loses_little_of_the_best_score(scope, nodes):
     losses, sizes = [], []
     for seed in range(5):
         rows, pool = rows_and_pool(seed, scope, nodes)
-        scores = slack(rows.sums(pool), np.zeros(1), 0.9, 1)[0]
+        scores = rows.sums(pool).decreases[0]
         kept = survivors(rows, pool, np.random.default_rng(seed))
         sizes.append(len(kept))
         losses.append(1.0 - scores[kept].max() / scores.max())

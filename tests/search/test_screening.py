@@ -11,7 +11,7 @@ from skscn.scaling import scale_inputs
 from skscn.search import ladder
 from skscn.search.base import draw
 from skscn.search.ladder import contenders
-from skscn.supervision import alive, ranked, slack
+from skscn.supervision import Inequality, alive, ranked
 
 RNG = np.random.default_rng(0)
 X = RNG.random((500, 3))
@@ -23,7 +23,8 @@ CONTRACTIONS = (0.9, 0.99, 0.999, 0.999999)
 @pytest.mark.parametrize("nodes", [0, 25])
 @pytest.mark.parametrize("together", [False, True])
 def test_the_best_are_among_the_contenders(activation, nodes, together):
-    rows = open_rows(X, Y, layer=Dense(ACTIVATIONS[activation]), scaling=scale_inputs("minmax", X), together=together)
+    layer, inequality = Dense(ACTIVATIONS[activation]), Inequality(together=together)
+    rows = open_rows(X, Y, layer=layer, scaling=scale_inputs("minmax", X), inequality=inequality)
     rule, rng = LeastSquares(2), np.random.default_rng(1)
     for _ in range(nodes):
         rule.append(rows, draw(rows, 5.0, 1, rng))
@@ -33,7 +34,7 @@ def test_the_best_are_among_the_contenders(activation, nodes, together):
         sums = rows.sums(pool)
         usable = alive(sums, rows.weight, rows.layer.bound)
         for r in CONTRACTIONS:
-            order = ranked(slack(sums, rows.residual_squares, r, nodes + 1, together=together), usable)
+            order = ranked(inequality.slack(sums, rows.residual_squares, r, nodes + 1), usable)
             assert set(order[:4]) <= set(best)
 
 

@@ -6,7 +6,7 @@ from skscn.nodes import Dense
 from skscn.rows import ROWS, open_rows
 from skscn.scaling import scale_inputs
 from skscn.search import CONFIGURATIONS, Free, Ladder, resolve_configuration
-from skscn.supervision import admissible, alive, slack
+from skscn.supervision import admissible, alive
 
 RNG = np.random.default_rng(2)
 X, T = RNG.uniform(size=(100, 2)), RNG.uniform(size=(100, 1))
@@ -68,7 +68,7 @@ def test_ladder_proposes_every_admissible_candidate_best_first(rows):
     rng = np.random.default_rng(0)
     weights, biases = rng.uniform(-10, 10, (2, POOL)), rng.uniform(-10, 10, POOL)
     sums = rows.sums(rows.nodes(weights, biases))
-    slacks = slack(sums, rows.residual_squares, 0.99, 1)
+    slacks = rows.inequality.slack(sums, rows.residual_squares, 0.99, 1)
     expected = np.flatnonzero(admissible(slacks) & alive(sums, rows.weight, 1.0))
     expected = expected[np.argsort(-slacks[0, expected])]
     np.testing.assert_array_equal(proposed, weights[:, expected])

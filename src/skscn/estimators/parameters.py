@@ -19,6 +19,7 @@ from skscn.rows import Chunks
 from skscn.scaling import SCALINGS
 from skscn.search import CONFIGURATIONS, Configuration
 from skscn.stopping import CRITERIA
+from skscn.supervision import SUPERVISIONS, Supervision
 
 # Rows in memory, and training rows wherever they are; Dask collections are array-like.
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
@@ -90,6 +91,14 @@ class NetworkParameters(Estimator):
         text="""sequence of float
         r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.
         "renewal" starts with the first and ends with the last; what is in between it draws.""",
+    )
+    supervision: str | Supervision = parameter(
+        default="paper",
+        constraint=[StrOptions(SUPERVISIONS.keys()), Supervision],
+        text="""{"paper", "quadratic", "orthogonal"} or Supervision
+        The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
+        requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
+        weights in place of that with only the new one, and requires less.""",
     )
     window: int = parameter(
         default=15,

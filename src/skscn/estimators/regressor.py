@@ -70,6 +70,7 @@ class UnsupervisedRegressor(NetworkRegressor):
     max_candidates: int = constant(1)
     scopes: Sequence[float] = constant(())
     contractions: Sequence[float] = constant(())
+    supervision: str = constant("paper")
     window: int = constant(1)
     nodes_per_step: int = constant(1)
     configuration: str = constant("free")

@@ -20,6 +20,7 @@ from skscn.network import Network
 from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
 from skscn.output_weights import ALGORITHMS, OutputWeights
 from skscn.search import Configuration, StepSchedule
+from skscn.supervision import SUPERVISIONS, Supervision
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
@@ -50,6 +51,7 @@ class Recipe:
     layer : Layer
     loss : Loss
     configuration : Configuration
+    supervision : Supervision
     rule : type of OutputWeights
     window : int
     alpha : float or "gcv"
@@ -73,6 +75,7 @@ class Recipe:
     layer: Layer
     loss: Loss
     configuration: Configuration
+    supervision: Supervision
     rule: type[OutputWeights]
     window: int
     alpha: float | str
@@ -95,6 +98,7 @@ class Recipe:
         if not isinstance(estimator.activation, str):
             check_activation(activation)
         rule, loss = ALGORITHMS[estimator.algorithm], LOSSES[estimator.loss].of(estimator.quantile)
+        own = estimator.supervision
         # What "auto" stands for.
         settings: dict[str, Any] = {
             "nodes_per_step": None,
@@ -117,6 +121,7 @@ class Recipe:
             layer=LAYERS[estimator.layer].of(activation),
             loss=loss,
             configuration=configuration,
+            supervision=SUPERVISIONS[own]() if isinstance(own, str) else own,
             rule=rule,
             window=estimator.window,
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),

@@ -48,6 +48,7 @@ from skscn.refit import (
 from skscn.rows import Rows
 from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
+from skscn.supervision import Inequality
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
@@ -463,7 +464,7 @@ class GrowingLayer:
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
         backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
-        self.rows = Rows(backend, spec.layer, together=spec.loss.together)
+        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together))
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.

@@ -18,6 +18,7 @@ from skscn.estimators.base import GrowingNetwork
 from skscn.persistence import _fields as f
 from skscn.persistence._fields import Field, Place, UnusableError, check_keys, refusals, refuse_if, shorten
 from skscn.search import CONFIGURATIONS, Configuration
+from skscn.supervision import Supervision
 
 _PLAIN = (str, bool, int, type(None))
 _DTYPES = ("bool", "int32", "int64", "float32", "float64")
@@ -133,6 +134,11 @@ class ParameterField(Field):
         for tag, form in _FORMS.items():
             if isinstance(value, form.cls):
                 return {tag: form.field.write(value, place)}
+        if isinstance(value, Supervision):
+            raise UnusableError(
+                f"{place}={type(value).__name__}(...) is an object, and files keep names; add its class to "
+                "skscn.supervision.SUPERVISIONS, here and where the file is loaded, and use its name"
+            )
         if callable(value):
             return {"function": _FORMS["function"].field.write(value, place)}
         known = "numbers, strings, tuples and arrays of numbers, and the parts of skscn can"

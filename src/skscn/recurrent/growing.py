@@ -33,7 +33,7 @@ from skscn.rows import Rows, open_rows
 from skscn.scaling import Scaling, scale_inputs
 from skscn.search import Configuration, Proposal, StepSchedule
 from skscn.search.base import Proposals
-from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Sums, forward_selection, participates
+from skscn.supervision import SMALLEST_REMAINDER, SMALLEST_SUPPORT, Inequality, Sums, forward_selection, participates
 
 # r, each closer to 1: how little a node may reduce the error. Noise-free series are approximated to the last digits,
 # where the part of a node that is new is tiny.
@@ -215,7 +215,7 @@ class GrowingReservoir:
             targets,
             layer=course,
             scaling=scale_inputs(None, numbers[:, np.newaxis]),
-            together=True,
+            inequality=Inequality(together=True),
         )
         linear = Nodes(DelayLine(z), np.eye(width, 1 + width, k=1), np.eye(1, 1 + width)[0])
         rule = ALGORITHMS[algorithm](targets.shape[1], window)

@@ -29,7 +29,7 @@ from joblib import effective_n_jobs
 from skscn.checks import is_dask
 from skscn.nodes import Inputs, Layer, Matrix, Nodes, blocks, with_one
 from skscn.scaling import InputScaling
-from skscn.supervision import SampledSums, Slopes, Sums
+from skscn.supervision import PAPER, Inequality, SampledSums, Slopes, Sums
 from skscn.threads import single_threaded
 
 # What an operation returns for one stretch; shares have a sum, a + b.
@@ -587,8 +587,8 @@ class Rows:
         Where the rows are. At first the residual is the scaled targets, and the basis is empty.
     layer : Layer
         The layer of the nodes to be added.
-    together : bool
-        Whether the supervisory inequality is for the sum over the outputs rather than for each of them.
+    inequality : Inequality
+        What nodes have to satisfy.
 
     Attributes
     ----------
@@ -604,8 +604,8 @@ class Rows:
         Changes when vectors of the basis are replaced; as long as it stays, vectors are only added.
     """
 
-    def __init__(self, backend: Backend, layer: Layer, *, together: bool = False):
-        self.backend, self.layer, self.together = backend, layer, together
+    def __init__(self, backend: Backend, layer: Layer, inequality: Inequality = PAPER):
+        self.backend, self.layer, self.inequality = backend, layer, inequality
         self.n_rows, self.n_features, self.n_outputs = backend.shape
         weight, *squares = backend.total(Weigh())
         self.weight, self.residual_squares = float(weight), np.array(squares)
@@ -793,8 +793,8 @@ def open_rows(
     scaling: InputScaling,
     sample_weight: Any = None,
     n_jobs: int | None = None,
-    together: bool = False,
+    inequality: Inequality = PAPER,
 ) -> Rows:
     """Rows for the nodes of a layer, in the backend that matches the type of their inputs."""
     backend = open_backend(X, targets, scaling=scaling, sample_weight=sample_weight, n_jobs=n_jobs)
-    return Rows(backend, layer, together=together)
+    return Rows(backend, layer, inequality)

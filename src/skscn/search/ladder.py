@@ -15,7 +15,7 @@ import numpy as np
 from skscn.nodes import Layer, Nodes
 from skscn.rows import Rows
 from skscn.search.base import Configuration, Proposal, Proposals, draw
-from skscn.supervision import Sums, admissible, alive, ranked, slack
+from skscn.supervision import Sums, admissible, alive, ranked
 
 # Candidates proposed for one node; the next ones follow if a guard rejects them all.
 _SHORT_LIST = 4
@@ -98,7 +98,7 @@ class Ladder(Configuration):
 
 def _ranked(rows: Rows, pool: Nodes, sums: Sums, contraction: float, node: int) -> np.ndarray:
     """The admissible candidates, largest ξ first."""
-    slacks = slack(sums, rows.residual_squares, contraction, node, together=rows.together)
+    slacks = rows.inequality.slack(sums, rows.residual_squares, contraction, node)
     return ranked(slacks, alive(sums, rows.weight, rows.scales(pool)))
 
 
@@ -197,7 +197,7 @@ def contenders(rows: Rows, pool: Nodes, node: int, contractions: tuple[float, ..
     )
     unit, chosen = _ROUNDING * rows.residual_squares.sum(), np.zeros(len(pool), dtype=bool)
     for r in contractions:
-        slacks = slack(sums, rows.residual_squares, r, node, together=rows.together)
+        slacks = rows.inequality.slack(sums, rows.residual_squares, r, node)
         gains, best = slacks.sum(axis=0), ranked(slacks - unit, surely)[:count]
         least = gains[best].min() - 2.0 * len(slacks) * unit if len(best) == count else -np.inf
         chosen |= perhaps & admissible(slacks + unit) & (gains >= least)

@@ -36,7 +36,7 @@ from skscn.search.polish import (
     improve_together,
     weights_to_improve,
 )
-from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_selection, participates, slack
+from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_selection, participates
 
 # Number of rows to search on; with very many inputs fewer rows are used, which limits the size of the sample.
 SAMPLE = 4000
@@ -104,7 +104,7 @@ class Search:
         X = rows.layer.features(sample.X)
         largest = np.abs(X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= moderate else np.float64
-        self.layer, self.together, self.precision = rows.layer, rows.together, precision
+        self.layer, self.inequality, self.precision = rows.layer, rows.inequality, precision
         self.X: np.ndarray = np.ascontiguousarray(X.T, dtype=precision).T
         self.sqrt_weight: np.ndarray | None = None
         self.weights: np.ndarray | None = None
@@ -216,8 +216,8 @@ class Search:
         v, norms, left = self.new_parts(candidates)
         gram, projections = v @ v.T, self.residual @ v.T
         squares = gram.diagonal().copy()
-        inequality = slack(Sums(projections, norms), _squares(self.residual), contraction, node, together=self.together)
-        left &= admissible(inequality)
+        sums = Sums(projections, norms, remainders=squares)
+        left &= admissible(self.inequality.slack(sums, _squares(self.residual), contraction, node))
 
         def score(given: Sums, _: np.ndarray, chosen: list[int]) -> np.ndarray:
             left[chosen] = False
@@ -238,9 +238,10 @@ class Search:
             return self.select(nodes, len(nodes), contraction, node)
         along = inverse.T @ (v @ self.residual.T).astype(np.float64)
         squares = _squares(self.residual)[:, np.newaxis] - np.cumsum(along**2, axis=0).T + along.T**2
-        sums, numbers = Sums(along.T * factor.diagonal(), norms), node + np.arange(len(nodes))
-        left &= admissible(slack(sums, squares, contraction, numbers, together=self.together))
-        left &= factor.diagonal() ** 2 > _REPETITION * gram.diagonal()
+        sizes, numbers = factor.diagonal(), node + np.arange(len(nodes))
+        sums = Sums(along.T * sizes, norms, remainders=sizes**2)
+        left &= admissible(self.inequality.slack(sums, squares, contraction, numbers))
+        left &= sizes**2 > _REPETITION * gram.diagonal()
         return nodes if left.all() else nodes.take(np.flatnonzero(left))
 
     def polish(self, nodes: Nodes, steps: int, scope: float, damping: float) -> Nodes:
