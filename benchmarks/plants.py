@@ -15,6 +15,9 @@ caution, or by a range for later rows that has what they hold. That errors are l
 earlier rows is true of steady plants too: it says why R² may be further below, and is no false alarm. On faulty plants,
 whose training rows were recorded wrongly, a caution has to name the column, and none may speak of drift.
 
+Training rows cannot show that inputs will move later. ``predict`` says so, without knowing targets: ``outside`` is the
+largest share of the second half's rows in which it names an input as outside the range of training.
+
 usage: ./run bench plants [PLANT ...] [--kind steady changing faulty] [--seeds 3] [--first-seed 0] [--rows 4000]
                           [--out FILE.csv] [-- options of skscn fit]
        ./run bench plants rectification neutralisation -- --time Timestamp --lags auto
@@ -90,6 +93,8 @@ def measure(name: str, seed: int, n_rows: int, options: list[str]) -> dict:
         said = skscn("fit", known, "-t", target_of(columns), "-m", model, "--jobs", 1, *options)
         found = skscn("evaluate", model, later)
         held = said["tested"].get("interval_90")
+        y = None if held is None else columns[target_of(columns)][n_rows // 2 :]
+        inside, outside = _predicted(model, later, y)
         record = {
             **{
                 "plant": name,
@@ -99,21 +104,26 @@ def measure(name: str, seed: int, n_rows: int, options: list[str]) -> dict:
             **{"said": said["tested"]["r2"]["mean"], "found": found["r2"]},
             **{"said rmse": said["tested"]["rmse"]["mean"], "found rmse": found["rmse"]},
             "said held": held,
-            "found held": None if held is None else _held(model, later, columns[target_of(columns)][n_rows // 2 :]),
+            "found held": inside,
             "later held": said["tested"].get("later_interval_90"),
+            "outside": outside,
             "cautions": said["warnings"],
         }
     return {**record, "outcome": outcome(record), "intervals": intervals(record)}
 
 
-def _held(model: Path, later: Path, y: np.ndarray) -> float:
-    """The share of the targets that 90 % intervals hold."""
+def _predicted(model: Path, later: Path, y: np.ndarray | None) -> tuple[float | None, float]:
+    """The share of the targets that 90 % intervals hold, and of the rows with an input that predict says is outside."""
     predicted = later.with_name("predicted.csv")
-    skscn("predict", model, later, "-o", predicted, "--interval", 0.9)
+    said = skscn("predict", model, later, "-o", predicted, *([] if y is None else ["--interval", 0.9]))
+    shares = [(column["below"] + column["above"]) / column["rows"] for column in said["outside"] if column["notable"]]
+    outside = max(shares, default=0.0)
+    if y is None:
+        return None, outside
     with predicted.open(encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     lower, upper = (np.array([float(row[name]) for row in rows]) for name in list(rows[0])[-2:])
-    return float(np.mean((lower <= y) & (y <= upper)))
+    return float(np.mean((lower <= y) & (y <= upper))), outside
 
 
 def outcome(record: dict) -> str:

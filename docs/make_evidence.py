@@ -7,6 +7,7 @@ from statistics import median
 
 import matplotlib
 import matplotlib.pyplot as plt
+import numpy as np
 
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, plain_numbers
 
@@ -78,7 +79,7 @@ def draw_plants() -> None:
     lines = read("plants_results.csv")
     for outcome, (label, colour, marker) in outcomes.items():
         some = [(float(line["said"]), float(line["found"])) for line in lines if line["outcome"] == outcome]
-        said, found = zip(*[(max(a, -1.0), max(b, -1.0)) for a, b in some], strict=True)
+        said, found = np.maximum(np.reshape(some, (-1, 2)), -1.0).T
         ax.plot(said, found, marker, color=colour, label=f"{label} ({len(some)})", alpha=0.8)
     ax.axline((0, 0), slope=1, color="black", linewidth=1)
     ax.axline((0.15, 0), slope=1, color="black", linewidth=1, linestyle=":")

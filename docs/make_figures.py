@@ -108,7 +108,7 @@ SENTENCES = {
         "fixed 90 % intervals contained {tanks: fixed} % of the later rows",
         "Intervals that follow late targets contained {tanks: late} %.",
         "In one draw of {plants} plants",
-        "- {plants: misleading} of {plants: changing} changing plants was misleading",
+        "- {plants: misleading} of {plants: changing} changing plants were misleading",
         "- {plants: false alarms} of {plants: steady} steady plants got a false alarm",
     ],
     "docs/evidence_streams.md": [

@@ -51,7 +51,7 @@ STARTS = {
         "skscn fit plant.csv --target quality --time time --lags auto --model plant.scn": QUICK,
         "skscn evaluate plant.scn plant_new.csv": None,
         "skscn report plant.scn plant_new.csv -o report.html": None,
-        "skscn follow plant.scn < plant_new.csv > answers.csv": None,
+        "skscn follow plant.scn --interval 0.9 --keep time < plant_new.csv > answers.csv": None,
         "skscn update plant.scn plant_new.csv": None,
         "skscn export plant.scn plant.c": None,
     },

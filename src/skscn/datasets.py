@@ -6,9 +6,10 @@ cache, and otherwise downloaded from OpenML into the cache.
 
 from __future__ import annotations
 
+import csv
 import datetime as dt
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -145,8 +146,20 @@ def _earlier(values: np.ndarray, rows: int) -> np.ndarray:
     return values[np.maximum(np.arange(len(values)) - rows, 0)]
 
 
-# Names for ``skscn example`` -> functions that make the tables.
+# Names for ``skscn example`` -> functions that make the tables; and rows to train on, and further ones.
 EXAMPLES: dict[str, Callable[..., Columns]] = {"flats": make_flats, "plant": make_plant}
+EXAMPLE_ROWS = {"flats": (800, 200), "plant": (3000, 1000)}
+
+
+def write_example(name: str, paths: Sequence[Path], seed: int) -> None:
+    """Write an example to two CSV files; the rows of the second follow those of the first."""
+    training, further = EXAMPLE_ROWS[name]
+    columns = EXAMPLES[name](training + further, random_state=seed)
+    for path, rows in zip(paths, (slice(training), slice(training, None)), strict=True):
+        with replacing_text(path) as file:
+            lines = csv.writer(file, lineterminator="\n")
+            lines.writerow(columns)
+            lines.writerows(zip(*(values[rows] for values in columns.values()), strict=True))
 
 
 # ---- DB 1 of the paper

@@ -24,6 +24,11 @@ def test_help_has_an_example(skscn, command):
     assert f"Example: skscn {command} " in skscn(command, "--help").stdout
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_written_for_a_shell(skscn, command):
+    assert not re.search(r"<bool>|\b(None|True|False)\b|``|[\[(]\d", skscn(command, "--help").stdout)
+
+
 def test_version(skscn):
     assert skscn("--version").stdout == f"skscn {__version__}\n"
 
@@ -36,6 +41,11 @@ def test_version(skscn):
         (["fit", "{table}", "--target", "price", "--model", "m.scn", "--drop", "sise"], "There is no column 'sise'"),
         (["predict", "{table}", "{table}", "--keep", "sise"], "There is no column 'sise'"),
         (["evaluate", "missing.scn", "{table}"], "There is no model file"),
+        (["predict", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["evaluate", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["update", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["report", "{table}", "missing.csv"], "There is no file missing.csv"),
+        (["forecast", "{table}", "--inputs", "missing.csv"], "There is no file missing.csv"),
     ],
 )
 def test_help_and_misspelt_names_import_nothing_heavy(arguments, said, tmp_path):

@@ -24,7 +24,7 @@ def test_the_demo_prints_errors_beside_the_papers_and_writes_a_picture(tmp_path)
 
 def test_without_matplotlib_it_says_so_at_once(skscn, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    monkeypatch.setattr("skscn.cli.paper.grow_panel", None)
+    monkeypatch.setattr("skscn.paper.figures.grow_panel", None)
     done = skscn("demo", "--out", tmp_path / "curves.png", code=1)
     assert done.stderr.startswith('Error: The demo needs matplotlib: pip install "scikit-scn[plot]", or ')
 

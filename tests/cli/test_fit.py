@@ -10,7 +10,7 @@ import sys
 import numpy as np
 import pytest
 
-from skscn.cli.fitting import read_settings
+from skscn.cli.options import read_settings
 from skscn.persistence import describe_model, load_model
 from skscn.table_model.settings import choose
 from skscn.tables import TableEncoder, open_table

@@ -100,13 +100,13 @@ def test_lists_for_people_and_files(skscn, fits, data, tmp_path):
     model, _ = fits("welsch", *NETWORK, cv=0)
     n_outliers = listed(skscn, model, data["y"])["outliers"]
     done = skscn("outliers", model, data["y"], "--most", 2)
-    assert f"Outliers  {n_outliers}, with a weight below 0.2 (loss welsch)" in done.stdout
-    assert done.stdout.count("\nRow ") == 2
-    assert f"and {n_outliers - 2} more; --most {n_outliers} lists all" in done.stdout
+    assert done.stdout.startswith("row,y,prediction,residual,weight\n")
+    assert done.stdout.count("\n") == 3
+    assert f"{n_outliers} rows of 197 look like outliers." in done.stderr
     assert "Left out: 3 rows without a value of y." in done.stderr
     for name, read in (("o.csv", pd.read_csv), ("o.parquet", pd.read_parquet)):
         done = skscn("outliers", model, data["y"], "-o", tmp_path / name)
-        assert f"{n_outliers} rows" in done.stdout
+        assert f"{n_outliers} rows" in done.stderr
         written = read(tmp_path / name)
         assert list(written.columns) == ["row", "y", "prediction", "residual", "weight"]
         assert set(written["row"]) >= {place + 1 for place in WRONG}
@@ -119,7 +119,7 @@ def test_no_outliers_are_a_list_too(skscn, fits, data, table, tmp_path):
     right = table.drop(index=WRONG).dropna()
     right.assign(y=load_model(model).predict(right[["a", "b"]])).to_csv(path, index=False)
     done = skscn("outliers", model, path, "-o", out)
-    assert "Outliers    0, with" in done.stdout
+    assert "0 rows of" in done.stderr
     assert out.read_text() == "row,y,prediction,residual,weight\n"
 
 
@@ -315,7 +315,7 @@ def test_a_report_numbers_rows_as_the_file_does(skscn, fits, data, tmp_path):
     page = (tmp_path / "r.html").read_text(encoding="utf-8")
     for place in WRONG:
         assert f'<tr><th scope="row" class="number">{place + 1}</th>' in page
-    assert f"skscn outliers {shlex.quote(str(model))} y.csv" in page
+    assert f"skscn evaluate {shlex.quote(str(model))} y.csv --outliers outliers.csv" in page
 
 
 def test_commands_of_the_page_about_the_command_line(skscn, houses, tmp_path, monkeypatch):

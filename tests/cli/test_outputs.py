@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from skscn.cli.console import check_output
+from skscn.cli.console import check_files
 from skscn.cli.fitting import path_to_write
 
 
@@ -60,8 +60,8 @@ def test_what_is_read_is_not_written_over(skscn, here, command):
 def test_another_name_of_the_same_file(here):
     os.link("a.csv", "b.csv")
     with pytest.raises(ValueError, match="would destroy it"):
-        check_output(here / "b.csv", [here / "a.csv"])
-    check_output(here / "m.scn", [here / "a.csv", here / "none.csv"])
+        check_files(here / "b.csv", [here / "a.csv"])
+    check_files(here / "m.scn", [here / "a.csv"])
 
 
 @pytest.mark.parametrize(

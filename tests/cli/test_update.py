@@ -167,6 +167,15 @@ def test_followed_rows_are_answered_and_learnt(skscn, model, sold, tmp_path):
     assert evaluated["rmse"] == pytest.approx(at_once["after"]["rmse"], rel=1e-6)
 
 
+def test_inputs_outside_the_training_range_are_named_at_once_and_at_the_end(model, sold):
+    header, _, first, second, *_ = sold.read_text(encoding="utf-8").splitlines()
+    huge = second.replace(second.split(",")[1], "90000")
+    done = follow(model, "\n".join([header, first, huge, huge]))
+    assert done.stderr.count("is outside the training range") == 1
+    assert "Row 2 is outside the training range: size." in done.stderr
+    assert "- size: 2 of 3 rows are above the largest training value" in done.stderr
+
+
 def test_a_row_that_is_wrong_is_named_and_the_others_are_answered(model, sold):
     header, first, second, *_ = sold.read_text(encoding="utf-8").splitlines()
     done = follow(model, "\n".join([header, first, "1,2", second.replace(second.split(",")[1], "wide"), second]))

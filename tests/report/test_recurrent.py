@@ -38,7 +38,7 @@ def test_rows_go_on_from_the_end_of_training(report, network):
     assert "True and predicted values over time" in page.text
     assert "delay line" in page.text.lower()
     assert "Forecasts" not in page.text
-    assert "ONNX" not in page.text
+    assert "skscn export model.scn model.onnx" in page.text
 
 
 def test_a_model_with_feedback_shows_a_fan_and_errors_by_horizon(report, told):

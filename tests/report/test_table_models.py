@@ -135,3 +135,29 @@ def test_the_printed_code_runs(of_flats, flats, tmp_path, monkeypatch):
     found = {}
     exec(code, found)
     np.testing.assert_allclose(found["predictions"], of_flats.predict(flats[160:]))
+
+
+@pytest.mark.parametrize(("model", "rows", "cut"), [("of_flats", "flats", 160), ("of_plant", "plant", 300)])
+def test_intervals_of_single_networks_are_on_the_page(model, rows, cut, request, tmp_path):
+    from skscn.report._influence import dependences, importances
+
+    model, later = request.getfixturevalue(model), request.getfixturevalue(rows)[cut:]
+    lower, upper = model.predict_interval(later[later[model.target].notna()])
+    data = table_data(model, later)
+    ends = np.sort(np.column_stack(data.limits(0.9)), axis=0)
+    np.testing.assert_allclose(ends, np.sort(np.column_stack([lower, upper]), axis=0))
+    first = dependences(data, importances(data))[0]
+    half = (upper - lower).mean() / 2.0
+    np.testing.assert_allclose(first.limits[:, 1] - first.responses[:, 0], half)
+    write_report(model, later, tmp_path / "page.html")
+    page = unescape((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert "are the mean 90 % prediction intervals." in page.replace("\u202f", " ").replace("\xa0", " ")
+    assert "--interval 0.9" in page
+    assert "Its 90 % prediction intervals contain" in page.replace("\u202f", " ").replace("\xa0", " ")
+
+
+def test_importance_is_that_of_the_columns_of_the_table(of_flats, flats):
+    from skscn.report._influence import importances
+
+    found = importances(table_data(of_flats, flats[160:]))
+    assert [importance.name for importance in found] == ["area", "district"]

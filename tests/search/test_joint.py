@@ -1,5 +1,7 @@
 """Polishing nodes: properties of the Levenberg–Marquardt steps, against finite differences and plain least squares."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -8,7 +10,7 @@ from skscn.nodes import Dense
 from skscn.output_weights import LeastSquares
 from skscn.rows import open_rows
 from skscn.scaling import scale_inputs
-from skscn.search import Polished, polish
+from skscn.search import Polished, polish, pool
 from skscn.search.polish import LocalProblem, improve_together, weights_to_improve
 from skscn.search.pool import Search, Sweep
 
@@ -136,3 +138,42 @@ def test_polishing_all_nodes_reduces_the_error_and_is_in_the_history():
     # A step may add fewer than three nodes.
     assert 12 <= history["nodes"][history["polished"]][0] <= 14
     assert (np.diff(history["train_rmse"]) <= 0).all()
+
+
+def test_of_many_rows_a_sample_judges_the_polished_nodes_first(monkeypatch):
+    monkeypatch.setattr(pool, "_MANY_ROWS", 500)
+    X, noise = np.random.default_rng(0).uniform(size=(2000, 3)), np.random.default_rng(1).normal(size=2000)
+    judged = []
+
+    def is_better(*arguments, before=pool._is_better):
+        judged.append(before(*arguments))
+        return judged[-1]
+
+    monkeypatch.setattr(pool, "_is_better", is_better)
+    model = SCNRegressor(random_state=0, max_nodes=30).fit(X, np.sin(7 * X[:, 0] * X[:, 1]) + X[:, 2] ** 2)
+    # Only what the sample finds better is tried on all rows; there it was better, too.
+    assert sum(judged) >= model.history_["polished"].sum() >= 1
+    judged.clear()
+    model = SCNRegressor(random_state=0, max_nodes=30, early_stopping=False).fit(X, noise)
+    assert judged
+    assert model.history_["polished"].sum() <= sum(judged)
+
+
+@pytest.mark.parametrize("weights", [None, P])
+def test_a_sample_judges_nodes_by_least_squares(weights, monkeypatch):
+    monkeypatch.setattr(pool, "SAMPLE", 300)
+    monkeypatch.setattr(pool, "_ROWS_TO_JUDGE", 1)
+    rows, rule = grown(weights=weights)
+    factor, nodes, rng = rule.final_factor(rows, 6), rule.grown, np.random.default_rng(0)
+    sample = rows.sample(np.arange(300))
+    roots = 1.0 if weights is None else sample.sqrt_weight[:, np.newaxis]
+    targets = sample.residual + sample.basis.T @ factor.coefficients
+
+    def left(of):
+        columns = rows.layer.hidden(sample.X, of) * roots
+        return ((targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]) ** 2).sum()
+
+    others = [replace(nodes, weights=nodes.weights + rng.normal(size=nodes.weights.shape)) for _ in range(20)]
+    expected = [bool(left(other) < 0.998 * left(nodes)) for other in others]
+    assert set(expected) == {True, False}
+    assert [pool._is_better(rows, other, factor, np.random.default_rng(1)) for other in others] == expected

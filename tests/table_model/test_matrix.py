@@ -156,7 +156,8 @@ def test_c_code(model, c_compiler, tmp_path):
     assert (done.returncode, done.stdout) == (0, "")
 
 
-def test_onnx(model, later, unknown):
+def run_graph(model, later, targets):
+    """What the graph of a model says about rows; ``targets`` has those of all rows, which become known in time."""
     session = onnxruntime.InferenceSession(to_onnx(model).SerializeToString())
     names = [end.name for end in session.get_inputs()]
     columns = {
@@ -166,19 +167,34 @@ def test_onnx(model, later, unknown):
     }
     output = "label" if model.is_classifier else "variable"
     if not model.uses_past:
-        found = session.run([output], columns)[0].reshape(-1)
-    else:
-        state, found = step_state(model, "end"), []
-        for number in range(N_LATER):
-            given = {name: values[number : number + 1] for name, values in columns.items()}
-            told = {name: np.array([[np.nan]]) for name in names if name in ("y_before", "y_known")}
-            answer, state = session.run([output, "next_state"], {**given, **told, "state": state})
-            found.append(answer.reshape(-1)[0])
-    expected = model.predict(unknown)
+        return session.run([output], columns)[0].reshape(-1)
+    late = {"y_before": 1, "y_known": 1 if model.lags_ is None else model.lags_.delay_}
+    state, found = step_state(model, "end"), []
+    for number in range(N_LATER):
+        given = {name: values[number : number + 1] for name, values in columns.items()}
+        told = {name: targets[N_TRAIN + number - late[name]].reshape(1, 1) for name in names if name in late}
+        answer, state = session.run([output, "next_state"], {**given, **told, "state": state})
+        found.append(answer.reshape(-1)[0])
+    return found
+
+
+def test_onnx(model, later, unknown):
+    found, expected = run_graph(model, later, np.full(N_TRAIN + N_LATER, np.nan)), model.predict(unknown)
     if model.is_classifier:
         assert list(found) == expected.tolist()
     else:
         np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["lags", "recurrent with feedback"], scope="module")
+@pytest.mark.parametrize("missing", [1, 4])
+def test_a_graph_is_told_targets_when_they_are_known(model, table, missing):
+    """All of them, or those of every fourth row."""
+    targets = table["quality"].where(np.arange(len(table)) % missing == 0)
+    found = run_graph(model, table[N_TRAIN:], np.append(table["quality"][:N_TRAIN], targets[N_TRAIN:]))
+    expected = model.predict(table.assign(quality=targets)[N_TRAIN:])
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert np.abs(expected - model.predict(table.assign(quality=np.nan)[N_TRAIN:])).max() > 1e-3
 
 
 def table_column(frame, column):

@@ -156,6 +156,13 @@ def test_bounds_hold_for_predictions_and_intervals():
     assert (ends.min(), ends.max()) == (low, high)
 
 
+def test_intervals_of_a_free_run_are_refused():
+    rows = plant(330)
+    model = TableModel("quality", estimator="recurrent", feedback=True, folds=0, parameters=FEW).fit(rows[:300])
+    with pytest.raises(ValueError, match="does not contain 'quality', so predictions come back as inputs"):
+        model.predict_interval(rows[300:].drop(columns="quality"))
+
+
 def test_an_estimator_of_ones_own():
     model = TableModel("rent", estimator=SCNRegressor(max_nodes=5, random_state=3), folds=2).fit(flats(120))
     assert model.estimator_.n_nodes_ <= 5
@@ -185,6 +192,7 @@ def test_wrong_parameters_are_refused_in_a_sentence(options, sentence):
 def test_messages_of_the_library_become_options_of_the_program():
     said = 'add lags="auto", time=False, feedback=True or parameters={"max_nodes": 200}; raise memory_limit (folds=0)'
     expected = "add --lags auto, --no-time, --feedback or --set max_nodes=200; raise --memory-limit (--folds 0)"
+    said, expected = f"{said}, lags=[1, 2], bounds=(0, 9.5)", f"{expected}, --lags 1,2, --bounds 0,9.5"
     assert as_options(said) == expected
 
 

@@ -26,6 +26,7 @@ from skscn import (
     SCNRegressor,
     TableModel,
 )
+from skscn.readers import as_file
 from skscn.tables import TableEncoder, learn_target, open_table
 from skscn.tables.text import numbers
 
@@ -465,3 +466,9 @@ def test_a_frame_is_learnt_or_refused_with_a_sentence_about_a_column(seed):
 def test_many_frames_are_learnt_or_refused_with_a_sentence_about_a_column():
     refused = [try_frame(seed) for seed in range(1000, 1300)]
     assert sum(sentence is None for sentence in refused) > 150
+
+
+@pytest.mark.parametrize("library", [pd, pl])
+def test_a_series_is_no_table(library):
+    with pytest.raises(TypeError, match="A table must be a path, a data frame.*not Series"):
+        as_file(library.Series([1.0, 2.0]))

@@ -1,32 +1,68 @@
-"""The commands; each imports what it needs when it runs, so that help comes at once."""
+"""The commands. Each imports what it needs when it runs, so that help, and what is wrong with options, come at once."""
+
+from __future__ import annotations
 
 import os
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from skscn import __version__
-from skscn.cli.arguments import (
-    CoverageOption,
-    DataArgument,
-    Json,
-    KeepOption,
-    ModelArgument,
-    OutTable,
-    Quiet,
-    TargetName,
-    open_data,
-)
-from skscn.cli.console import Console, as_options, check_output
+from skscn.cli import options
+from skscn.cli.console import Console, as_options, check_files, progress_bar, write_text
 from skscn.cli.fitting import fit
-from skscn.readers.writing import TABLE_ENDINGS
-from skscn.words import printable
+from skscn.cli.options import open_data
+from skscn.datasets import EXAMPLE_ROWS, write_example
+from skscn.extras import optional
+from skscn.files import make_folder, replacing
+from skscn.readers.writing import TABLE_ENDINGS, table_writer
+from skscn.words import count, printable
+
+# What to type after skscn example, the most rows of a report, and what reproduce can make.
+_NEXT = {
+    "flats": "skscn fit {0} --target rent --model flats.scn",
+    "plant": "skscn fit {0} --target quality --time time --lags auto --model plant.scn",
+}
+_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations, deep."
+_METHOD = "Run only this method (MQ, IRVFL, SC-I, SC-II or SC-III) and write its table cells to a CSV file."
+_SEARCH = (
+    "How the paper's search is read: ladder, as in its authors' program, or renewal, as in its pseudo code. The page "
+    "shows both if both have been run."
+)
+_SPREADSHEET = (
+    "In CSV and TSV output, put an apostrophe before text that a spreadsheet program would execute as a formula: text "
+    "that begins with =, +, - or @ and is not a number."
+)
+_JOURNAL = (
+    "A file to which each row is written before it is answered: the same command goes on from there after a restart, "
+    "with the same answers."
+)
+_OUTLIERS = (
+    "Write the rows that look like outliers to a .csv, .tsv or .parquet file, with their numbers, predictions and "
+    "weights; for models fitted with --loss huber, welsch, bisquare or kde."
+)
 
 
-class _Commands(TyperGroup):
+class _WithoutTypes:
+    """A command whose help does not say <bool> after options that have no value."""
+
+    def get_params(self, ctx: Any) -> Any:
+        found = super().get_params(ctx)  # type: ignore[misc]
+        for option in found:
+            if getattr(option, "is_flag", False):
+                option.metavar = ""
+        return found
+
+
+class _Command(_WithoutTypes, TyperCommand):
+    pass
+
+
+class _Commands(_WithoutTypes, TyperGroup):
     """Commands whose errors are a sentence on standard error: exit code 1 for user errors, 130 for Ctrl-C.
 
     When the reader of standard output has gone, they end silently with 141, like programs that SIGPIPE ends.
@@ -56,7 +92,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-_TARGETS = "One or more of table1 … table5, figure1 … figure4, all, sensitivity, activations, deep."
+command = partial(app.command, cls=_Command)
 
 
 def _version(asked: bool) -> None:
@@ -77,34 +113,29 @@ def main(
     """
 
 
-app.command()(fit)
+command()(fit)
 
 
-@app.command()
+@command()
 def predict(
-    model: ModelArgument,
+    model: options.Model,
     data: Annotated[
-        Path | None, typer.Argument(metavar="DATA", help="A table, as for fit, or - for standard input.")
-    ] = None,
-    out: OutTable = None,
-    interval: CoverageOption = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    keep: KeepOption = None,
-    spreadsheet: Annotated[
-        bool,
-        typer.Option(
-            "--spreadsheet",
-            help="In CSV and TSV output, put an apostrophe before text that a spreadsheet program would execute as a "
-            "formula: text that begins with =, +, - or @ and is not a number.",
+        Path | None,
+        typer.Argument(
+            metavar="DATA",
+            help="A table, as for fit, or - for standard input.",
         ),
-    ] = False,
+    ] = None,
+    out: options.OutTable = None,
+    interval: options.Coverage = None,
+    proba: options.Proba = False,
+    keep: options.Keep = None,
+    spreadsheet: Annotated[bool, typer.Option("--spreadsheet", help=_SPREADSHEET)] = False,
     follow: Annotated[bool, typer.Option("--follow", hidden=True)] = False,
     learn: Annotated[bool, typer.Option("--learn", hidden=True)] = False,
     save_every: Annotated[float, typer.Option("--save-every", hidden=True)] = 5.0,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="With --out: print what was done, and inputs outside the range, as JSON.")
-    ] = False,
-    quiet: Quiet = False,
+    as_json: options.JsonOfOut = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Predict the target of every row of a table. The table is read in batches and does not have to fit in memory.
 
@@ -112,100 +143,93 @@ def predict(
 
     Example: skscn predict houses.scn new.csv -o predicted.csv --interval 0.9
     """
-    _check_json(as_json, out)
     if learn and not follow:
         raise typer.BadParameter("needs --follow; to learn from a table use skscn update.", param_hint="--learn")
     if follow:
         # The name of skscn follow in version 0.2.
-        _run_follow(model, data, out, learn, save_every, None, interval, proba, keep, quiet)
+        if data is not None and str(data) != "-":
+            raise typer.BadParameter("reads standard input; leave DATA out.", param_hint="--follow")
+        follow_rows(model, out, learn, save_every, None, interval, proba, keep, quiet)
         return
+    options.check_json(as_json, out)
     if data is None:
         raise typer.BadParameter("a table is needed.", param_hint="DATA")
-    if out is not None:
-        check_output(out, [model, data], TABLE_ENDINGS)
+    check_files(out, [model, data], TABLE_ENDINGS)
     file = open_data(data)
     kept = tuple(map(file.find, keep or ()))
     # Columns are checked before what takes a second to import.
-    from skscn.cli.commands import Wanted, run_predict
+    from skscn.table_model import open_model
+    from skscn.table_model.answering import Wanted, write_predictions
 
-    run_predict(model, file, Wanted(out, interval, proba, kept, spreadsheet), Console(quiet, as_json))
+    console, opened = Console(quiet, as_json), open_model(model)
+    file = opened.open(file)
+    console.notes(file.notes[-1:] if opened.every_ is not None else [])
+    written = write_predictions(opened, file, Wanted(interval, proba, kept), out, spreadsheet)
+    console.notes(written.notes)
+    if out is not None:
+        console.note(f"Wrote {count(written.n_rows, 'prediction')} to {out}.")
+    if as_json:
+        about = {"model": str(model), "data": file.place, "out": str(out), "rows": written.n_rows}
+        outside = [column.to_json() for column in written.outside]
+        console.result({**about, "outside": outside, "notes": written.notes}, [])
 
 
-@app.command()
-def follow(
-    model: ModelArgument,
+@command("follow")
+def follow_rows(
+    model: options.Model,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="With --learn: the model file to write, every few minutes and in the end."),
+        typer.Option(
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="With --learn: the model file to write, every few minutes and when the rows end.",
+        ),
     ] = None,
     learn: Annotated[
         bool, typer.Option("--learn", help="Learn from each row that has a value of the target, after predicting it.")
     ] = False,
     save_every: Annotated[
-        float, typer.Option(min=0.0, metavar="MINUTES", help="With --learn -o: how often the model is written.")
+        float, typer.Option(min=0.0, metavar="MINUTES", help="With --learn and --out: how often the model is written.")
     ] = 5.0,
-    journal: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="A file to which each row is written before it is answered: the same command goes on from there after "
-            "a restart, with the same answers.",
-        ),
-    ] = None,
-    interval: CoverageOption = None,
-    proba: Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")] = False,
-    keep: KeepOption = None,
-    quiet: Quiet = False,
+    journal: Annotated[Path | None, typer.Option(metavar="FILE", help=_JOURNAL)] = None,
+    interval: options.Coverage = None,
+    proba: options.Proba = False,
+    keep: options.Keep = None,
+    quiet: options.Quiet = False,
 ) -> None:
-    """Read rows from standard input as they come, one line each after a line of column names, and answer each at once.
+    """Read rows from standard input as they arrive, and answer each at once.
 
-    Models of any kind: with lags and recurrent ones go on from the rows of training. With --learn, a target may come
-    later: a line with a time that was answered before is the same row, now with its target.
+    The first line has the names of the columns, each further line is a row. Models with lags and recurrent ones go on
+    from the end of their training rows. With --learn, a target may come later: a line with a time that was answered
+    before is the same row, now with its target.
 
     Example: skscn follow houses.scn --interval 0.9 < rows.csv
     """
-    _run_follow(model, None, out, learn, save_every, journal, interval, proba, keep, quiet)
-
-
-def _run_follow(
-    model: Path,
-    data: Path | None,
-    out: Path | None,
-    learn: bool,
-    save_every: float,
-    journal: Path | None,
-    interval: float | None,
-    proba: bool,
-    keep: list[str] | None,
-    quiet: bool,
-) -> None:
-    if data is not None and str(data) != "-":
-        raise typer.BadParameter("reads standard input; leave DATA out.", param_hint="--follow")
     if out is not None and not learn:
         raise typer.BadParameter("is the model that --learn has changed; add --learn.", param_hint="--out")
-    from skscn.cli.commands import Wanted
-    from skscn.cli.following import run_follow
+    check_files(out, [])
+    from skscn.cli.following import follow_lines
+    from skscn.table_model.answering import Wanted
 
-    run_follow(model, Wanted(out, interval, proba, tuple(keep or ())), learn, save_every, journal, Console(quiet))
-
-
-def _check_json(as_json: bool, out: Path | None) -> None:
-    if as_json and out is None:
-        raise typer.BadParameter("needs --out: predictions themselves go to standard output.", param_hint="--json")
+    follow_lines(model, Wanted(interval, proba, tuple(keep or ())), learn, out, save_every, journal, Console(quiet))
 
 
-@app.command()
+@command()
 def update(
-    model: ModelArgument,
-    data: DataArgument,
+    model: options.Model,
+    data: options.Data,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="The model file to write. By default MODEL is replaced.")
+        Path | None,
+        typer.Option("--out", "-o", metavar="FILE", help="The model file to write. By default MODEL is replaced."),
     ] = None,
-    target: TargetName = None,
-    weight: Annotated[str | None, typer.Option(help="The column with the sample weights, in the unit of fit.")] = None,
+    target: options.TargetName = None,
+    weight: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="The column with the sample weights, in the unit of fit.")
+    ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace MODEL even if the updated model is worse.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Let a model learn from new rows, without the rows that it was trained on.
 
@@ -216,31 +240,41 @@ def update(
 
     Example: skscn update houses.scn sold.csv -o houses2.scn
     """
-    from skscn.cli.commands import run_update
+    out = out or model
+    check_files(out, [data])
+    from skscn.table_model import open_model
+    from skscn.table_model.updating import learn
 
-    run_update(model, data, out, target, weight, force, Console(quiet, as_json))
+    opened, console = open_model(model), Console(quiet, as_json)
+    learnt, found = learn(opened, opened.open(open_data(data)), target=target, weight=weight)
+    written = not found.worse or force or out != model
+    if written:
+        learnt.save(out)
+    console.notes(found.notes)
+    facts = {"model": str(model), "data": str(data), "target": learnt.target_.name, **found.to_json()}
+    facts |= {"rows_seen": learnt.estimator_.n_rows_seen_, "out": str(out) if written else None}
+    console.result(facts, [*found.lines(), ("Written to", str(out) if written else "nothing")])
+    if not written:
+        raise ValueError(
+            f"{model.name} was left as it is, because learning from these rows makes it worse; check them, or write "
+            "the updated model to another file with -o, or replace this one with --force."
+        )
 
 
-@app.command()
+@command()
 def forecast(
-    model: ModelArgument,
+    model: options.Model,
     steps: Annotated[
         int | None,
-        typer.Option("--steps", "-n", min=1, help="How many rows to forecast. By default, those of --inputs."),
-    ] = None,
-    inputs: Annotated[
-        Path | None,
         typer.Option(
-            "--inputs",
-            "-i",
-            metavar="TABLE",
-            help="The table with the inputs of the rows to forecast and their times, for models that have inputs.",
+            "--steps", "-n", min=1, metavar="ROWS", help="How many rows to forecast. By default, those of --inputs."
         ),
     ] = None,
-    out: OutTable = None,
-    interval: CoverageOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --out: print what was done as JSON.")] = False,
-    quiet: Quiet = False,
+    inputs: options.Inputs = None,
+    out: options.OutTable = None,
+    interval: options.Coverage = None,
+    as_json: options.JsonOfOut = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Forecast the rows that follow the training rows, with a model fitted with --estimator recurrent --feedback.
 
@@ -249,27 +283,35 @@ def forecast(
 
     Example: skscn forecast load.scn --steps 96 -o forecast.csv --interval 0.9
     """
-    _check_json(as_json, out)
-    from skscn.cli.commands import run_forecast
+    options.check_json(as_json, out)
+    check_files(out, [model, *filter(None, [inputs])], TABLE_ENDINGS)
+    from skscn.table_model import open_model
+    from skscn.table_model.forecasting import forecast as forecast_rows
 
-    run_forecast(model, steps, inputs, out, interval, Console(quiet, as_json))
+    opened, console = open_model(model), Console(quiet, as_json)
+    table = None if inputs is None else opened.open(open_data(inputs))
+    found = forecast_rows(opened, steps, table, interval)
+    with table_writer(out) as write:
+        write(found.table)
+    console.notes(found.remarks)
+    if out is not None:
+        console.note(f"Wrote {count(len(found.table), 'forecast')} to {out}.")
+    if as_json:
+        about = {"model": str(model), "steps": len(found.table), "out": str(out), "coverage": interval}
+        times = found.table.column("row" if found.time is None else 0 if opened.group_ is None else 1)
+        about |= {"time": found.time, "first": str(times[0]), "last": str(times[-1])}
+        groups = {} if opened.group_ is None else {"groups": found.labels}
+        console.result({**about, **groups, "notes": found.remarks}, [])
 
 
-@app.command()
+@command()
 def evaluate(
-    model: ModelArgument,
-    data: DataArgument,
-    target: TargetName = None,
-    outliers: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write the rows that look like outliers to a .csv, .tsv or .parquet file, with their numbers, "
-            "predictions and weights; for models fitted with --loss huber, welsch, bisquare or kde.",
-        ),
-    ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    model: options.Model,
+    data: options.Data,
+    target: options.TargetName = None,
+    outliers: Annotated[Path | None, typer.Option(metavar="FILE", help=_OUTLIERS)] = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Measure how accurate a model is on a table that contains the target, compared with simple baselines.
 
@@ -278,69 +320,110 @@ def evaluate(
 
     Example: skscn evaluate houses.scn sold.csv
     """
-    from skscn.cli.commands import run_evaluate
+    check_files(outliers, [model, data], TABLE_ENDINGS)
+    from skscn.losses import OUTLIER
+    from skscn.table_model import open_model
+    from skscn.table_model.assessing import find_outliers
+    from skscn.table_model.description import estimates
 
-    run_evaluate(model, data, target, outliers, Console(quiet, as_json))
+    opened, console = open_model(model), Console(quiet, as_json)
+    file = opened.open(open_data(data))
+    assessment = opened.assess(file, target)
+    console.notes(assessment.notes)
+    facts = {"model": str(model), "data": str(data), **assessment.to_json()}
+    lines = [("Rows", f"{assessment.n_rows:,}"), *estimates(opened.estimator_), *assessment.lines()]
+    if outliers is not None:
+        found = find_outliers(opened, file, opened.find_target(target, file))
+        with table_writer(outliers) as write:
+            write(found.table())
+        facts |= {"outliers": len(found.rows), "out": str(outliers)}
+        lines.append(("Outliers", f"{count(len(found.rows), 'row')} with a weight below {OUTLIER:g}, in {outliers}"))
+    console.result(facts, lines)
 
 
-@app.command(hidden=True)
+@command(hidden=True)
 def outliers(
-    model: ModelArgument,
-    data: DataArgument,
-    out: OutTable = None,
+    model: options.Model,
+    data: options.Data,
+    out: options.OutTable = None,
     most: Annotated[int | None, typer.Option(min=1, metavar="N", help="List at most N rows.")] = None,
-    target: TargetName = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
+    target: options.TargetName = None,
+    as_json: options.Json = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """List the rows of a table that look like outliers; the name of skscn evaluate --outliers in version 0.2.
 
     Example: skscn outliers houses.scn houses.csv -o outliers.csv
     """
-    from skscn.cli.commands import run_outliers
+    check_files(out, [model, data], TABLE_ENDINGS)
+    from skscn.table_model import open_model
+    from skscn.table_model.assessing import find_outliers
 
-    run_outliers(model, data, out, most, target, Console(quiet, as_json))
+    opened, console = open_model(model), Console(quiet, as_json)
+    file = opened.open(open_data(data))
+    found = find_outliers(opened, file, opened.find_target(target, file))
+    table = found.table(most)
+    if out is not None or not as_json:
+        with table_writer(out) as write:
+            write(table)
+    console.notes([*found.notes, f"{count(len(found.rows), 'row')} of {found.n_rows:,} look like outliers."])
+    if as_json:
+        facts = {"model": str(model), "data": str(data), "out": None if out is None else str(out)}
+        console.result({**facts, "loss": opened.loss_, **found.to_json(most)}, [])
 
 
-@app.command()
-def inspect(model: ModelArgument, as_json: Json = False) -> None:
+@command()
+def inspect(model: options.Model, as_json: options.Json = False) -> None:
     """Show what is in a model file: nodes, scopes, columns, training data, parameters and versions.
 
     Example: skscn inspect houses.scn
     """
-    from skscn.cli.commands import run_inspect
+    from skscn.table_model import open_model
+    from skscn.table_model.description import describe_file
 
-    run_inspect(model, Console(as_json=as_json))
+    Console(as_json=as_json).result(*describe_file(open_model(model), model))
 
 
-@app.command()
+@command()
 def report(
-    model: ModelArgument,
-    data: DataArgument,
-    out: Annotated[Path, typer.Option("--out", "-o", help="The HTML file to write.")] = Path("report.html"),
-    target: TargetName = None,
-    title: Annotated[str | None, typer.Option(help="The title of the page.")] = None,
+    model: options.Model,
+    data: options.Data,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The HTML file to write.")] = Path(
+        "report.html"
+    ),
+    target: options.TargetName = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
     series: Annotated[
         str | None,
         typer.Option(metavar="LABEL", help="Which of several series the page is about, if the model has --group."),
     ] = None,
-    quiet: Quiet = False,
+    quiet: options.Quiet = False,
 ) -> None:
     """Write an HTML report about a model and its predictions for a table: a single file that can be read offline.
 
     Example: skscn report houses.scn sold.csv -o report.html
     """
-    from skscn.cli.commands import run_report
+    check_files(out, [model, data], [".html", ".htm"])
+    from skscn.judging.sketch import seen_caution
+    from skscn.report import table_data, write_page
+    from skscn.table_model import open_model
 
-    run_report(model, data, out, target, title, series, Console(quiet))
+    file = open_data(data)
+    found = table_data(open_model(model), file, target, series)
+    Console(quiet).notes([*found.notes, *map(str, filter(None, [seen_caution(found.seen, file.label)]))])
+    of_series = "" if series is None else f" of {series}"
+    write_page(found, out, title or f"{found.outputs[0]}{of_series} from {file.label}", model, file.label)
+    write_text(f"{out}\n")
 
 
-@app.command()
+@command()
 def export(
-    model: ModelArgument,
+    model: options.Model,
     file: Annotated[Path | None, typer.Argument(metavar="FILE", help="The .onnx or .c file to write.")] = None,
-    out: Annotated[Path | None, typer.Option("--out", "-o", help="The same.")] = None,
-    quiet: Quiet = False,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="Another way to name the file.")
+    ] = None,
+    quiet: options.Quiet = False,
 ) -> None:
     """Export a model for use in other programs and languages: to ONNX, or to one C file if the name ends in .c.
 
@@ -348,68 +431,101 @@ def export(
 
     Example: skscn export houses.scn houses.onnx
     """
-    if (file is None) == (out is None):
+    path = file or out
+    if path is None or (file is not None and out is not None):
         raise typer.BadParameter("name one file to write, which ends in .onnx or .c.", param_hint="FILE")
-    from skscn.cli.commands import run_export
+    check_files(path, [model], [".onnx", ".c"])
+    from skscn.table_model import open_model
+    from skscn.table_model.description import describe_inputs
+    from skscn.tables import TableEncoder
 
-    run_export(model, file or out or Path(), Console(quiet))
+    opened, notes = open_model(model), []
+    if path.suffix.lower() == ".c":
+        from skscn.export import to_c
+
+        to_c(opened, path)
+        notes = [f"The comment at the beginning of {path.name} shows how to call it."]
+    else:
+        from skscn.onnx import to_onnx
+
+        to_onnx(opened, path)
+        notes = describe_inputs(opened.encoder_) if isinstance(opened.encoder_, TableEncoder) else []
+        step = "The graph is one step: it takes a row and the state, and returns the state for the next row."
+        notes += [step] if opened.uses_past else []
+    Console(quiet).notes(notes)
+    write_text(f"{path}\n")
 
 
-@app.command()
+@command()
 def example(
     name: Annotated[
-        str, typer.Argument(help="flats: a table with columns of all kinds. plant: rows in order of time.")
+        str,
+        typer.Argument(metavar="NAME", help="flats: a table with columns of all kinds. plant: rows in order of time."),
     ],
-    folder: Annotated[Path, typer.Option(help="Where to write the files.")] = Path(),
-    seed: Annotated[int, typer.Option(help="Random seed of the table.")] = 0,
-    as_json: Json = False,
+    folder: Annotated[Path, typer.Option(metavar="FOLDER", help="Where to write the files.")] = Path(),
+    seed: options.Seed = 0,
+    as_json: options.Json = False,
 ) -> None:
     """Write a simulated table to try the other commands with, and another one with further rows.
 
     Example: skscn example flats
     """
-    from skscn.cli.commands import run_example
-    from skscn.datasets import EXAMPLES
+    _check_choice(name, EXAMPLE_ROWS, "NAME")
+    make_folder(folder)
+    paths = [folder / f"{name}.csv", folder / f"{name}_new.csv"]
+    for path in paths:
+        check_files(path, [])
+    write_example(name, paths, seed)
+    rows, following = EXAMPLE_ROWS[name], _NEXT[name].format(paths[0])
+    written = [(str(path), f"{number} rows") for path, number in zip(paths, rows, strict=True)]
+    facts = {"files": list(map(str, paths)), "rows": list(rows), "next": following}
+    Console(as_json=as_json).result(facts, [*written, ("next", following)])
 
-    if name not in EXAMPLES:
-        raise typer.BadParameter(f"{name} is not one of {', '.join(EXAMPLES)}.", param_hint="NAME")
-    run_example(name, folder, seed, Console(as_json=as_json))
+
+def _check_choice(value: str, choices: Any, hint: str) -> None:
+    if value not in choices:
+        raise typer.BadParameter(f"{value} is not one of {', '.join(choices)}.", param_hint=hint)
 
 
-@app.command()
+@command()
 def demo(
-    out: Annotated[Path, typer.Option(help="The image file to write.")] = Path("demo.png"),
-    seed: Annotated[int, typer.Option(help="Random seed of the data and the networks.")] = 0,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The image file to write.")] = Path("demo.png"),
+    seed: options.Seed = 0,
 ) -> None:
     """Fit six networks to the paper's first data set, print their errors and plot their curves.
 
     Example: skscn demo --out curves.png
     """
-    from skscn.cli.paper import run_demo
+    optional("matplotlib.figure", "The demo")
+    make_folder(out.parent)
+    check_files(out, [], [".png", ".svg", ".pdf", ".jpg", ".webp"])
+    from skscn.paper import figures
 
-    run_demo(out, seed)
+    models = {}
+    with progress_bar() as progress:
+        task = progress.add_task("", total=len(figures.PANELS))
+        for title in figures.PANELS:
+            progress.update(task, description=title)
+            models[title] = figures.grow_panel(title, seed, data_seed=seed)
+            progress.advance(task)
+    write_text("RMSE on DB 1, one network each; in brackets the paper's mean of 100 (Table 1)\n")
+    Console().result({}, figures.errors_of_panels(models, seed))
+    with replacing(out) as file:
+        figures.draw_approximations(models).savefig(file, format=out.suffix[1:].lower(), dpi=110)
+    write_text(f"Curves: {out.resolve()}\n")
 
 
-@app.command()
+@command()
 def reproduce(
     targets: Annotated[list[str], typer.Argument(help=_TARGETS, metavar="TARGET...")],
-    trials: Annotated[int, typer.Option(min=1, help="Number of networks per table cell.")] = 100,
-    jobs: Annotated[int, typer.Option(help="Number of processes; -1 means one per processor.")] = 2,
-    out: Annotated[Path, typer.Option(help="Folder for the trials and the results.")] = Path("results"),
-    seed: Annotated[int, typer.Option(help="Random seed of the data and their split.")] = 0,
-    method: Annotated[
-        str | None,
-        typer.Option(
-            help="Run only this method (MQ, IRVFL, SC-I, SC-II or SC-III) and write its table cells to a CSV file."
-        ),
-    ] = None,
-    search: Annotated[
-        str,
-        typer.Option(
-            help="How the paper's search is read: ladder, as in its authors' program, or renewal, as in its pseudo "
-            "code. The page shows both if both have been run."
-        ),
-    ] = "ladder",
+    trials: Annotated[int, typer.Option(min=1, metavar="N", help="Number of networks per table cell.")] = 100,
+    jobs: Annotated[int, typer.Option(metavar="N", help="Number of processes; -1 means one per processor.")] = 2,
+    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for the trials and the results.")] = Path(
+        "results"
+    ),
+    seed: options.Seed = 0,
+    method: Annotated[str | None, typer.Option(metavar="METHOD", help=_METHOD)] = None,
+    search: Annotated[str, typer.Option(metavar="SEARCH", help=_SEARCH)] = "ladder",
 ) -> None:
     """Reproduce the experiments of the paper and compare each number with the paper's.
 
@@ -417,16 +533,25 @@ def reproduce(
 
     Example: skscn reproduce table1 figure3 --trials 10 --out results
     """
-    from skscn.cli.paper import run_reproduce
     from skscn.paper.reported import METHODS
-    from skscn.paper.reproduce import NAMES
+    from skscn.paper.reproduce import NAMES, Reproduction
     from skscn.paper.trials import SEARCHES
 
-    unknown = [target for target in targets if target not in NAMES]
-    if unknown:
-        raise typer.BadParameter(f"{', '.join(unknown)} is not one of {', '.join(NAMES)}.", param_hint="TARGET")
-    if method is not None and method not in METHODS:
-        raise typer.BadParameter(f"{method} is not one of {', '.join(METHODS)}.", param_hint="--method")
-    if search not in SEARCHES:
-        raise typer.BadParameter(f"{search} is not one of {', '.join(SEARCHES)}.", param_hint="--search")
-    run_reproduce(targets, trials, jobs, out, seed, method, search)
+    for target in targets:
+        _check_choice(target, NAMES, "TARGET")
+    _check_choice(method or METHODS[0], METHODS, "--method")
+    _check_choice(search, SEARCHES, "--search")
+    reproduction = Reproduction(targets, out, trials, seed, method, search)
+    try:
+        if missing := len(reproduction.missing()):
+            units, total = reproduction.run(jobs), len(reproduction.units) * trials
+            with progress_bar() as progress:
+                bar = progress.add_task("trials", total=total, completed=total - missing)
+                for unit in units:
+                    progress.update(bar, description=f"{unit.data} {unit.method}", advance=1)
+        written = reproduction.write()
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(
+            f"the trials completed so far are in {out}; the same command continues from there"
+        ) from None
+    write_text("".join(f"{path}\n" for path in written))

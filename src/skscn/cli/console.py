@@ -12,16 +12,17 @@ from rich.console import Console as RichConsole
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from skscn.files import check_writable
+from skscn.readers import existing_table
 from skscn.readers.writing import write_bytes
 from skscn.table_model.parameters import DECLARATIONS
 from skscn.words import finite, printable
 
 # Parameters of the library whose options have other names, and those that have none but are options of commands.
-OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs"}
-_OF_COMMANDS = ("steps", "force", "coverage", "series")
+OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs", "parameters": "set"}
+_OF_COMMANDS = ("steps", "force", "coverage", "series", "learn")
 _PARAMETER = re.compile(
     rf"\b({'|'.join([*DECLARATIONS, *_OF_COMMANDS])})="
-    r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\})"""
+    r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\}|[\[(]([-\d., ]+)[\])])"""
 )
 # Facts that are sentences of the library.
 _SENTENCES = ("notes", "warnings", "counts", "cautions")
@@ -32,7 +33,7 @@ def as_options(text: str) -> str:
     """A message of the library with options of the program in place of parameters: lags="auto" is --lags auto."""
 
     def option(found: re.Match[str]) -> str:
-        name, quoted, boolean, plain, key, value = found.groups()
+        name, quoted, boolean, plain, key, value, numbers = found.groups()
         if key is not None:
             return f"--set {key}={value}"
         flag = f"--{OPTION_NAMES.get(name, name).replace('_', '-')}"
@@ -40,7 +41,8 @@ def as_options(text: str) -> str:
             return flag if boolean == "True" else f"--no-{name}"
         if plain == "…":
             return flag
-        return f"{flag} {quoted if plain is None else plain}"
+        given = quoted if plain is None else plain
+        return f"{flag} {given if numbers is None else numbers.replace(' ', '')}"
 
     text = _PARAMETER.sub(option, text)
     return re.sub(rf"\b({'|'.join(_WORDS)})\b", lambda found: _WORDS[found.group()], text)
@@ -113,25 +115,28 @@ def progress_bar() -> Progress:
     )
 
 
-def check_output(out: Path, inputs: Iterable[Path], endings: Sequence[str] = ()) -> None:
-    """Raise ValueError or OSError if a file cannot be written here, or if writing would destroy one of the inputs.
+def check_files(out: Path | None, inputs: Iterable[Path], endings: Sequence[str] = ()) -> None:
+    """Raise ValueError or OSError for a file that cannot be written or read, or that writing would destroy.
 
     Parameters
     ----------
-    out : Path
-        The file to write.
+    out : Path or None
+        The file to write; None for standard output.
     inputs : iterable of Path
-        Files that the command reads, or folders of them.
+        Files that the command reads, or folders of them; "-" is standard input.
     endings : sequence of str
-        How its name may end; empty for anything.
+        How the name of ``out`` may end; empty for anything.
     """
-    if endings and out.suffix.lower() not in endings:
-        one = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
-        raise ValueError(f"{out.name} must end in {one}.")
-    check_writable(out)
+    if out is not None:
+        if endings and out.suffix.lower() not in endings:
+            one = f"one of {', '.join(endings)}" if len(endings) > 1 else endings[0]
+            raise ValueError(f"{out.name} must end in {one}.")
+        check_writable(out)
     for path in inputs:
-        if out.exists() and any(out.samefile(file) for file in _files(path)):
+        if out is not None and out.exists() and any(out.samefile(file) for file in _files(path)):
             raise ValueError(f"{out} is one of the input files; writing to it would destroy it. Choose another name.")
+        if str(path) != "-":
+            existing_table(path)
 
 
 def _files(path: Path) -> list[Path]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier
@@ -28,12 +28,6 @@ from skscn.judging.uncertainty import confidence_limits, row_blocks
 from skscn.readers import as_file
 from skscn.tables import OutsideColumn, Target
 from skscn.words import count, finite, quoted, short, shortened
-
-if TYPE_CHECKING:
-    pass
-
-# A seasonal baseline needs this many periods, and has to be better than the model by this share to be mentioned.
-_FEWEST_PERIODS, _BETTER = 3, 0.02
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,9 +23,9 @@ _SIGNIFICANT, _SHARED = 2.8, 0.3
 _WORSE = 1.1
 # An error rises if this is less likely by chance, and by this factor from the first to the last of the stretches.
 _BY_CHANCE, _RISE = 0.005, 1.2
-# A level that wanders slowly: the correlation of means of neighbouring stretches, and the share of the squared
-# residuals that they have.
-_ALIKE, _SHARE = 0.6, 0.15
+# A level that wanders slowly: by how many standard errors means of neighbouring stretches are alike, in one course or
+# in all together, and the share of the squared residuals that they have.
+_ALIKE, _SHARE = 2.65, 0.15
 # R² is expected within this many standard errors, in 9 of 10 cases; its stretches may be alike over some time.
 _NINE_OF_TEN, _LONG = 1.645, 3
 
@@ -79,12 +79,16 @@ def _change(slopes: list[_LinearChange]) -> Change | None:
     """The change that courses agree on, as the one shows it that shows it best; None if it is by chance or harmless."""
     if not slopes:
         return None
-    together = abs(sum(slope.errors for slope in slopes))
-    together /= np.sqrt(len(slopes) * (1.0 + _SHARED * (len(slopes) - 1)))
+    together = abs(_together([slope.errors for slope in slopes]))
     if together < _SIGNIFICANT or max(slope.worse for slope in slopes) < _WORSE:
         return None
     best = max(range(len(slopes)), key=lambda place: abs(slopes[place].errors))
     return Change(slopes[best].first, slopes[best].last, best)
+
+
+def _together(errors: list[float]) -> float:
+    """Standard errors of what courses that share some of their rows say together."""
+    return float(sum(errors) / np.sqrt(len(errors) * (1.0 + _SHARED * (len(errors) - 1))))
 
 
 def _slopes(course: PredictedRows, training: PredictedRows) -> tuple[_LinearChange, _LinearChange]:
@@ -145,15 +149,21 @@ def rising_error(course: PredictedRows) -> bool:
     return bool(2.0 * chance < _BY_CHANCE and line.slope * STRETCHES > np.log(_RISE))
 
 
-def wandering_level(course: PredictedRows) -> Change | None:
-    """The lowest and the highest mean residual, if the mean wanders slowly from stretch to stretch."""
-    if not course.is_long:
+def wandering_level(courses: Sequence[PredictedRows]) -> Change | None:
+    """The lowest and the highest mean residual, if the mean wanders slowly from stretch to stretch.
+
+    One course shows that, or all of them do together, each less clearly.
+    """
+    found: list[tuple[float, float, float]] = []
+    for residuals in [course.residuals for course in courses if course.is_long]:
+        means = np.array([part.mean() for part in np.array_split(residuals, STRETCHES)])
+        if np.var(means) / max(float(np.mean(residuals**2)), np.finfo(float).tiny) >= _SHARE:
+            # By chance, the correlation is -1 / n on average, with a standard deviation of 1 / √n.
+            errors = np.sqrt(STRETCHES) * (_correlation(means) + 1.0 / STRETCHES)
+            found.append((float(errors), float(means.min()), float(means.max())))
+    if not found or max(max(found)[0], _together([errors for errors, *_ in found])) < _ALIKE:
         return None
-    means = np.array([part.mean() for part in np.array_split(course.residuals, STRETCHES)])
-    share = np.var(means) / max(float(np.mean(course.residuals**2)), np.finfo(float).tiny)
-    if _correlation(means) < _ALIKE or share < _SHARE:
-        return None
-    return Change(float(means.min()), float(means.max()))
+    return Change(*max(found)[1:])
 
 
 def _correlation(values: np.ndarray) -> float:

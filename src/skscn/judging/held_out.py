@@ -340,7 +340,7 @@ class HeldOutTests:
             values["level"] = tuple(level)
         if gain:
             values["gain"] = tuple(gain)
-        if not level and (wander := next(filter(None, map(wandering_level, courses)), None)):
+        if not level and (wander := wandering_level(courses)):
             values["wander"] = (wander.first, wander.last)
         if rising_error(courses[0]):
             values |= self._rising_error()

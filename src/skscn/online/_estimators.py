@@ -150,10 +150,11 @@ class OnlineNetwork(Estimator):
         errors = self.learner_.learn(rows, T)
         if not self.learner_.rows:
             names = getattr(self, "feature_names_in_", [f"x{place}" for place in range(rows.shape[1])])
-            empty = [quoted(str(name)) for name, column in zip(names, rows.T, strict=True) if np.isnan(column).all()]
+            columns = [*((f"column {quoted(str(name))}", column) for name, column in zip(names, rows.T, strict=True))]
+            lacking = [name for name, values in [*columns, ("the target", T)] if not (np.abs(values) <= LARGEST).all()]
             raise ValueError(
                 f"None of the {len(rows)} rows could be learnt: inputs and targets must be finite numbers, up to "
-                f"{LARGEST:g}{f'; column {listed(empty)} has none' if empty else ''}."
+                f"{LARGEST:g}; those of {listed(lacking)} are not all."
             )
         return errors
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from skscn.estimators.base import NetworkRegressor
 from skscn.files import replacing
-from skscn.paper.reported import METHODS
+from skscn.paper.reported import METHODS, TABLE1
 from skscn.paper.tables import NODES, curve_unit
 from skscn.paper.trials import FIRST_SEARCH, Results, Trial, Unit, split
 from skscn.plot import FitDisplay
@@ -121,6 +121,26 @@ def grow_panel(title: str, seed: int, data_seed: int, search: str = FIRST_SEARCH
     X, _, y, _ = split("DB1", data_seed)
     model: NetworkRegressor = PANELS[title].searched(search).estimator(seed).fit(X, y)
     return model
+
+
+# Rows of Table 1 -> panel, and its columns.
+_ROWS = {"IRVFL": "IRVFL, λ = 1", "SC-I": "SC-I", "SC-II": "SC-II, K = 15", "SC-III": "SC-III"}
+_COLUMNS = [(part, nodes) for part in ("train", "test") for nodes in (25, 50)]
+
+
+def errors_of_panels(models: dict[str, NetworkRegressor], seed: int) -> list[tuple[str, str]]:
+    """Lines of a method and its errors, each with the paper's mean (Table 1) in brackets."""
+
+    def short(error: float) -> str:
+        return f"{error:.4f}".removeprefix("0")
+
+    _, X_test, _, y_test = split("DB1", seed)
+    lines = [("algorithm", "".join(f"{f'{part}, L = {nodes}':>16}" for part, nodes in _COLUMNS))]
+    for method, title in _ROWS.items():
+        trial = Trial.of(models[title], X_test, y_test)
+        errors = [(trial.at(*column), TABLE1[method, *column].mean) for column in _COLUMNS]
+        lines.append((method, "".join(f"{f'{short(ours)} ({short(papers)})':>16}" for ours, papers in errors)))
+    return lines
 
 
 def draw_approximations(models: dict[str, NetworkRegressor]) -> Figure:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+from narwhals.dependencies import is_into_series
 
 from skscn.readers.arrow import arrow, without_views
 from skscn.readers.opening import open_table
@@ -111,7 +112,7 @@ def _rows_of(table: Any) -> pa.Table | FrameRows:
     if nw.dependencies.is_polars_lazyframe(table):
         raise TypeError("The table is a LazyFrame of Polars, whose rows have not been computed; pass table.collect().")
     frame = nw.from_native(table, eager_only=True, pass_through=True)
-    if not isinstance(frame, nw.DataFrame) and hasattr(table, "__arrow_c_stream__"):
+    if not isinstance(frame, nw.DataFrame) and hasattr(table, "__arrow_c_stream__") and not is_into_series(table):
         return without_views(arrow().table(table))
     if not isinstance(frame, nw.DataFrame):
         raise TypeError(

@@ -40,15 +40,23 @@ def open_table(path: str | Path) -> TableFile:
     DataFileError
         Says what is wrong with the file and what to do.
     """
-    path = Path(path).expanduser()
-    if not path.exists():
-        raise DataFileError(f"There is no file {path}{near_file(path)}")
+    path = existing_table(path)
     if path.is_dir():
         return _open_folder(path)
     if not path.is_file():
         with path.open("rb") as stream:
             return open_stream(stream, str(path))
     return _open_file(path, str(path))
+
+
+def existing_table(path: str | Path) -> Path:
+    """The path of a table that is there; DataFileError or OSError if there is none, or if it may not be read."""
+    path = Path(path).expanduser()
+    if not path.exists():
+        raise DataFileError(f"There is no file {path}{near_file(path)}")
+    if path.is_file():
+        path.open("rb").close()
+    return path
 
 
 def open_stream(stream: IO[bytes], place: str) -> TableFile:

@@ -20,7 +20,7 @@ from skscn.following import Begin, is_recurrent, limits_of_rows, predict_rows
 from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, Loss, Quantile
 from skscn.recurrent import RecurrentSCNRegressor
-from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows, targets_of
+from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows, interval_limits, targets_of
 from skscn.table_model.series import labels_of, named
 from skscn.tables import TableEncoder
 from skscn.words import quoted
@@ -36,12 +36,11 @@ if TYPE_CHECKING:
 # The most rows from which pictures, importances and dependences are made.
 SAMPLE = 1000
 SEED = 0
+PICTURED_COVERAGE = 0.9
 # The most rows of a table that a report is about.
 _MOST_ROWS = 50_000
-
-
-# The most rows from which importances are computed, and dependences.
-_ROWS_SHUFFLED, _ROWS_SET = 2000, 600
+# The most rows of a recurrent network from which importances are computed, and dependences; and of other models.
+_ROWS_SHUFFLED, _ROWS_SET, ROWS_SET_ALONE = 2000, 600, 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,9 +79,8 @@ class FollowedRows:
         return predict_rows(self.estimator, self.X, self._targets, self.state)
 
     def limits(self, coverage: float) -> tuple[np.ndarray, np.ndarray]:
-        """Limits of the intervals of the rows with a target."""
-        lower, upper = limits_of_rows(self.estimator, self.X, self._targets, self.state, coverage)
-        return lower[self.known], upper[self.known]
+        """Limits of the intervals of all rows."""
+        return limits_of_rows(self.estimator, self.X, self._targets, self.state, coverage)
 
     @property
     def first(self) -> FollowedRows:
@@ -95,12 +93,11 @@ class FollowedRows:
         predictions = predict_rows(estimator, X, self._targets, self.state)
         return float(r2_score(y[self.known], predictions[self.known]))
 
-    def mean_response(self, columns: list[int], values: Any) -> np.ndarray:
-        """The mean prediction when these columns have these values in all rows, after as many rows to settle."""
+    def set(self, columns: list[int], values: Any) -> FollowedRows:
+        """The first rows with these values in these columns, from a cold state."""
         rows = self.X[:_ROWS_SET].copy()
         rows[:, columns] = values
-        predictions = predict_rows(self.estimator, rows, self._targets[:_ROWS_SET]).reshape(len(rows), -1)
-        return np.asarray(predictions[len(rows) // 2 :].mean(axis=0))
+        return FollowedRows(self.estimator, rows, self.y[:_ROWS_SET], None, None)
 
     @property
     def persistence(self) -> np.ndarray:
@@ -146,6 +143,8 @@ class ReportData:
         Whether rows depend on the rows before them, so that errors of neighbours are alike.
     bounds : (float, float) or None
         Within which predictions and intervals are kept.
+    errors : ndarray or None
+        Sorted errors of the tests of a table model, for intervals of an estimator that has none.
     tested : dict or None
         Scores in the tests of the fit of a table model.
     notes : list of str
@@ -171,6 +170,7 @@ class ReportData:
     absent: dict[str, np.ndarray] = field(default_factory=dict)
     ordered: bool = False
     bounds: tuple[float, float] | None = None
+    errors: np.ndarray | None = None
     tested: dict[str, Any] | None = None
     notes: list[str] = field(default_factory=list)
     of_table: bool = False
@@ -245,10 +245,34 @@ class ReportData:
         """Lower and upper limits (rows, m) of prediction intervals for all rows, or for those of the sample."""
         if self.followed is not None:
             rows = self.sample if sampled else slice(None)
-            lower, upper = (end[rows] for end in self.followed.limits(coverage))
+            lower, upper = (end[self.followed.known][rows] for end in self.followed.limits(coverage))
         else:
-            lower, upper = self.estimator.predict_interval(self.sample_rows if sampled else self.X, coverage=coverage)
+            lower, upper = interval_limits(
+                self.estimator, self.sample_rows if sampled else self.X, coverage, self.errors
+            )
         return self.bounded(two_dimensional(lower)), self.bounded(two_dimensional(upper))
+
+    def set_rows(self, columns: list[int], values: Any, coverage: float | None) -> list[np.ndarray]:
+        """The responses (rows, m) where these columns have these values in all rows, and limits of their intervals.
+
+        Of a recurrent network, those of the second half of the rows, as it has to forget what was before.
+        """
+        if self.followed is not None:
+            changed = self.followed.set(columns, values)
+            found = [changed.predict(), *(() if coverage is None else changed.limits(coverage))]
+            return [self.bounded(two_dimensional(part)[len(part) // 2 :]) for part in found]
+        rows = self.sample_rows[:ROWS_SET_ALONE].copy()
+        rows[:, columns] = values
+        if coverage is None:
+            return [self.responses(rows)]
+        limits = interval_limits(self.estimator, rows, coverage, self.errors)
+        return [self.responses(rows), *(self.bounded(two_dimensional(end)) for end in limits)]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether the prediction intervals of the model are known."""
+        own = hasattr(self.estimator, "predict_interval") and bool(getattr(self.estimator, "_conformal", True))
+        return own or self.errors is not None
 
     def bounded(self, values: np.ndarray) -> np.ndarray:
         """Predictions, or ends of intervals, within the bounds."""
@@ -273,11 +297,6 @@ class ReportData:
         if self.classifies:
             return np.asarray(self.estimator.predict_proba(X))
         return self.bounded(two_dimensional(self.estimator.predict(X)))
-
-
-def has_intervals(estimator: BaseEstimator) -> bool:
-    """Whether it is a model whose prediction intervals are known."""
-    return hasattr(estimator, "predict_interval") and bool(getattr(estimator, "_conformal", True))
 
 
 def table_data(model: TableModel, table: Any, target_name: str | None = None, series: str | None = None) -> ReportData:
@@ -327,6 +346,7 @@ def table_data(model: TableModel, table: Any, target_name: str | None = None, se
         predictions=data.predictions if model.is_classifier else model.bounded(data.predictions),
         ordered=bool(timed) or model.uses_past,
         bounds=model.bounds_,
+        errors=model.errors_,
         tested=model.record_.get("tested"),
         notes=reader.remarks,
         of_table=True,

@@ -14,7 +14,6 @@ from skscn.report._data import ReportData
 from skscn.words import alike, percent, share
 
 COVERAGES = (0.5, 0.8, 0.9, 0.95)
-PICTURED_COVERAGE = 0.9
 _LEAST_PROBABILITY = 1e-15
 
 

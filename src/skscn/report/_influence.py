@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from skscn.plot.importance import permutation_importance
-from skscn.report._data import SEED, ReportData
+from skscn.report._data import PICTURED_COVERAGE, ROWS_SET_ALONE, SEED, ReportData
 from skscn.tables.columns import RowTime, waves
 from skscn.tables.values import ColumnValues, read_values, text_values
 
@@ -23,7 +23,6 @@ _INPUTS_SHOWN = 6
 _GRID = 30
 _CYCLE_GRID = 25
 _FEW_VALUES = 12
-_DEPENDENCE_ROWS = 300
 # In microseconds.
 _DAY = 86400e6
 # A cycle of the time of the rows: what is counted, how many there are, and where the first begins in cycles since 1970,
@@ -83,12 +82,15 @@ class Dependence:
     responses : ndarray of shape (values, outputs)
     kind : str
         "number", "date" or "category".
+    limits : ndarray of shape (values, 2) or None
+        The mean ends of the prediction intervals of a single output.
     """
 
     name: str
     values: list[Any]
     responses: np.ndarray
     kind: str
+    limits: np.ndarray | None = None
 
 
 def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
@@ -110,9 +112,14 @@ def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
 def _set_in_turn(
     data: ReportData, name: str, columns: list[int], values: Iterable[Any], encoded: Iterable[ArrayLike], kind: str
 ) -> Dependence:
-    """Mean responses when columns are set to each of some encoded values."""
-    responses = [_mean_response(data, columns, row) for row in encoded]
-    return Dependence(name, list(values), np.array(responses), kind)
+    """Mean responses when columns are set to each of some encoded values.
+
+    scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
+    """
+    coverage = PICTURED_COVERAGE if data.has_intervals and len(data.outputs) == 1 else None
+    found = [[part.mean(axis=0) for part in data.set_rows(columns, row, coverage)] for row in encoded]
+    limits = None if coverage is None else np.array([np.concatenate(ends) for _, *ends in found])
+    return Dependence(name, list(values), np.array([responses for responses, *_ in found]), kind, limits)
 
 
 def _on_category(data: ReportData, name: str) -> Dependence:
@@ -169,7 +176,7 @@ def _on_date(data: ReportData, name: str) -> Dependence:
     Setting one moment in all rows would show hours and days of the week that the grid happens to hit.
     """
     columns = data.inputs[name]
-    days = data.sample_rows[:_DEPENDENCE_ROWS, columns[0]]
+    days = data.sample_rows[:ROWS_SET_ALONE, columns[0]]
     step = 7.0 if np.ptp(days) > 8 * 7.0 else 1.0
     starts = np.arange(np.floor(days.min() / step), np.floor(days.max() / step) + 1.0)
     starts = step * np.unique(np.linspace(starts[0], starts[-1], min(_GRID, len(starts))).round())
@@ -199,15 +206,3 @@ def _grid(values: np.ndarray) -> np.ndarray:
         return distinct
     low, high = np.quantile(values, (0.01, 0.99))
     return np.linspace(low, high, _GRID) if low < high else distinct[[0, -1]]
-
-
-def _mean_response(data: ReportData, columns: list[int], values: ArrayLike) -> np.ndarray:
-    """The mean response when these columns have these values in all rows.
-
-    scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
-    """
-    if data.followed is not None:
-        return data.followed.mean_response(columns, values)
-    rows = data.sample_rows[:_DEPENDENCE_ROWS].copy()
-    rows[:, columns] = values
-    return np.asarray(data.responses(rows).mean(axis=0))

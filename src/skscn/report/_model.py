@@ -17,7 +17,7 @@ from skscn.fitted_loss import estimated
 from skscn.growth import StopReason
 from skscn.losses import name_of
 from skscn.recurrent.predicting import ReservoirRegressor
-from skscn.report._data import ReportData, has_intervals
+from skscn.report._data import ReportData
 from skscn.tables.columns import RowTime
 from skscn.words import count, listed, number
 
@@ -161,29 +161,19 @@ def versions() -> dict[str, str]:
 
 def usage(data: ReportData, model_path: str, data_name: str) -> dict[str, str]:
     """How to use the model: code and commands that can be copied."""
-    interval = has_intervals(data.estimator)
     model, table = shlex.quote(model_path), shlex.quote(data_name)
-    exported = f"{model_path.removesuffix('.scn')}.onnx"
-    recurrent = data.followed is not None
+    stem = model_path.removesuffix(".scn")
     commands = [
-        f"skscn predict {model} {table} -o predictions.csv" + " --interval 0.9" * interval,
-        f"skscn evaluate {model} {table}",
+        f"skscn predict {model} {table} -o predictions.csv" + " --interval 0.9" * data.has_intervals,
+        f"skscn evaluate {model} {table}" + " --outliers outliers.csv" * (data.row_weights is not None),
         f"skscn inspect {model}",
-        *([] if data.row_weights is None else [f"skscn outliers {model} {table}"]),
         *([f"skscn forecast {model} {_ahead(data)} -o forecast.csv --interval 0.9"] if _forecasts(data) else []),
     ]
-    uses = {
+    exports = [f"skscn export {model} {shlex.quote(stem + ending)}" for ending in (".onnx", ".c")]
+    return {
         "From Python": _python_code(data, model_path, data_name),
         "From the command line": "\n".join(commands),
-    }
-    if recurrent:
-        return uses
-    uses["Without Python, as ONNX"] = f"skscn export {model} {shlex.quote(exported)}"
-    if data.of_table:
-        return uses
-    return {
-        **uses,
-        "ONNX from Python": f"from skscn.onnx import to_onnx\n\nto_onnx(model, {exported!r})",
+        "Without Python, as ONNX or C": "\n".join(exports),
     }
 
 
@@ -214,7 +204,7 @@ def _with_table_model(data: ReportData, model_path: str, data_name: str) -> str:
         "predictions = model.predict(table)",
     ]
     lines += ["probabilities = model.predict_proba(table)"] * data.classifies
-    lines += ["lower, upper = model.predict_interval(table, coverage=0.9)"] * has_intervals(data.estimator)
+    lines += ["lower, upper = model.predict_interval(table, coverage=0.9)"] * data.has_intervals
     return "\n".join(lines)
 
 
@@ -232,7 +222,7 @@ def _on_tables(data: ReportData, model_path: str, data_name: str) -> str:
             f"predictions = model[-1].predict({started})",
             f"lower, upper = model[-1].predict_interval({started}, coverage=0.9)",
         ]
-    elif has_intervals(data.estimator):
+    elif data.has_intervals:
         more += [encoded, "lower, upper = model[-1].predict_interval(encoded, coverage=0.9)"]
     lines = [
         "from skscn import load_model",
@@ -249,7 +239,7 @@ def _on_rows(data: ReportData, model_path: str, data_name: str) -> str:
     """Code for a model of numbers."""
     more = ["probabilities = model.predict_proba(rows)"] * data.classifies + [
         "lower, upper = model.predict_interval(rows, coverage=0.9)"
-    ] * has_intervals(data.estimator)
+    ] * data.has_intervals
     few = len(data.columns) <= _COLUMNS_NAMED
     chosen = f"[{data.columns}]" if few else f".drop(columns={data.outputs})"
     lines = [

@@ -18,7 +18,7 @@ from skscn.following import Begin
 from skscn.losses import OUTLIER
 from skscn.readers import as_file
 from skscn.report import _errors, _influence, _model, _pictures, _summary
-from skscn.report._data import SAMPLE, ReportData, has_intervals, open_data, table_data
+from skscn.report._data import PICTURED_COVERAGE, SAMPLE, ReportData, open_data, table_data
 from skscn.table_model import TableModel
 from skscn.tables import TableEncoder
 from skscn.words import alike, count, fixed, listed, number, percent, share
@@ -180,8 +180,8 @@ def write_page(
 def _quality(data: ReportData, data_name: str | None) -> dict[str, Any]:
     """Errors, their pictures, importance and dependence, and the sentences that sum them up."""
     importances, measures = _influence.importances(data), _errors.measures(data)
-    coverages = _errors.interval_coverages(data) if has_intervals(data.estimator) else []
-    coverage = _errors.PICTURED_COVERAGE if coverages else None
+    coverages = _errors.interval_coverages(data) if data.has_intervals else []
+    coverage = PICTURED_COVERAGE if coverages else None
     shown = {} if data.classifies else dict(enumerate(data.outputs[:_OUTPUTS_PICTURED]))
     constant = "mean" if data.quantile is None else f"{data.quantile:g} quantile"
     return {
@@ -242,6 +242,7 @@ def _dependences(data: ReportData, importances: list[_influence.Importance]) -> 
     return {
         "dependences": list(zip(found, pictures, strict=True)),
         "dependence_unit": unit,
+        "dependence_band": PICTURED_COVERAGE if any(item.limits is not None for item in found) else None,
         "lines": [(k, name, *line) for k, name, line in zip(shown, names, _pictures.LINES, strict=False)],
     }
 

@@ -332,7 +332,8 @@ def dependence_picture(
 
 def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[float, float]:
     """One range for all pictures: what hardly matters has to look like it."""
-    responses = np.concatenate([dependence.responses[:, shown].ravel() for dependence in dependences])
+    parts = [part for each in dependences for part in (each.responses[:, shown], each.limits) if part is not None]
+    responses = np.concatenate([part.ravel() for part in parts])
     low, high = float(responses.min()), float(responses.max())
     margin = 0.05 * (high - low) or 0.05 * abs(high) or 1.0
     return low - margin, high + margin
@@ -342,6 +343,8 @@ def _draw_dependence(
     dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax: Axes
 ) -> None:
     few: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
+    if dependence.limits is not None:
+        ax.fill_between(dependence.values, *dependence.limits.T, color=BLUE, alpha=0.15, linewidth=0)
     for output, (colour, dashes) in zip(shown, LINES, strict=False):
         style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
         ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)
@@ -362,8 +365,16 @@ def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str
     written = str if dependence.kind == "date" else number
     return (
         f"The {unit} of {name} is lowest ({number(responses[low])}) at {written(dependence.values[low])} and highest "
-        f"({number(responses[high])}) at {written(dependence.values[high])}."
+        f"({number(responses[high])}) at {written(dependence.values[high])}.{_describe_band(dependence.limits)}"
     )
+
+
+def _describe_band(limits: np.ndarray | None) -> str:
+    if limits is None:
+        return ""
+    widths = np.ptp(limits, axis=1)
+    narrow, wide = alike([widths.min(), widths.max()])
+    return f" The band of mean prediction intervals is {narrow if narrow == wide else f'{narrow} to {wide}'} wide."
 
 
 @dataclass(frozen=True)

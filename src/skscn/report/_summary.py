@@ -12,8 +12,8 @@ from skscn.judging.cautions import Caution
 from skscn.judging.scores import SAME, TITLES, unconfirmed
 from skscn.judging.sketch import NOTABLE
 from skscn.losses import OUTLIER, name_of
-from skscn.report._data import FollowedRows, ReportData
-from skscn.report._errors import PICTURED_COVERAGE, Coverage, Measure
+from skscn.report._data import PICTURED_COVERAGE, FollowedRows, ReportData
+from skscn.report._errors import Coverage, Measure
 from skscn.report._influence import Importance
 from skscn.tables.columns import Category, RowTime
 from skscn.words import alike, count, enumerated, number, percent

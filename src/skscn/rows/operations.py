@@ -46,7 +46,7 @@ _SHARES = 8
 # Number of basis vectors that are allocated and multiplied at a time.
 PANEL = 16
 # Inputs of up to this size are kept scaled; larger ones are scaled again in every pass, which saves memory.
-_SMALL = 4_000_000
+_SMALL = 16_000_000
 # The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
 _ORTHOGONAL = 1e-13
 # Rows that tell how large columns of unbounded activations are, and how much the network depends on each feature.

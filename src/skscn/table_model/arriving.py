@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from copy import deepcopy
 from dataclasses import dataclass
 from functools import partial
@@ -36,9 +36,8 @@ class ArrivingRows:
 
     Parameters
     ----------
+    model : TableModel
     encoder : TableEncoder or NumericColumns
-    clock : dict or None
-        When training ended: :func:`~skscn.table_model.clock.clock_of`.
     file : TableFile
         The rows that will come.
     remarks : list of str
@@ -53,16 +52,16 @@ class ArrivingRows:
 
     def __init__(
         self,
+        model: TableModel,
         encoder: Any,
-        clock: Any,
         file: TableFile,
         remarks: list[str],
         what: str,
         lost: str,
         label: str | None = None,
     ):
-        self._clock, self._remarks, self._what, self._lost = TrainingClock.read(clock, label), remarks, what, lost
-        self._whose = "" if label is None else f"{quoted(label)}: "
+        self._clock, self._remarks = TrainingClock.read(model.clock_, label), remarks
+        self._what, self._lost, self._whose = what, lost, "" if label is None else f"{quoted(label)}: "
         self._n_rows, self._latest, self._noted = 0, np.datetime64("NaT"), False
         self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
         if self._timed is not None and self._timed.time_ not in file.names:
@@ -132,33 +131,13 @@ class SeriesPart(NamedTuple):
 
 
 class ArrivingSeries:
-    """Rows of one or several series, told apart by a column.
+    """Rows of one or several series, told apart by a column; parameters are as in ArrivingRows."""
 
-    Parameters
-    ----------
-    encoder, clock, file, remarks, what, lost
-        As in ArrivingRows.
-    group : str or None
-        The column that says which of several series a row belongs to.
-    known : collection of str
-        The series that were in training.
-    """
-
-    def __init__(
-        self,
-        encoder: Any,
-        clock: Any,
-        file: TableFile,
-        remarks: list[str],
-        what: str,
-        lost: str,
-        group: str | None,
-        known: Collection[Any],
-    ):
-        check_has_group(group, file)
-        self._group, self._known = group, known
-        self._arrival = partial(ArrivingRows, encoder, clock, file, remarks, what, lost)
-        self._arriving: dict[str | None, ArrivingRows] = {} if group is not None else {None: self._arrival()}
+    def __init__(self, model: TableModel, encoder: Any, file: TableFile, remarks: list[str], what: str, lost: str):
+        check_has_group(model.group_, file)
+        self._group, self._known = model.group_, model.labels
+        self._arrival = partial(ArrivingRows, model, encoder, file, remarks, what, lost)
+        self._arriving: dict[str | None, ArrivingRows] = {} if model.group_ is not None else {None: self._arrival()}
         self._timed = encoder if isinstance(encoder, TableEncoder) and encoder.time_ is not None else None
 
     @property
@@ -221,15 +200,7 @@ class Batch:
         return np.asarray(self.estimator.predict(self.X[rows]))
 
     def _limits(self, coverage: float, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        errors = self.model.errors_
-        if errors is None:
-            lower, upper = self.estimator.predict_interval(self.X[rows], coverage=coverage)
-            return lower, upper
-        check_coverage(coverage)
-        predicted, rank = self._predict(rows), ceil(conformal_rank(len(errors), coverage))
-        half = errors[min(max(rank, 1), len(errors)) - 1]
-        never_negative = getattr(getattr(self.estimator, "network_", None), "never_negative", False)
-        return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
+        return interval_limits(self.estimator, self.X[rows], coverage, self.model.errors_)
 
     @property
     def estimator(self) -> Any:
@@ -239,6 +210,20 @@ class Batch:
     def predict_proba(self, rows: Any = slice(None)) -> np.ndarray:
         """The probabilities of classes."""
         return np.asarray(self.estimator.predict_proba(self.X[rows]))
+
+
+def interval_limits(
+    estimator: Any, X: np.ndarray, coverage: float, errors: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The limits of intervals: those of the estimator, or predictions plus and minus a quantile of sorted errors."""
+    if errors is None:
+        lower, upper = estimator.predict_interval(X, coverage=coverage)
+        return lower, upper
+    check_coverage(coverage)
+    predicted, rank = np.asarray(estimator.predict(X)), ceil(conformal_rank(len(errors), coverage))
+    half = errors[min(max(rank, 1), len(errors)) - 1]
+    never_negative = getattr(getattr(estimator, "network_", None), "never_negative", False)
+    return np.where(never_negative, np.maximum(predicted - half, 0.0), predicted - half), predicted + half
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,38 +258,15 @@ def check_one_sequence(estimator: ReservoirRegressor, group: str | None) -> None
 class _SeriesStates:
     """The states before the rows of a recurrent network: that at the end of training if they follow it, or a cold one.
 
-    Parameters
-    ----------
-    model : TableModel
-        Of a recurrent network.
-    encoder : TableEncoder or NumericColumns
-    clock : dict or None
-        When training ended: :func:`~skscn.table_model.clock.clock_of`.
-    target : Target or None
-    file : TableFile
-        The rows that will come.
-    remarks : list of str
-        Remarks on the rows are added to it.
-    group : str or None
-        The column that says which of several series a row belongs to.
+    Parameters are as in ArrivingRows.
     """
 
-    def __init__(
-        self,
-        model: TableModel,
-        encoder: Any,
-        clock: Any,
-        target: Target | None,
-        file: TableFile,
-        remarks: list[str],
-        group: str | None = None,
-    ):
-        estimator = model.estimator_
-        check_one_sequence(estimator, group)
+    def __init__(self, model: TableModel, encoder: Any, file: TableFile, remarks: list[str]):
+        estimator, target = model.estimator_, model.target_
+        check_one_sequence(estimator, model.group_)
         lost = "the network starts from a cold state, and its first predictions are worse"
-        about = encoder, clock, file, remarks, "a recurrent network", lost
         self._model, self._estimator = model, estimator
-        self._arriving = ArrivingSeries(*about, group, estimator.states_)
+        self._arriving = ArrivingSeries(model, encoder, file, remarks, "a recurrent network", lost)
         # What came last of each series.
         self._before: dict[Hashable, tuple[FollowingBatch, GroupRows]] = {}
         self._target = target if estimator.feedback and target is not None and target.name in file.names else None
@@ -350,36 +312,17 @@ class _SeriesStates:
 class _EarlierValues:
     """The earlier values of encoded rows, which come some at a time and in order of time.
 
-    Parameters
-    ----------
-    lags : Lags
-        It moves on with the rows, so it must be a copy.
-    encoder : TableEncoder or NumericColumns
-    clock : dict or None
-        When training ended: :func:`~skscn.table_model.clock.clock_of`.
-    target : Target or None
-    file : TableFile
-        The rows that will come.
-    remarks : list of str
-        Remarks on the rows are added to it.
-    group : str or None
-        The column that says which of several series a row belongs to.
+    Parameters are as in ArrivingRows. ``lags`` moves on with the rows; that of the model does not.
     """
 
-    def __init__(
-        self,
-        lags: Lags,
-        encoder: Any,
-        clock: Any,
-        target: Target | None,
-        file: TableFile,
-        remarks: list[str],
-        group: str | None,
-    ):
+    def __init__(self, model: TableModel, encoder: Any, file: TableFile, remarks: list[str]):
+        lags = deepcopy(model.lags_)
+        assert lags is not None, "the model has lags"
+        self.lags = lags
         lost = f"earlier values of the first {count(lags.depth_, 'row')} are not known, and their predictions are worse"
-        about = encoder, clock, file, remarks, "a model with lags", lost if lags.depth_ else ""
-        self.lags, self._arriving = lags, ArrivingSeries(*about, group, lags.groups_ or ())
-        self._target = target if lags.target is not None and target is not None else None
+        what = "a model with lags"
+        self._arriving = ArrivingSeries(model, encoder, file, remarks, what, lost if lags.depth_ else "")
+        self._target = model.target_ if lags.target is not None else None
         if lags.target is not None:
             remarks.append(self._about_targets(file))
 
@@ -437,9 +380,9 @@ class RowReader:
         self.model, self.file, self.remarks, self.n_rows = model, file, list[str](), 0
         self.encoder = model.columns(file, without)
         self.outside, self.clock = self.encoder.looking_outside(), model.clock_
-        about = self.encoder, model.clock_, model.target_, file, self.remarks, model.group_
-        self._earlier = None if model.lags_ is None else _EarlierValues(deepcopy(model.lags_), *about)
-        self._states = _SeriesStates(model, *about) if is_recurrent(model.estimator_) else None
+        about = model, self.encoder, file, self.remarks
+        self._earlier = None if model.lags_ is None else _EarlierValues(*about)
+        self._states = _SeriesStates(*about) if is_recurrent(model.estimator_) else None
         own = self._earlier or self._states
         self._types = {**extra, **({} if own is None else own.types), **self.encoder.read_types}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,12 +15,15 @@ from skscn.judging.scores import TITLES, regression_scores, unconfirmed
 from skscn.judging.sketch import seen_caution
 from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER
+from skscn.readers.arrow import arrow
 from skscn.table_model.arriving import SupervisedReader
 from skscn.table_model.series import labels_of
 from skscn.tables import TableFile, Target, outside_sentences
 from skscn.words import count, shortened
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from skscn.table_model.model import TableModel
 
 # A seasonal baseline needs this many periods, and has to be better than the model by this share to be mentioned.
@@ -127,6 +130,25 @@ class Outliers:
     rows: list[OutlierRow]
     n_rows: int
     notes: list[str]
+    target: str
+
+    def table(self, most: int | None = None) -> pa.Table:
+        """The number of each row, or of ``most`` rows, with its target, prediction, residual and weight."""
+        pa, numbers = arrow(), ("prediction", "residual", "weight")
+        # A target may have the name of another column here.
+        name = f"{self.target} (target)" if self.target in ("row", *numbers) else self.target
+        kinds = {"row": ("row", pa.int64()), name: ("target", pa.float64())}
+        kinds |= {other: (other, pa.float64()) for other in numbers}
+        rows = self.rows[:most]
+        return pa.table(
+            {title: pa.array([getattr(row, field) for row in rows], kind) for title, (field, kind) in kinds.items()}
+        )
+
+    def to_json(self, most: int | None = None) -> dict[str, Any]:
+        """Plain values, which JSON can hold, with at most ``most`` rows."""
+        listed = [{**vars(row), "residual": row.residual} for row in self.rows[:most]]
+        about = {"target": self.target, "rows": self.n_rows, "outliers": len(self.rows)}
+        return {**about, "listed": listed, "notes": self.notes}
 
 
 def find_outliers(model: TableModel, file: TableFile, target: Target) -> Outliers:
@@ -150,4 +172,4 @@ def find_outliers(model: TableModel, file: TableFile, target: Target) -> Outlier
     rows = sorted(found, key=lambda row: (row.weight, -abs(row.residual)))
     left_out = f"Left out: {count(reader.missing, 'row')} without a value of {shortened(target.name)}."
     notes = [*reader.remarks, *([left_out] if reader.missing else []), *outside_sentences(reader.outside.found())]
-    return Outliers(rows, reader.sketch.rows, notes)
+    return Outliers(rows, reader.sketch.rows, notes, target.name)

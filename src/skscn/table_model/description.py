@@ -15,16 +15,19 @@ from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
 from skscn.judging.scores import TITLES
-from skscn.losses import LogLoss, Squared, name_of
+from skscn.losses import OUTLIER, LogLoss, Squared, name_of
 from skscn.persistence import describe_model
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.table_model.rows import added_columns, lag_lines
 from skscn.table_model.series import named
 from skscn.tables import TableEncoder
+from skscn.tables.columns import Category
 from skscn.words import count, listed, quoted, short, size
 
 if TYPE_CHECKING:
     from skscn.table_model.model import TableModel
+
+_IN_WORDS = {"number": "numbers", "boolean": "0 or 1", "date": "days since 1970-01-01", "time": "hours since midnight"}
 
 
 def are_whole(estimator: Any) -> bool:
@@ -111,6 +114,58 @@ def describe_columns(encoder: TableEncoder) -> str:
     if not used:
         return "no columns but the time"
     return f"{count(used, 'column')}" + (f" encoded as {count(encoded, 'feature')}" if encoded != used else "")
+
+
+def describe_fit(
+    model: TableModel, path: Path, seconds: float, listing: str
+) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+    """A fit whose model is in a file: facts, and lines of a heading and a text; ``listing`` shows its outliers."""
+    encoder, record, assessment = model.encoder_, model.record_, model.assessment_
+    outliers = []
+    if (n_outliers := record["outliers"]) is not None:
+        look = "looks like an outlier" if n_outliers == 1 else "look like outliers"
+        found = f"{n_outliers:,} of {count(model.n_rows_, 'training row')} {look} (weight below {OUTLIER:g})"
+        outliers = [("Outliers", f"{found}; to list them: {listing}" if n_outliers else found)]
+    facts = {
+        "model": str(path),
+        "target": model.target_.name,
+        "task": model.target_.task,
+        "rows": model.n_rows_,
+        "columns": [column.name for column in encoder.columns_],
+        "estimator": type(model.estimator_).__name__,
+        "loss": model.loss_,
+        "counts": record.get("counts"),
+        "outliers": record["outliers"],
+        "nodes": [network.n_nodes_ for network in grown_networks(model.estimator_)],
+        "interrupted": record["interrupted"],
+        "tested": record["tested"],
+        "time": encoder.time_,
+        "lags": None if model.lags_ is None else added_columns(model.lags_, encoder),
+        "warnings": list(map(str, assessment.cautions)),
+        "cautions": [{"code": caution.code, "text": str(caution)} for caution in assessment.cautions],
+        "notes": encoder.notes_,
+        "seconds": round(seconds, 3),
+    }
+    taken = f"in {seconds:.1f} s{' including tests' if assessment.tests else ''}"
+    return facts, [
+        ("Model", f"{path} ({size(path.stat().st_size)}), {describe_networks(model.estimator_)}"),
+        ("Trained on", f"{count(model.n_rows_, 'row')}, {describe_columns(encoder)}, {taken}"),
+        *lag_lines(model.lags_, encoder),
+        *estimates(model.estimator_),
+        *(assessment.tests.lines() if assessment.tests else []),
+        *([("Counts", record["counts"])] if record.get("counts") else []),
+        *outliers,
+        *(("Caution", str(caution)) for caution in assessment.cautions),
+    ]
+
+
+def describe_inputs(encoder: TableEncoder) -> list[str]:
+    """The inputs of the ONNX graph of a model with an encoder, in words."""
+    texts = [column.name for column in encoder.columns_ if isinstance(column, Category)]
+    kinds = {kind: [column.name for column in encoder.columns_ if column.kind == kind] for kind in _IN_WORDS}
+    lines = [f"Inputs of type float64 ({_IN_WORDS[kind]}): {listed(names)}." for kind, names in kinds.items() if names]
+    lines += [f"Inputs of type string: {listed(texts)}."] if texts else []
+    return [*lines, 'Each input has the shape (rows, 1); missing values are NaN, or "" for strings.']
 
 
 # A model file.

@@ -147,7 +147,7 @@ def _given_rows(
     """The first rows of a table, of one series; ValueError if they do not follow the training rows or are too few."""
     encoder: Any = model.columns(file)
     clock = TrainingClock.read(model.clock_, label)
-    arriving = ArrivingRows(encoder, model.clock_, file, [], "a forecast", "-", label)
+    arriving = ArrivingRows(model, encoder, file, [], "a forecast", "-", label)
     if table is not None and arriving.begin_anew(table):
         raise ValueError(
             f"The first row of {file.label} does not follow the end of training ({clock.written(clock.last)}), as a "

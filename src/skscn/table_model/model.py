@@ -22,7 +22,7 @@ from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent
 from skscn.losses import Loss, name_of
 from skscn.readers import as_file
-from skscn.table_model.parameters import DECLARATIONS, KINDS, entry
+from skscn.table_model.parameters import DECLARATIONS
 from skscn.table_model.settings import check_combination, is_recurrent_kind
 from skscn.tables import TableEncoder, TableFile, Target
 from skscn.words import listed, nearest, quoted
@@ -38,7 +38,14 @@ if TYPE_CHECKING:
     from skscn.table_model.resampling import Resampling
     from skscn.table_model.updating import Update
 
-_POSITIVE = Interval(Integral, 1, None, closed="left")
+
+def _declared(name: str, *constraint: Any) -> Any:
+    """The parameter of that name: one of its choices, a number that is large enough, or what is given here."""
+    of, allowed = DECLARATIONS[name], list(constraint)
+    allowed += [StrOptions(set(of.choices))] if of.choices else []
+    allowed += [] if of.least is None else [Interval(Integral, of.least, None, closed="left")]
+    text = " ".join(filter(None, [of.text, of.python]))
+    return parameter(default=of.default, constraint=allowed, text=f"{of.kind}\n{text}")
 
 
 class TableModel(Estimator):
@@ -84,90 +91,28 @@ class TableModel(Estimator):
     True
     """
 
-    target: str | None = parameter(
-        default=DECLARATIONS["target"].default,
-        constraint=[str, None],
-        text=entry("target"),
-    )
+    target: str | None = _declared("target", str, None)
     _: KW_ONLY
-    time: str | Literal[False] | None = parameter(
-        default=DECLARATIONS["time"].default, text=entry("time"), constraint=[str, None, "boolean"]
-    )
-    every: str | None = parameter(default=DECLARATIONS["every"].default, text=entry("every"), constraint=[str, None])
-    group: str | None = parameter(
-        default=DECLARATIONS["group"].default,
-        constraint=[str, None],
-        text=entry("group"),
-    )
-    lags: str | Sequence[int] | None = parameter(
-        default=DECLARATIONS["lags"].default, text=entry("lags"), constraint=[StrOptions({"auto"}), "array-like", None]
-    )
-    estimator: str | BaseEstimator = parameter(
-        default=DECLARATIONS["estimator"].default,
-        text=entry("estimator"),
-        constraint=[StrOptions(set(KINDS)), BaseEstimator],
-    )
-    loss: str | Loss | None = parameter(
-        default=DECLARATIONS["loss"].default, text=entry("loss"), constraint=[str, Loss, None]
-    )
-    task: str = parameter(
-        default=DECLARATIONS["task"].default,
-        text=entry("task"),
-        constraint=[StrOptions({"auto", "regression", "classification"})],
-    )
-    class_weight: Any = parameter(
-        default=DECLARATIONS["class_weight"].default,
-        text=entry("class_weight"),
-        constraint=[StrOptions({"balanced"}), dict, None],
-    )
-    delay: int | None = parameter(
-        default=DECLARATIONS["delay"].default, text=entry("delay"), constraint=[_POSITIVE, None]
-    )
-    feedback: bool = parameter(
-        default=DECLARATIONS["feedback"].default,
-        constraint=["boolean"],
-        text=entry("feedback"),
-    )
-    drop: Sequence[str] = parameter(
-        default=DECLARATIONS["drop"].default,
-        constraint=["array-like"],
-        text=entry("drop"),
-    )
-    weight: str | None = parameter(
-        default=DECLARATIONS["weight"].default,
-        constraint=[str, None],
-        text=entry("weight"),
-    )
-    bounds: tuple[float, float] | None = parameter(
-        default=DECLARATIONS["bounds"].default, text=entry("bounds"), constraint=["array-like", None]
-    )
-    folds: int | None = parameter(
-        default=DECLARATIONS["folds"].default,
-        text=entry("folds"),
-        constraint=[Interval(Integral, 0, None, closed="left"), None],
-    )
-    dates: str = parameter(
-        default=DECLARATIONS["dates"].default,
-        text=entry("dates"),
-        constraint=[StrOptions({"auto", "day-first", "month-first"})],
-    )
-    parameters: Mapping[str, Any] | None = parameter(
-        default=DECLARATIONS["parameters"].default, text=entry("parameters"), constraint=[Mapping, None]
-    )
-    random_state: int | None = parameter(
-        default=DECLARATIONS["random_state"].default, text=entry("random_state"), constraint=["random_state"]
-    )
-    n_jobs: int | None = parameter(
-        default=DECLARATIONS["n_jobs"].default, text=entry("n_jobs"), constraint=[Integral, None]
-    )
-    memory_limit: int | None = parameter(
-        default=DECLARATIONS["memory_limit"].default, text=entry("memory_limit"), constraint=[_POSITIVE, None]
-    )
-    verbose: bool = parameter(
-        default=DECLARATIONS["verbose"].default,
-        constraint=["boolean"],
-        text=entry("verbose"),
-    )
+    time: str | Literal[False] | None = _declared("time", str, None, "boolean")
+    every: str | None = _declared("every", str, None)
+    group: str | None = _declared("group", str, None)
+    lags: str | Sequence[int] | None = _declared("lags", StrOptions({"auto"}), "array-like", None)
+    estimator: str | BaseEstimator = _declared("estimator", BaseEstimator)
+    loss: str | Loss | None = _declared("loss", str, Loss, None)
+    task: str = _declared("task")
+    class_weight: Any = _declared("class_weight", dict, None)
+    delay: int | None = _declared("delay", None)
+    feedback: bool = _declared("feedback", "boolean")
+    drop: Sequence[str] = _declared("drop", "array-like")
+    weight: str | None = _declared("weight", str, None)
+    bounds: tuple[float, float] | None = _declared("bounds", "array-like", None)
+    folds: int | None = _declared("folds", None)
+    dates: str = _declared("dates")
+    parameters: Mapping[str, Any] | None = _declared("parameters", Mapping, None)
+    random_state: int | None = _declared("random_state", "random_state")
+    n_jobs: int | None = _declared("n_jobs", Integral, None)
+    memory_limit: int | None = _declared("memory_limit", None)
+    verbose: bool = _declared("verbose", "boolean")
 
     # A Target, an encoder and an Assessment, each of which may be None after loading.
     target_: Any = attribute()
@@ -377,14 +322,15 @@ class TableModel(Estimator):
 
     def predict_interval(self, table: Any, coverage: float = 0.9) -> tuple[np.ndarray, np.ndarray]:
         """The lower and upper limits of intervals that are meant to contain a share ``coverage`` of the targets."""
-        self.check_intervals()
-        lower, upper = zip(*self._each(table, "predict_interval", coverage), strict=True)
+        check_is_fitted(self)
+        file = self.open(table)
+        self.check_intervals(file)
+        lower, upper = zip(*self._each(file, "predict_interval", coverage), strict=True)
         return np.concatenate(lower), np.concatenate(upper)
 
     def predict_proba(self, table: Any) -> np.ndarray:
         """The probabilities of the classes, in the order of ``classes_``; shape (n_rows, n_classes)."""
-        if not self.is_classifier:
-            raise ValueError(f"{self.subject} predicts numbers, not class probabilities; see predict_interval.")
+        self.check_probabilities()
         return np.concatenate(list(self._each(table, "predict_proba")))
 
     def _each(self, table: Any, method: str, *arguments: Any) -> Iterator[Any]:
@@ -395,8 +341,14 @@ class TableModel(Estimator):
         if not rows.n_rows:
             raise ValueError(f"{rows.file.label} has no rows to predict.")
 
-    def check_intervals(self) -> None:
-        """Raise ValueError for a model without intervals."""
+    def check_probabilities(self) -> None:
+        """Raise ValueError for a model of numbers."""
+        check_is_fitted(self)
+        if not self.is_classifier:
+            raise ValueError(f"{self.subject} predicts numbers, not class probabilities; ask for an interval instead.")
+
+    def check_intervals(self, file: TableFile | None = None) -> None:
+        """Raise ValueError for a model without intervals, or without those of a table that lacks earlier targets."""
         check_is_fitted(self)
         if self.is_classifier:
             raise ValueError(f"{self.subject} provides no intervals: it predicts classes, which have probabilities.")
@@ -404,6 +356,12 @@ class TableModel(Estimator):
             raise ValueError(
                 f"{self.subject} provides no intervals: their width is learnt from errors on held-out rows, and a "
                 'single network has only those of its tests, around a mean; use folds=5, or estimator="ensemble".'
+            )
+        if file is not None and self.runs_free(file):
+            name = "the target" if self.target_ is None else quoted(self.target_.name)
+            raise ValueError(
+                f"{file.label} does not contain {name}, so predictions come back as inputs, and intervals widen; a "
+                "forecast gives such intervals."
             )
 
     def forecast(self, steps: int | None = None, table: Any = None, coverage: float | None = None) -> Any:

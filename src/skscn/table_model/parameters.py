@@ -11,21 +11,30 @@ KINDS = ("auto", "network", "ensemble", "deep", "recurrent", "recurrent-ensemble
 
 
 class Declaration(NamedTuple):
-    """A parameter: its default, its type in words, and its text."""
+    """A parameter: its default, its type in words, and its text.
+
+    ``python`` is a text for Python only, ``choices`` are the names that the parameter may be, ``least`` is the smallest
+    number, and ``value`` stands for the value of the option in the help of the program.
+    """
 
     default: Any
     kind: str
     text: str
+    python: str = ""
+    choices: tuple[str, ...] = ()
+    least: int | None = None
+    value: str | None = None
 
 
 DECLARATIONS = {
-    "target": Declaration(None, "str or None", "The column to predict. None is the last column."),
+    "target": Declaration(None, "str or None", "The column to predict.", "None is the last column.", value="COLUMN"),
     "time": Declaration(
         None,
         "str, None or False",
         "The column with the time of each row. Rows are sorted by it, and the model is tested on later rows than "
-        "those it was trained on. None means a column of dates that increase with the rows, if there is one. "
+        "those it was trained on. By default, a column of dates that increase with the rows, if there is one.",
         "False ignores the order of the rows, and uses dates as inputs like other columns.",
+        value="COLUMN",
     ),
     "every": Declaration(
         None,
@@ -33,6 +42,7 @@ DECLARATIONS = {
         'Resample rows at irregular times: "5min" makes one row of the rows of each five minutes, with the means of '
         'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. A gap '
         "without rows stays a gap. Needs ``time``.",
+        value="5min",
     ),
     "group": Declaration(
         None,
@@ -40,20 +50,25 @@ DECLARATIONS = {
         "The column that says which rows belong together, such as those of a patient or a machine; it is not an "
         "input. Tests and early stopping hold out whole groups. With ``lags`` or recurrent networks, each of them "
         "is a series with its own earlier rows, and the model is tested on later rows.",
+        value="COLUMN",
     ),
     "lags": Declaration(
         None,
         '{"auto"}, list of int or None',
-        'Use values of the inputs some rows ago as inputs: "auto" searches for a few that help, [1, 2, 5] uses '
-        'those. Lags count rows; ``parameters={"max_lag": 60}`` searches further back than 30 rows.',
+        'Use values of the inputs some rows ago as inputs: ``lags="auto"`` searches for a few that help, '
+        '``lags=[1, 2, 5]`` uses those. Lags count rows; ``parameters={"max_lag": 60}`` searches further back than 30 '
+        "rows.",
+        value="auto|1,2,5",
     ),
     "estimator": Declaration(
         "auto",
         '{"auto", "network", "ensemble", "deep", "recurrent", "recurrent-ensemble"} or estimator',
         'The kind of model. "ensemble" is more accurate and provides prediction intervals, "network" is faster, '
-        '"deep" has layers where held-out rows confirm them; "recurrent" is for rows in order of time, with a '
-        'memory of earlier rows; "auto" is an ensemble or a network, chosen by the size of the table. An '
-        "estimator of this package is cloned.",
+        '"deep" has several layers where held-out rows confirm that they help; "recurrent" is for rows in order of '
+        'time, with a memory of earlier rows, and "recurrent-ensemble" several of them; "auto" is an ensemble or a '
+        "network, chosen by the size of the table.",
+        "An estimator of this package is cloned.",
+        choices=KINDS,
     ),
     "loss": Declaration(
         None,
@@ -61,24 +76,29 @@ DECLARATIONS = {
         'What is minimised. For numbers: "squared", the default, estimates the mean; "huber", "welsch", '
         '"bisquare" and "kde" give outliers little weight; "absolute" estimates the median, "quantile:0.9" that '
         'quantile, and "poisson" the mean of counts. For classes: "log_loss", the default, or "squared".',
+        value="LOSS",
     ),
     "task": Declaration(
         "auto",
         '{"auto", "regression", "classification"}',
         'Whether the target is a number or a class. "auto": text, booleans, and whole numbers with up to 10 '
         "different values are classes.",
+        choices=("auto", "regression", "classification"),
     ),
     "class_weight": Declaration(
         None,
         '{"balanced"}, dict or None',
         '"balanced" gives all classes the same total weight, so that more rows of rare classes are found; other '
         "classes are then mistaken for them more often.",
+        choices=("balanced",),
     ),
     "delay": Declaration(
         None,
         "int or None",
         "With ``lags``: the target of a row is known this number of rows later, so targets that are at least as "
         "old are inputs too.",
+        least=1,
+        value="ROWS",
     ),
     "feedback": Declaration(
         False,
@@ -86,45 +106,49 @@ DECLARATIONS = {
         "With recurrent networks: the target of the row before is an input, and ``forecast`` lets predictions "
         "take its place.",
     ),
-    "drop": Declaration((), "sequence of str", "Columns to ignore."),
-    "weight": Declaration(None, "str or None", "The column with the sample weights."),
+    "drop": Declaration((), "sequence of str", "Columns to ignore.", value="COLUMN"),
+    "weight": Declaration(None, "str or None", "The column with the sample weights.", value="COLUMN"),
     "bounds": Declaration(
         None,
         "tuple of two floats or None",
-        "The physical limits of the target, such as (0, 100): no prediction lies outside.",
+        "The physical limits of the target: with ``bounds=(0, 100)``, no prediction lies outside them.",
+        value="LOW,HIGH",
     ),
     "folds": Declaration(
         None,
         "int or None",
         "Number of cross-validation folds; 0 skips the tests. By default 5; for large tables, only one of the 5 "
         "folds is tested.",
+        least=0,
+        value="N",
     ),
     "dates": Declaration(
         "auto",
         '{"auto", "day-first", "month-first"}',
         "How to read dates such as 03/04/2024 if the other dates of the column do not settle it.",
+        choices=("auto", "day-first", "month-first"),
     ),
     "parameters": Declaration(
         None,
         "dict or None",
-        'Parameters of the estimator, its members, the encoder or the lags, such as ``{"max_nodes": 200}``.',
+        'Parameters of the estimator, its members, the encoder or the lags, such as ``parameters={"max_nodes": 200}``.',
+        value="NAME=VALUE",
     ),
-    "random_state": Declaration(0, "int, RandomState or None", "Random seed."),
+    "random_state": Declaration(0, "int, RandomState or None", "Random seed.", least=0, value="N"),
     "n_jobs": Declaration(
         None,
         "int or None",
         "Number of processors to use; -1 means all, or one for a small table. The model does not depend on it.",
+        value="N",
     ),
     "memory_limit": Declaration(
         None,
         "int or None",
-        "Bytes that training may use; tables that are too large for it are read from disk in chunks. By default a "
+        "Memory that training may use; tables that are too large for it are read from disk in chunks. By default a "
         "quarter of all memory.",
+        "In bytes.",
+        least=1,
+        value="MB",
     ),
     "verbose": Declaration(False, "bool", "Whether to print what is decided while the model is fitted."),
 }
-
-
-def entry(name: str) -> str:
-    """The entry of a parameter in a docstring: its type, and its text."""
-    return f"{DECLARATIONS[name].kind}\n{DECLARATIONS[name].text}"

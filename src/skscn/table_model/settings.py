@@ -166,7 +166,7 @@ def check_combination(model: TableModel) -> None:
         raise ValueError("folds must be 0 or at least 2.")
     bounds: Any = model.bounds
     if bounds is not None and not (len(bounds) == 2 and bounds[0] < bounds[1]):
-        raise ValueError("bounds must be two numbers in increasing order, such as (0, 100).")
+        raise ValueError("bounds must be two numbers in increasing order, such as bounds=(0, 100).")
 
 
 def check_target(model: TableModel, settings: FitSettings, target: Target) -> None:

@@ -59,6 +59,26 @@ class Update:
     worse: bool
     notes: list[str] = field(default_factory=list)
 
+    def lines(self) -> list[tuple[str, str]]:
+        """Lines of a heading and a text, for people."""
+        scores = [
+            (
+                TITLES[name],
+                f"{short(score)} before learning these rows, {short(self.after[name])} on the same rows after",
+            )
+            for name, score in self.before.items()
+            if not np.isnan(score)
+        ]
+        return [("Rows", f"{self.n_rows:,}"), *scores]
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{heading}: {text}" for heading, text in self.lines()), *self.notes])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values, which JSON can hold."""
+        scores = {"before": self.before, "after": self.after, "while_learning": self.learning}
+        return {"rows": self.n_rows, "set_aside": self.n_set_aside, **scores, "notes": self.notes}
+
 
 @dataclass(frozen=True)
 class NewRows:
