@@ -138,6 +138,7 @@ class NetworkParameters(Estimator):
         "gcv" chooses α by generalised cross-validation, with SC-III only; "auto" follows the configuration, and is
         0 with SC-I and SC-II.""",
     )
+    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)
     loss: str = constant("squared")
     quantile: float = constant(0.5)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = constant(None)
