@@ -1,6 +1,7 @@
 """Monotone inputs: no prediction ever moves the wrong way."""
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from sklearn.base import clone
@@ -9,6 +10,7 @@ from skscn import Activation, SCNClassifier, SCNEnsembleRegressor, SCNRegressor,
 from skscn.factor import Factor
 from skscn.monotone import monotone_weights
 from skscn.nodes import ACTIVATIONS, IDENTITY, Dense, Nodes
+from skscn.onnx import to_onnx
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(size=(150, 3))
@@ -99,6 +101,8 @@ def test_ensembles_further_rows_and_files_keep_it(tmp_path):
         np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
         loaded.partial_fit(X[:50], -Y[:50])
         assert worst(loaded.predict, SIGNS, 2) <= 1e-12
+    session = onnxruntime.InferenceSession(to_onnx(single).SerializeToString())
+    assert worst(lambda rows: session.run(None, {"X": rows})[0][:, 0], SIGNS, 3) <= 1e-12
     np.testing.assert_allclose(list(single.staged_predict(X))[-1], single.predict(X), atol=1e-9)
 
 
