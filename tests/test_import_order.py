@@ -18,7 +18,7 @@ LAYERS = [
     {"readers"},
     {"datasets", "scaling"},
     {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
-    {"activations", "kernels", "losses", "recursive"},
+    {"activations", "kernels", "losses", "monotone", "recursive"},
     {"rows", "network"},
     {"tables", "series"},
     {"output_weights", "search"},

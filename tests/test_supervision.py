@@ -174,8 +174,8 @@ Y = np.column_stack([np.sin(6 * X[:, 0]), X[:, 1] ** 2 + X[:, 0]])
 SMALL = {"max_nodes": 12, "max_candidates": 40, "early_stopping": False, "random_state": 0}
 
 
-class Same(Supervision):
-    """The paper's formula, written again."""
+class Same:
+    """The paper's formula, written again; any object with slack will do."""
 
     def slack(self, sums, residual_squares, contraction, node):
         score = np.zeros_like(sums.projections)
@@ -262,11 +262,16 @@ def test_what_is_no_slack_is_refused_in_one_sentence(value, sentence):
         SCNRegressor(configuration="ladder", supervision=Constant(value), **SMALL).fit(X, Y)
 
 
-@pytest.mark.parametrize("supervision", ["papers", Same, 3])
-def test_another_supervision_is_refused(supervision):
-    with pytest.raises(
-        ValueError, match="'supervision' parameter .* among .*'paper'.* or an instance of .*Supervision"
-    ):
+@pytest.mark.parametrize(
+    ("supervision", "sentence"),
+    [
+        ("papers", "'supervision' parameter .* among .*'paper'.* or an object implementing 'slack'"),
+        (3, "'supervision' parameter .* among .*'paper'.* or an object implementing 'slack'"),
+        (Same, r"supervision is the class Same; it must be an object: supervision=Same\(\)."),
+    ],
+)
+def test_another_supervision_is_refused(supervision, sentence):
+    with pytest.raises(ValueError, match=sentence):
         SCNRegressor(supervision=supervision).fit(X, Y)
 
 

@@ -129,6 +129,8 @@ class Network:
         The ridge of the output weights that the factor does not contain yet.
     shares : ndarray of shape (p + L,) or None
         The share of each direction in an average over numbers of nodes; None without one.
+    signs : ndarray of shape (d,) or None
+        1 for each input with which the output never decreases, −1 with which it never increases, 0 for others.
 
     Examples
     --------
@@ -160,6 +162,7 @@ class Network:
     single_precision: bool
     alpha: float = 0.0
     shares: np.ndarray | None = None
+    signs: np.ndarray | None = None
 
     @property
     def stack(self) -> tuple[WeightedNodes, ...]:

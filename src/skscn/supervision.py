@@ -213,15 +213,16 @@ class Inequality:
         """
         squares = residual_squares.reshape(len(residual_squares), -1)
         slacks = np.asarray(self.supervision.slack(sums, squares, contraction, node))
-        shape, name = (*np.shape(contraction)[:-2], *sums.projections.shape), type(self.supervision).__name__
+        shape, name = sums.projections.shape, type(self.supervision).__name__
+        if isinstance(contraction, np.ndarray):
+            shape = (len(contraction), *shape)
         if slacks.shape not in (shape, sums.projections.shape):
             raise ValueError(
                 f"{name}.slack returned an array of shape {slacks.shape} and must return {shape}: a number for "
                 "each output and candidate, for each contraction if there are several."
             )
-        slacks = np.broadcast_to(slacks, shape)
-        finite = np.isfinite(sums.projections.sum(axis=0) + sums.squares)
-        if np.isnan(slacks[..., finite]).any():
+        slacks = slacks if slacks.shape == shape else np.broadcast_to(slacks, shape)
+        if np.isnan(slacks).any() and np.isnan(slacks[..., np.isfinite(sums.squares)]).any():
             raise ValueError(f"{name}.slack returned NaN for node {np.max(node)}; it must return numbers.")
         return slacks.sum(axis=-2, keepdims=True) if self.together else slacks
 

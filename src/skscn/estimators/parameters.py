@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 
 from skscn.activations import ACTIVATIONS, Activation, Function
 from skscn.declarations import Estimator, constant, parameter
@@ -94,8 +94,8 @@ class NetworkParameters(Estimator):
     )
     supervision: str | Supervision = parameter(
         default="paper",
-        constraint=[StrOptions(SUPERVISIONS.keys()), Supervision],
-        text="""{"paper", "quadratic", "orthogonal"} or Supervision
+        constraint=[StrOptions(SUPERVISIONS.keys()), HasMethods("slack")],
+        text="""{"paper", "quadratic", "orthogonal"} or an object with ``slack``, such as a Supervision
         The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
         requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
         weights in place of that with only the new one, and requires less.""",
@@ -138,6 +138,7 @@ class NetworkParameters(Estimator):
         "gcv" chooses α by generalised cross-validation, with SC-III only; "auto" follows the configuration, and is
         0 with SC-I and SC-II.""",
     )
+    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)
     loss: str = constant("squared")
     quantile: float = constant(0.5)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = constant(None)

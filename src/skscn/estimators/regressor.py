@@ -1,6 +1,6 @@
 """Regression with one network: stochastic configuration, and the paper's two baselines."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from numbers import Real
 
 import numpy as np
@@ -39,6 +39,14 @@ class SCNRegressor(NetworkRegressor):
     True
     """
 
+    monotone: Mapping[str, int] | Sequence[int] | None = parameter(
+        default=None,
+        constraint=[None, Mapping, "array-like"],
+        text="""dict of str to int, array-like of shape (n_features,) or None
+        Inputs with which predictions never decrease (1) or never increase (−1), whatever the others are: by the names
+        of columns, such as {"steam": 1, "price": -1}, or one of −1, 0 and 1 for each input. For squared error, one
+        output, algorithm="SC-III", direct links, and activation="sigmoid", "tanh" or "relu".""",
+    )
     loss: str = parameter(
         default="squared",
         constraint=[StrOptions(LOSSES.keys())],

@@ -26,7 +26,6 @@ from skscn.locks import locked
 from skscn.nodes import Layer, Nodes
 from skscn.search import Configuration
 from skscn.stopping import BestSoFar
-from skscn.supervision import Supervision
 
 # Seconds between two writes.
 _EVERY = 1.0
@@ -143,7 +142,7 @@ def _description(value: object) -> str:
     """A string that is the same in another process: without the memory addresses of functions and objects."""
     if isinstance(value, Activation):
         return f"Activation({value.name!r}, {value.bound!r}, {_description(value.value)})"
-    if isinstance(value, Configuration | Supervision):
+    if isinstance(value, Configuration) or hasattr(value, "slack"):
         return f"{type(value).__name__}({sorted(vars(value).items())})"
     if callable(value) and hasattr(value, "__qualname__"):
         return f"{value.__module__}.{value.__qualname__}"

@@ -6,21 +6,24 @@ parameters alone, a :class:`Plan` from these and the number of rows and inputs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import is_classifier
 
-from skscn.activations import check_activation, resolve_activation
+from skscn.activations import ACTIVATIONS, check_activation, resolve_activation
 from skscn.fit.data import ArrayData, HoldOut, TrainingData
 from skscn.losses import LOSSES, LogLoss, Loss, name_of
+from skscn.monotone import STEEPEST
 from skscn.network import Network
 from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
-from skscn.output_weights import ALGORITHMS, OutputWeights
+from skscn.output_weights import ALGORITHMS, LeastSquares, OutputWeights
 from skscn.search import Configuration, StepSchedule
 from skscn.supervision import SUPERVISIONS, Supervision
+from skscn.tables.row_encoder import RowEncoder
+from skscn.words import listed, quoted
 
 if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
@@ -70,6 +73,8 @@ class Recipe:
         None if early stopping decides, or else equal shares of ``max_nodes``.
     inputs : str
         What the nodes of further layers see.
+    monotone : bool
+        Whether there are monotone inputs.
     """
 
     layer: Layer
@@ -90,6 +95,7 @@ class Recipe:
     max_layers: int
     nodes_per_layer: int | None
     inputs: str
+    monotone: bool
 
     @classmethod
     def of(cls, estimator: GrowingNetwork) -> Recipe:
@@ -99,6 +105,10 @@ class Recipe:
             check_activation(activation)
         rule, loss = ALGORITHMS[estimator.algorithm], LOSSES[estimator.loss].of(estimator.quantile)
         own = estimator.supervision
+        if isinstance(own, type):
+            raise ValueError(
+                f"supervision is the class {own.__name__}; it must be an object: supervision={own.__name__}()."
+            )
         # What "auto" stands for.
         settings: dict[str, Any] = {
             "nodes_per_step": None,
@@ -127,6 +137,7 @@ class Recipe:
             by_size=frozenset(auto & {"direct_link", "early_stopping"}),
             validation=estimator.validation,
             max_layers=estimator.max_layers,
+            monotone=estimator.monotone is not None,
             inputs=estimator.inputs,
             **settings,
         )
@@ -153,11 +164,27 @@ class Recipe:
             yield f'Further layers are on top of dense ones, not of {layer}; use layer="dense", or max_layers=1.'
         if self.max_layers > 1 and self.configuration.needs_derivative:
             yield f'{search} is for one layer; use configuration="polished", or max_layers=1.'
+        if estimator.monotone is not None:
+            yield from self._not_monotone(estimator)
         if is_classifier(estimator) and not self.loss.classifies:
             known = " or ".join(f"loss={name!r}" for name, cls in LOSSES.items() if cls.classifies)
             yield f"loss={loss!r} is for regression; use {known} for classes."
         if not is_classifier(estimator) and not self.loss.regresses:
             yield f'loss={loss!r} is for classes; use SCNClassifier, or for numbers loss="squared".'
+
+    def _not_monotone(self, estimator: GrowingNetwork) -> Iterator[str]:
+        """What does not go together with monotone inputs."""
+        if self.rule is not LeastSquares:
+            yield f'monotone needs all output weights, and {estimator.algorithm} leaves some; use algorithm="SC-III".'
+        if not self.loss.plain:
+            yield f'monotone is for loss="squared", not for loss={estimator.loss!r}.'
+        if not isinstance(self.layer, Dense) or self.layer.activation not in [ACTIVATIONS[name] for name in STEEPEST]:
+            known = ", ".join(f'"{name}"' for name in STEEPEST)
+            yield f'monotone needs nodes that increase with wᵀx + b; use layer="dense" and an activation among {known}.'
+        if not self.direct_link:
+            yield "monotone needs direct links; use direct_link=True."
+        if estimator.warm_start:
+            yield "A network with monotone inputs cannot be continued; use warm_start=False."
 
     def for_labels(self, multilabel: bool) -> Recipe:
         """For classes that exclude each other, or for several labels that do not."""
@@ -173,6 +200,11 @@ class Recipe:
             raise ValueError(
                 f"loss={name_of(self.loss)!r} is for one output, and y has {data.n_outputs}; wrap the estimator "
                 "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+            )
+        if data.n_outputs > 1 and self.monotone:
+            raise ValueError(
+                f"monotone is for one output, and y has {data.n_outputs}; wrap the estimator in "
+                "sklearn.multioutput.MultiOutputRegressor, which fits one for each."
             )
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
@@ -280,6 +312,8 @@ class Plan:
         The largest number of nodes.
     max_layers, nodes_per_layer : int
         The largest number of layers, and of nodes in each.
+    signs : ndarray of shape (d,) or None
+        1, −1 or 0 for each input of the network; None if it need not be monotone in any.
     """
 
     criterion: str | None
@@ -290,6 +324,7 @@ class Plan:
     max_nodes: int
     max_layers: int
     nodes_per_layer: int
+    signs: np.ndarray | None = None
 
 
 def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:
@@ -297,3 +332,36 @@ def most_nodes(max_nodes: int | str | None, n_rows: int) -> int:
     if isinstance(max_nodes, int | np.integer):
         return int(max_nodes)
     return max(_NODES, min(_MOST_NODES, n_rows // _ROWS_PER_NODE, int((_MOST_WORK / n_rows) ** 0.5)))
+
+
+def signs_of(
+    monotone: Mapping[str, int] | Sequence[int] | None,
+    n_inputs: int,
+    names: Sequence[str] | None = None,
+    encoder: RowEncoder | None = None,
+) -> np.ndarray | None:
+    """The sign of each input of a network, from those of the user's columns, which an encoder may have encoded."""
+    if monotone is None:
+        return None
+    groups = [[place] for place in range(n_inputs)] if encoder is None else encoder.groups
+    given = list(monotone.values() if isinstance(monotone, Mapping) else monotone)
+    if any(sign not in {-1, 0, 1} for sign in given):
+        raise ValueError(f"monotone must have 1, -1 or 0 for each input; got {monotone}.")
+    if isinstance(monotone, Mapping):
+        known = [] if names is None else list(names)
+        if unknown := [name for name in monotone if name not in known]:
+            where = f"the columns are {listed(known)}" if known else "the inputs have no names; give a list of signs"
+            raise ValueError(f"monotone names {listed(unknown)}, and {where}.")
+        places = [known.index(name) for name in monotone]
+    else:
+        places = list(range(len(groups)))
+        if len(given) != len(groups):
+            raise ValueError(f"monotone has {len(given)} signs, and there are {len(groups)} inputs.")
+    signs = np.zeros(n_inputs)
+    for place, sign in zip(places, given, strict=True):
+        if sign and encoder is not None and not encoder.is_number(place):
+            name = quoted(encoder.names[place]) if encoder.names else place
+            raise ValueError(f"monotone is for columns of numbers, and column {name} is not one; leave it out.")
+        if sign:
+            signs[groups[place][0]] = sign
+    return signs

@@ -19,6 +19,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
@@ -26,10 +27,11 @@ from skscn.factor import Factor
 from skscn.fit.checkpoint import CheckpointFile, Saved, open_checkpoint, read_checkpoint, write_checkpoint
 from skscn.fit.data import ArrayData, HoldOut, Split, TrainingData, split_rows
 from skscn.fit.deepen import Check, deepen
-from skscn.fit.plan import FEW_ROWS, Plan, Recipe
+from skscn.fit.plan import FEW_ROWS, Plan, Recipe, signs_of
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
 from skscn.losses import Loss, Penalised
+from skscn.monotone import monotone_weights
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
 from skscn.nodes import Inputs, Layer, Nodes
 from skscn.output_weights import LeastSquares, Solution, solved
@@ -69,6 +71,13 @@ def fit_network(
     What further rows join is always kept where it costs little; with ``updatable`` in any case.
     """
     plan, averaged = recipe.plan(data, hold_out), estimator._averaged
+    names = getattr(estimator, "feature_names_in_", None)
+    plan = replace(plan, signs=signs_of(estimator.monotone, data.shape[1], names, data.encoder))
+    if plan.signs is not None and len(plan.linear) == 1:
+        raise ValueError(
+            "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
+            'input, or direct_link="auto" saves memory; use direct_link=True, or more rows.'
+        )
     fingerprint = None
     # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
     # dense, only where it is needed.
@@ -537,7 +546,13 @@ class GrowingLayer:
         factor = whole = rule.final_factor(layer.rows, most)
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
-        if averages and isinstance(rule, LeastSquares) and whole is not None:
+        signs = self.fit.plan.signs
+        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
+            alpha = rule.chosen(whole)
+            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
+            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs)
+            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
+        elif averages and isinstance(rule, LeastSquares) and whole is not None:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
@@ -546,7 +561,7 @@ class GrowingLayer:
             solution = rule.solution(layer.rows, most)
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
-        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares), self.data)
+        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=signs), self.data)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:

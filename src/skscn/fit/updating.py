@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
+from scipy import sparse
 from sklearn.utils.validation import _check_sample_weight
 
 from skscn.checks import is_dask
@@ -16,6 +17,7 @@ from skscn.fit.data import LocalInputs, TrainingData
 from skscn.fit.plan import Recipe
 from skscn.fit.validation import read_further
 from skscn.losses import Loss, Penalised, name_of
+from skscn.monotone import monotone_weights
 from skscn.network import Network
 from skscn.plausibility import TargetGate
 from skscn.rows import Chunks
@@ -174,15 +176,21 @@ def _stiff(
 
 def _solved(network: Network, factor: Factor, shares: np.ndarray | None) -> Network:
     """The network with the output weights that follow from a factor, which contains the ridge."""
-    beta = np.ascontiguousarray(factor.solution(shares))
+    if network.signs is None:
+        beta, directions = np.ascontiguousarray(factor.solution(shares)), None
+        coefficients = factor.coefficients if shares is None else shares[:, np.newaxis] * factor.coefficients
+    else:
+        (block,) = network.layers
+        beta = coefficients = monotone_weights(factor, network.linear.nodes, block.nodes, network.signs)
+        directions = sparse.csc_array(sparse.identity(len(beta)))
     first, *others = np.split(beta, np.cumsum([network.linear.size, *(block.size for block in network.layers)])[:-1])
     layers = tuple(replace(block, output_weights=own) for block, own in zip(network.layers, others, strict=True))
     return replace(
         network,
         linear=replace(network.linear, output_weights=first),
         layers=layers,
-        directions=None,
-        coefficients=factor.coefficients if shares is None else shares[:, np.newaxis] * factor.coefficients,
+        directions=directions,
+        coefficients=coefficients,
         factor=factor,
         alpha=0.0,
     )

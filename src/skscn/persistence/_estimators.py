@@ -18,7 +18,6 @@ from skscn.estimators.base import GrowingNetwork
 from skscn.persistence import _fields as f
 from skscn.persistence._fields import Field, Place, UnusableError, check_keys, refusals, refuse_if, shorten
 from skscn.search import CONFIGURATIONS, Configuration
-from skscn.supervision import Supervision
 
 _PLAIN = (str, bool, int, type(None))
 _DTYPES = ("bool", "int32", "int64", "float32", "float64")
@@ -134,7 +133,7 @@ class ParameterField(Field):
         for tag, form in _FORMS.items():
             if isinstance(value, form.cls):
                 return {tag: form.field.write(value, place)}
-        if isinstance(value, Supervision):
+        if hasattr(value, "slack"):
             raise UnusableError(
                 f"{place}={type(value).__name__}(...) is an object, and files keep names; add its class to "
                 "skscn.supervision.SUPERVISIONS, here and where the file is loaded, and use its name"

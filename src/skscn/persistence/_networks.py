@@ -270,6 +270,7 @@ _NETWORK = _NetworkField(
     directions=f.Optional(f.Sparse("q")),
     alpha=f.Added(f.POSITIVE, 0.0),
     shares=f.Added(f.Array("q", lowest=0.0, highest=_SHARE)),
+    signs=f.Added(f.Array("d", lowest=-1.0, highest=1.0)),
     **_COMMON,
 )
 

@@ -43,6 +43,7 @@ from skscn.estimators.parameters import (
     Seed,
 )
 from skscn.fit.data import HELD_OUT, NO_VALIDATION_ROWS, ValidationArguments
+from skscn.fit.plan import signs_of
 from skscn.fit.validation import check_validation_arguments, group_numbers, read_further, read_rows, read_training
 from skscn.growth import StopReason
 from skscn.network import feature_importances, sampled
@@ -314,6 +315,10 @@ class BaseEnsemble(Estimator, ABC):
             )
         # Members get rows that are encoded.
         template: GrowingNetwork = clone(estimator).set_params(validation=self.validation, categorical_features=None)
+        if template.monotone is not None:
+            names, encoder = getattr(self, "feature_names_in_", None), self.encoder_
+            width = self.n_features_in_ if encoder is None else encoder.width
+            template.set_params(monotone=signs_of(template.monotone, width, names, encoder))
         return template
 
     def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> MemberPlan:

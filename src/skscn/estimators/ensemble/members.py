@@ -291,6 +291,8 @@ def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
     """The member with the parameters of its plan; n_rows is the number of rows that it is grown on."""
     member = clone(estimator).set_params(random_state=plan.seed, n_jobs=1)
     member.set_params(checkpoint=member_checkpoint(member.checkpoint, plan.seed))
+    if member.monotone is not None:
+        member.set_params(monotone=member.monotone[plan.features])
     # At most halfway from the requested share to all rows.
     member._validate_params()
     share = Recipe.of(member).validation_fraction
