@@ -31,7 +31,7 @@ def against(own: str, other: str) -> str:
 SENTENCES = {
     "README.md": [
         "On {sets} regression tables an ensemble has the best mean rank of {methods} methods, slightly ahead of "
-        "CatBoost, but takes {fit: SCN-ensemble / CatBoost} times as long to train; one network ranks behind CatBoost, "
+        "CatBoost, and takes {fit: SCN-ensemble / CatBoost} times as long to train; one network ranks behind CatBoost, "
         "but takes {fit: SCN / CatBoost} times as long",
         "| CatBoost | {won: SCN-ensemble / CatBoost} tables, error {error: SCN-ensemble / CatBoost} of its | "
         "{fit: SCN-ensemble / CatBoost} times |",
@@ -62,9 +62,9 @@ SENTENCES = {
     ],
     "docs/ensembles.md": [
         "On {sets} regression tables `SCNEnsembleRegressor()` had the best mean rank of the {methods} methods compared "
-        "({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), which trains {fit: SCN-ensemble / "
-        "CatBoost} times as fast",
-        "Its ten members take {fit: SCN-ensemble / SCN} times as long to train as a single network",
+        "({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), and takes {fit: SCN-ensemble / "
+        "CatBoost} times as long to train",
+        "Its members take {fit: SCN-ensemble / SCN} times as long to train as a single network",
         "For 90 % intervals on {sets} tables, the mean coverage was {coverage} % ({least coverage} to {most coverage} "
         "%), and the intervals were {narrower} % narrower",
         "on {class tables} tables its log loss was {log loss: SCN ensemble of 10}, compared with {log loss: SCN} for "
@@ -188,7 +188,7 @@ def all_figures() -> dict[str, str]:
 
 def times(ratio):
     """A ratio with two digits, at least."""
-    return f"{ratio:.0f}" if ratio >= 10.0 else f"{ratio:.2g}"
+    return f"{ratio:.0f}" if ratio >= 10.0 else f"{ratio:.1f}" if ratio >= 1.0 else f"{ratio:.2g}"
 
 
 def accuracy():
