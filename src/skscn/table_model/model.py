@@ -197,6 +197,11 @@ class TableModel(Estimator):
         return bool(getattr(self.estimator_, "feedback", False))
 
     @property
+    def uses_targets(self) -> bool:
+        """Whether earlier targets are inputs."""
+        return self.knows_targets or (self.lags_ is not None and self.lags_.target is not None)
+
+    @property
     def has_intervals(self) -> bool:
         """Whether the model provides prediction intervals."""
         if self.errors_ is not None:
