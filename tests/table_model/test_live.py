@@ -190,3 +190,10 @@ def test_a_journal_is_lines_of_json(model, later, tmp_path):
         live.learn_one(later[0], 1.5)
     calls = [json.loads(line) for line in (tmp_path / "journal").read_text(encoding="utf-8").splitlines()]
     assert [call[0] for call in calls] == ["predict", "learn"]
+
+
+def test_a_target_that_is_set_aside_is_written_out(model, later):
+    live = model.follow()
+    live.predict_one(later[0])
+    live.learn_one(later[0], 99999.0)
+    assert "recent ones: 99,999. It is learnt" in live.events[-1]

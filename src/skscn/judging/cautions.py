@@ -206,11 +206,14 @@ def _units(column: str, rows: np.ndarray, scale: float, offset: float) -> str:
 
 
 def _gaps(recurrent: bool, usual: str, steps: int) -> str:
-    what, across = "Lags count rows", "Earlier values across such a gap are older than the lag says."
+    what, across = "Lags count rows", "Earlier values across such a gap are older than the lag says"
     if recurrent:
-        what, across = "A recurrent network counts rows", "To the network, such a gap is one step like all others."
+        what, across = "A recurrent network counts rows", "To the network, such a gap is one step like all others"
     longer = "1 step is" if steps == 1 else f"{steps:,} steps are"
-    return f"{what}, and rows are missing: the usual time between rows is {usual}, but {longer} longer. {across}"
+    return (
+        f"{what}, and rows are missing: the usual time between rows is {usual}, but {longer} longer. {across}; to "
+        "prevent this, add the missing rows with only their time."
+    )
 
 
 def _unlike_tests(own: float, tested: float) -> str:

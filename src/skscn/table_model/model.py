@@ -103,7 +103,7 @@ class TableModel(Estimator):
     class_weight: Any = _declared("class_weight", dict, None)
     delay: int | None = _declared("delay", None)
     feedback: bool = _declared("feedback", "boolean")
-    drop: Sequence[str] = _declared("drop", "array-like")
+    drop: str | Sequence[str] = _declared("drop", str, "array-like")
     weight: str | None = _declared("weight", str, None)
     bounds: tuple[float, float] | None = _declared("bounds", "array-like", None)
     folds: int | None = _declared("folds", None)
