@@ -21,10 +21,15 @@ def test_errors_of_a_network_against_its_nodes(network, ax):
 
 
 def test_the_legend_is_below_the_axes_and_their_label(network, ensemble):
-    for estimator in (network, ensemble):
+    histories, kept = [network.history_] * 3, [network.n_nodes_] * 3
+    for display in (
+        ConvergenceDisplay.from_estimator(network),
+        ConvergenceDisplay.from_estimator(ensemble),
+        ConvergenceDisplay(histories=histories, kept=kept, what="networks compared"),
+    ):
         figure = Figure(figsize=(4.0, 2.8), layout="constrained")
         ax = figure.subplots()
-        ConvergenceDisplay.from_estimator(estimator, ax=ax)
+        display.plot(ax)
         figure.draw_without_rendering()
         legend = ax.get_legend().get_window_extent()
         assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
