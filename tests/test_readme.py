@@ -33,7 +33,7 @@ SMALL = {
     "./run demo": "skscn demo",
     "skscn demo": "skscn demo",
     "skscn reproduce table1 --trials 10 --out results": "skscn reproduce table1 --trials 1 --jobs 1 --out results",
-    "./run skscn reproduce all --trials 100 --out results": (
+    "skscn reproduce all --trials 100 --out results": (
         "skscn reproduce table1 figure3 --trials 1 --jobs 1 --out results"
     ),
 }
@@ -65,7 +65,6 @@ NOT_RUN = {
     "./run docs": "takes as long as all tests; .ci/run runs it",
     "python run demo": "./run demo, on Windows",
     'pip install ".[cli,plot]" pandas': "changes the environment that the tests run in",
-    "skscn reproduce all --trials 100 --out results": "./run skscn reproduce all, without ./run",
 }
 
 

@@ -149,6 +149,12 @@ def test_a_table_that_goes_on_beyond_the_window_is_shaded_there(reports, open_pa
     assert min(edges(wide)) > 250
 
 
+def test_a_wide_picture_fits_its_card_unless_the_window_is_narrow(reports, open_page):
+    for width, fits in ((400, False), (900, True), (1000, True), (1400, True)):
+        region = open_page(reports["series"], width).get_by_role("region", name="True and predicted values over time")
+        assert region.evaluate("e => e.scrollWidth <= e.clientWidth") == fits
+
+
 def test_names_of_parameters_are_in_one_line(reports, open_page):
     page = open_page(reports["series"], 400)
     heights = page.evaluate(

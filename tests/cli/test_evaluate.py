@@ -117,7 +117,7 @@ def test_an_estimate_that_is_not_confirmed(skscn, houses_model, later, tmp_path)
     done = skscn("evaluate", houses_model, data, "--quiet")
     assert "Verdict    Worse than always predicting the mean: its RMSE is" in done.stdout
     assert "Not confirmed: when the model was fitted, its tests gave R² 0.9" in done.stdout
-    assert facts["cautions"][-1]["code"] == "unconfirmed"
+    assert [caution["code"] for caution in facts["cautions"]][-2:] == ["unconfirmed", "intervals"]
 
 
 def test_classes_worse_than_the_most_frequent_one(skscn, iris_model, iris, tmp_path):

@@ -343,6 +343,6 @@ def test_gaps_in_later_rows_are_noted_and_harmless(skscn, tmp_path):
 def test_gaps_are_noted(skscn, tmp_path):
     rows = [row for place, row in enumerate(simulated(300)) if place != 100]
     done = skscn("fit", write(tmp_path / "gap.csv", rows), "-m", tmp_path / "m.scn", *recurrent("--cv", "0"))
-    assert (
-        "A recurrent network counts rows, and rows are missing: the usual time between rows is 5 minutes" in done.stderr
-    )
+    said = " ".join(done.stderr.split())
+    assert "A recurrent network counts rows, and rows are missing: the usual time between rows is 5 minutes" in said
+    assert "like all others; to prevent this, add the missing rows with only their time." in said

@@ -167,6 +167,20 @@ def test_followed_rows_are_answered_and_learnt(skscn, model, sold, tmp_path):
     assert evaluated["rmse"] == pytest.approx(at_once["after"]["rmse"], rel=1e-6)
 
 
+def test_a_loss_that_cannot_be_updated_is_refused_as_in_update(skscn, houses, sold, tmp_path):
+    path = tmp_path / "robust.scn"
+    skscn("fit", houses, "-t", "price", "-m", path, "--estimator", "network", "--loss", "welsch", *FAST)
+    refused = skscn("update", path, sold, code=1).stderr
+    assert "fit all rows again" in refused
+    assert follow(path, sold.read_text(encoding="utf-8"), "--learn", code=1).stderr == refused
+
+
+def test_the_journal_is_named_where_its_rows_are_counted(model, sold, tmp_path):
+    options = ["--learn", "--journal", str(tmp_path / "journal")]
+    done = CliRunner().invoke(app, ["follow", str(model), *options], input=sold.read_text(encoding="utf-8"))
+    assert "learnt from 147, including those in the journal." in done.stderr
+
+
 def test_inputs_outside_the_training_range_are_named_at_once_and_at_the_end(model, sold):
     header, _, first, second, *_ = sold.read_text(encoding="utf-8").splitlines()
     huge = second.replace(second.split(",")[1], "90000")

@@ -106,3 +106,23 @@ def test_every_code_has_a_sentence():
     assert all(callable(sentence) for sentence in SENTENCES.values())
     with pytest.raises(KeyError):
         str(Caution("unknown"))
+
+
+def test_intervals_that_are_too_narrow_on_these_rows_are_a_caution():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.uniform(size=300)})
+    table["y"] = table["x"] + rng.normal(0.0, 0.1, 300)
+    model = TableModel("y", estimator="network", folds=2, parameters={"max_nodes": 3}).fit(table)
+    noisy = table.assign(y=table["x"] + rng.normal(0.0, 0.3, 300))
+    assert not any(caution.code == "intervals" for caution in assess(model, table).cautions)
+    (caution,) = [caution for caution in assess(model, noisy).cautions if caution.code == "intervals"]
+    assert str(caution).startswith("Intervals are too narrow: those for 90% contained ")
+
+
+def test_intervals_are_doubted_only_for_a_reason_that_concerns_them():
+    uneven = Caution("uneven", {"parts": [0.9], "low": 0.2, "high": 0.9})
+    assert str(Caution("unreliable", {"intervals": True, "reasons": [uneven]})).startswith("R² cannot be trusted")
+    drift = Caution("drift", {"level": (0.5, -0.86, 1)})
+    said = str(Caution("unreliable", {"intervals": True, "reasons": [uneven, drift]}))
+    assert said.startswith("R² and intervals cannot be trusted")
+    assert "exceed predictions by 0.5 in the first training rows and are below predictions by 0.86 in the last" in said

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -17,6 +18,23 @@ def test_errors_of_a_network_against_its_nodes(network, ax):
     np.testing.assert_array_equal(validation.get_ydata(), kept["validation_rmse"])
     assert ax.get_yscale() == "log"
     assert f"kept: {network.n_nodes_} nodes" in [text.get_text() for text in ax.get_legend().get_texts()]
+
+
+def test_the_legend_is_below_the_axes_and_their_label(network, ensemble):
+    histories, kept = [network.history_] * 3, [network.n_nodes_] * 3
+    for display in (
+        ConvergenceDisplay.from_estimator(network),
+        ConvergenceDisplay.from_estimator(ensemble),
+        ConvergenceDisplay(histories=histories, kept=kept, what="networks compared"),
+    ):
+        figure = Figure(figsize=(4.0, 2.8), layout="constrained")
+        ax = figure.subplots()
+        display.plot(ax)
+        figure.draw_without_rendering()
+        legend = ax.get_legend().get_window_extent()
+        assert legend.y1 <= ax.xaxis.label.get_window_extent().y0
+        assert legend.y0 >= 0.0
+        assert legend.x1 <= figure.bbox.x1
 
 
 def test_steps_that_were_undone_are_paler(network, ax):

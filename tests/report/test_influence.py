@@ -6,7 +6,8 @@ import pandas as pd
 import pytest
 from sklearn.inspection import partial_dependence
 
-from skscn import SCNRegressor
+from skscn import SCNRegressor, TableModel
+from skscn.report import table_data
 from skscn.report._data import open_data
 from skscn.report._influence import dependences, importances
 from skscn.report._pictures import dependence_picture
@@ -134,3 +135,17 @@ def test_dates_of_any_span_can_be_drawn(span):
     drawn = dependence_picture(dependence, "mean prediction", {0: "days"}, (0.0, span))
     assert f">{dependence.values[0]}<" in drawn.svg
     assert f">{dependence.values[-1]}<" in drawn.svg
+
+
+@pytest.mark.parametrize("kind", ["date", "time"])
+def test_dates_and_times_of_day_may_be_missing(kind):
+    """Rows without a value took 50; a moment that is set is not marked as missing."""
+    rng = np.random.default_rng(0)
+    hours, missing = rng.uniform(0.0, 24.0, 200), rng.random(200) < 0.2
+    moments = pd.Timestamp("2025-01-01") + pd.to_timedelta(hours * (7.0 if kind == "date" else 1.0), "h")
+    column = pd.Series(moments if kind == "date" else moments.time).mask(missing, None)
+    table = pd.DataFrame({"when": column, "size": rng.random(200), "y": np.where(missing, 50.0, 10.0)})
+    model = TableModel("y", task="regression", estimator="network", folds=0, parameters={"max_nodes": 5}).fit(table)
+    data = table_data(model, table)
+    (found,) = [dependence for dependence in dependences(data, importances(data)) if dependence.name == "when"]
+    assert found.responses[:, 0] == pytest.approx(10.0, abs=0.5)

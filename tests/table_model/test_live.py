@@ -103,6 +103,57 @@ def test_killed_and_restarted_it_goes_on_with_the_same_answers(model, later, tmp
     assert found == undisturbed
 
 
+def test_a_target_that_comes_again_is_learnt_once(model, later, tmp_path):
+    once = model.follow()
+    calls = [call for row in later[:20] for call in (("predict", row, None), ("learn", row, row["quality"]))]
+    answers(once, calls)
+    for _ in range(2):
+        with LiveModel(model, journal=tmp_path / "journal") as live:
+            answers(live, calls)
+    assert live.n_learnt == 20
+    with LiveModel(model, journal=tmp_path / "journal") as live:
+        assert live.predict_one(later[20]) == once.predict_one(later[20])
+        live.learn_one(later[19], later[19]["quality"] + 0.1)
+        assert live.n_learnt == 21
+
+
+def test_without_learning_nothing_is_learnt(model, later):
+    live = model.follow(learn=False)
+    live.predict_one(later[0])
+    live.learn_one(later[0], later[0]["quality"])
+    assert live.n_learnt == 0
+
+
+def robust(rows, **options):
+    options |= {"estimator": "network", "loss": "welsch", "parameters": {"max_nodes": 4}}
+    return TableModel("quality", time="time", folds=0, **options).fit(rows[:N_KNOWN])
+
+
+def test_losses_that_cannot_be_updated_refuse_to_learn(rows, later):
+    model = robust(rows)
+    with pytest.raises(ValueError, match="fit all rows again") as refused:
+        model.update(rows[N_KNOWN:])
+    live = model.follow()
+    live.predict_one(later[0])
+    with pytest.raises(ValueError, match="fit all rows again") as live_refused:
+        live.learn_one(later[0], later[0]["quality"])
+    assert str(live_refused.value) == str(refused.value)
+    assert live.n_learnt == 0
+
+
+def test_targets_may_be_inputs_where_output_weights_cannot_be_updated(rows, later):
+    model = robust(rows, lags=[1], delay=1)
+    assert model.uses_targets
+    live, unaware = model.follow(), model.follow()
+    assert "output weights are not updated: " in live.events[0]
+    for row in later[:5]:
+        unaware.predict_one(row)
+        live.predict_one(row)
+        live.learn_one(row, row["quality"])
+    assert live.n_learnt == 0
+    assert live.predict_one(later[5]) != unaware.predict_one(later[5])
+
+
 def test_what_was_learnt_is_saved(model, later, tmp_path):
     live = model.follow()
     for row in later[:60]:
@@ -139,3 +190,10 @@ def test_a_journal_is_lines_of_json(model, later, tmp_path):
         live.learn_one(later[0], 1.5)
     calls = [json.loads(line) for line in (tmp_path / "journal").read_text(encoding="utf-8").splitlines()]
     assert [call[0] for call in calls] == ["predict", "learn"]
+
+
+def test_a_target_that_is_set_aside_is_written_out(model, later):
+    live = model.follow()
+    live.predict_one(later[0])
+    live.learn_one(later[0], 99999.0)
+    assert "recent ones: 99,999. It is learnt" in live.events[-1]

@@ -229,3 +229,9 @@ def test_intervals_of_a_single_network_come_from_its_tests(tmp_path):
         TableModel("y", folds=0, **options).fit(rows[:100]).predict_interval(rows)
     with pytest.raises(ValueError, match="around a mean"):
         TableModel("y", folds=2, loss="quantile:0.9", **options).fit(rows[:200]).predict_interval(rows)
+
+
+def test_one_column_to_drop_may_be_a_string():
+    table = plant(60).assign(id=range(60))
+    model = TableModel("quality", drop="id", estimator="network", folds=0, parameters={"max_nodes": 2}).fit(table)
+    assert "id" not in model.encoder_.read_types

@@ -169,7 +169,7 @@ def test_what_is_left_out_is_said(table):
 
 def test_row_numbers_are_remarked_on():
     (note,) = TableEncoder().fit(pa.table({"id": [5, 3, 4, 6]})).notes_
-    assert note == "Looks like a row number; drop it if it is one (--drop, or leave it out of the table): id."
+    assert note == "Looks like a row number; drop it if it is one (--drop, or drop= in Python): id."
     assert not TableEncoder().fit(pa.table({"id": [5, 3, 4, 60]})).notes_
 
 

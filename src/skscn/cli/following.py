@@ -13,7 +13,7 @@ from skscn.readers.lines import LinesOfText
 from skscn.readers.writing import Write, table_writer
 from skscn.table_model import open_model
 from skscn.table_model.answering import LineFollower, Wanted
-from skscn.table_model.updating import check_updatable
+from skscn.table_model.updating import ONLY_INPUTS, why_not_updatable
 from skscn.tables import outside_sentences
 from skscn.threads import single_threaded
 from skscn.words import count, listed
@@ -34,11 +34,14 @@ def follow_lines(
     """
     model = open_model(path)
     wanted.check(model)
-    if learn:
-        check_updatable(model)
+    refusal = why_not_updatable(model) if learn else None
+    if refusal is not None and not model.uses_targets:
+        raise ValueError(refusal)
     rows, saved = LinesOfText(sys.stdin.buffer, STANDARD_INPUT), monotonic()
     follower = LineFollower(model, rows, STANDARD_INPUT, wanted, learn, journal)
     live, outside = follower.live, set[str]()
+    if refusal is not None:
+        console.note(f"{ONLY_INPUTS}: {refusal}")
     with ignore_signals():
         try:
             # Rows that come one by one do not gain by threads, and lose by them where other processes need the cores.
@@ -56,8 +59,9 @@ def follow_lines(
             if out is not None:
                 live.save(out, STANDARD_INPUT)
             live.close()
-        aside = f"; set aside {live.n_set_aside:,}" if live.n_set_aside else ""
-        console.note(f"Answered {count(live.n_answered, 'row')}; learnt from {live.n_learnt:,}{aside}.")
+        more = f"; set aside {live.n_set_aside:,}" if live.n_set_aside else ""
+        more += "" if journal is None else ", including those in the journal"
+        console.note(f"Answered {count(live.n_answered, 'row')}; learnt from {live.n_learnt:,}{more}.")
         console.notes([*live.outside_rows.missing_sentences(), *outside_sentences(live.outside_rows.found())])
         if live.n_learnt and out is None and journal is None:
             console.note("What was learnt is forgotten now; -o MODEL would have written it to a file.")

@@ -73,7 +73,7 @@ Coverage = Annotated[float | None, typer.Option("--interval", metavar="COVERAGE"
 Proba = Annotated[bool, typer.Option("--proba", help="Add the probability of each class.")]
 Keep = Annotated[
     list[str] | None,
-    typer.Option("--keep", metavar="COLUMN", help="A column of DATA to copy to the output; can be repeated."),
+    typer.Option("--keep", metavar="COLUMN", help="A column of the rows to copy to the output; can be repeated."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as a JSON object.")]
 JsonOfOut = Annotated[

@@ -52,8 +52,14 @@ def _no_better_forecast(rows: int) -> str:
 
 
 def _unreliable(intervals: bool, reasons: Sequence[Caution]) -> str:
-    what = "R² and intervals" if intervals else "R²"
+    drifts = any(reason.code in ("drift", "offset") for reason in reasons)
+    what = "R² and intervals" if intervals and drifts else "R²"
     return f"{what} cannot be trusted for later rows. {' '.join(map(str, reasons))}"
+
+
+def _off(mean: float, most: str = "") -> str:
+    """How far targets are from predictions, on average."""
+    return f"{'are below' if mean < 0.0 else 'exceed'} predictions by {most}{short(abs(mean))}"
 
 
 def _drift(
@@ -66,7 +72,7 @@ def _drift(
     where, found = ("in the first rows of the tests", "in the first training rows"), []
     if level:
         first, last, course = level
-        found.append(f"targets exceed predictions by {short(first)} {where[course]} and by {short(last)} in the last")
+        found.append(f"targets {_off(first)} {where[course]} and {_off(last)} in the last")
     if gain:
         first, last, course = gain
         found.append(
@@ -74,8 +80,10 @@ def _drift(
             "last"
         )
     if wander:
-        low, high = map(short, wander)
-        found.append(f"for long stretches of time, targets exceed predictions by up to {high}, and for others by {low}")
+        low, high = wander
+        found.append(
+            f"for long stretches of time, targets {_off(high, 'up to ')}, and for others they {_off(low, 'up to ')}"
+        )
     if rising and same_model:
         first_part, last_part = map(short, rising)
         found.append(
@@ -129,10 +137,10 @@ def _new_classes(rows: int, tested: int) -> str:
 
 
 def _series_differ(means: Sequence[tuple[str, float]]) -> str:
-    off = listed(f"{short(mean)} ({name})" for name, mean in means)
+    off = listed(f"{_off(mean)} ({name})" for name, mean in means)
     return (
-        f"The series differ in what the inputs do not show: on average, targets exceed predictions by {off}. The model "
-        "does not know which series a row belongs to; a copy of that column, under another name, tells it."
+        f"The series differ in what the inputs do not show: on average, targets {off}. The model does not "
+        "know which series a row belongs to; a copy of that column, under another name, tells it."
     )
 
 
@@ -206,11 +214,14 @@ def _units(column: str, rows: np.ndarray, scale: float, offset: float) -> str:
 
 
 def _gaps(recurrent: bool, usual: str, steps: int) -> str:
-    what, across = "Lags count rows", "Earlier values across such a gap are older than the lag says."
+    what, across = "Lags count rows", "Earlier values across such a gap are older than the lag says"
     if recurrent:
-        what, across = "A recurrent network counts rows", "To the network, such a gap is one step like all others."
+        what, across = "A recurrent network counts rows", "To the network, such a gap is one step like all others"
     longer = "1 step is" if steps == 1 else f"{steps:,} steps are"
-    return f"{what}, and rows are missing: the usual time between rows is {usual}, but {longer} longer. {across}"
+    return (
+        f"{what}, and rows are missing: the usual time between rows is {usual}, but {longer} longer. {across}; to "
+        "prevent this, add the missing rows with only their time."
+    )
 
 
 def _unlike_tests(own: float, tested: float) -> str:

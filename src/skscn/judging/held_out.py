@@ -50,6 +50,12 @@ _LARGEST_SHARE_OF_OUTLIERS = 0.05
 _SPREAD = " (± standard deviation over the {part})"
 
 
+def are_too_narrow(share: float, n_rows: int) -> bool:
+    """Whether intervals that contained this share of the targets of some rows promise more, beyond chance."""
+    by_chance = _STANDARD_ERRORS * np.sqrt(COVERAGE * (1.0 - COVERAGE) / n_rows)
+    return bool(share < min(_TOO_LOW_COVERAGE, COVERAGE - by_chance))
+
+
 @dataclass(frozen=True)
 class Ahead:
     """All rows after those that a model was trained on: targets, predictions, and whether intervals hold the targets.
@@ -415,13 +421,11 @@ class HeldOutTests:
 
     def _misjudged_intervals(self) -> Caution | None:
         """Intervals hold fewer rows than they promise, or far more."""
-        by_chance = _STANDARD_ERRORS * np.sqrt(COVERAGE * (1.0 - COVERAGE) / len(self._targets))
-        lowest = min(_TOO_LOW_COVERAGE, COVERAGE - by_chance)
         shares = {"Intervals": self.within, "Forecast intervals": None if self.runs is None else self.runs.held}
         found = [
             (what, share)
             for what, share in shares.items()
-            if share is not None and (share < lowest or share > _TOO_HIGH_COVERAGE)
+            if share is not None and (are_too_narrow(share, len(self._targets)) or share > _TOO_HIGH_COVERAGE)
         ]
         further = self._within_further_on
         if further is not None and not further < min(_TOO_LOW_FURTHER_ON, self.within or 1.0):

@@ -8,7 +8,18 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skscn.estimators.networks import grown_networks, growth_of
-from skscn.plot.style import BLUE, GREY, ORANGE, PALE, axes_for, logarithmic, opacities, plain_numbers, scope_colours
+from skscn.plot.style import (
+    BLUE,
+    GREY,
+    ORANGE,
+    PALE,
+    axes_for,
+    legend_below,
+    logarithmic,
+    opacities,
+    plain_numbers,
+    scope_colours,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -113,7 +124,7 @@ class ConvergenceDisplay:
             self.undone_lines_[-1].set_label("not kept")
         self.ax_.set(xlabel="nodes", ylabel="RMSE")
         logarithmic(self.ax_, np.concatenate([history["train_rmse"] for history in self.histories]))
-        self.ax_.legend(frameon=False)
+        legend_below(self.ax_)
 
 
 def _compared(history: np.ndarray) -> list[np.ndarray]:

@@ -70,6 +70,18 @@ def legend_above(ax: Axes) -> None:
     ax.legend(frameon=False, ncols=4, loc="lower left", bbox_to_anchor=(0.0, 1.0), borderaxespad=0.0)
 
 
+# Longer labels do not fit side by side below a small picture.
+_SHORT_LABEL = 20
+
+
+def legend_below(ax: Axes) -> None:
+    """A legend below the label of the x axis, where it hides nothing."""
+    # The distance, in heights of its letters, leaves place for the numbers and the label of the axis.
+    place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0), "borderaxespad": 4.2}
+    short = all(len(label) <= _SHORT_LABEL for label in ax.get_legend_handles_labels()[1])
+    ax.legend(frameon=False, ncols=2 if short else 1, handlelength=1.5, columnspacing=1.0, **place)
+
+
 def time_axis(ax: Axes, times: np.ndarray) -> None:
     """Label the x axis as time, with short dates if there are dates."""
     ax.set_xlabel("time")

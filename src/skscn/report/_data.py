@@ -460,10 +460,13 @@ def _absent(X: Any, groups: Mapping[str, Sequence[int]] | None) -> dict[str, np.
 def _own_groups(
     own: RowEncoder, columns: Sequence[str], groups: Mapping[str, Sequence[int]] | None
 ) -> dict[str, Sequence[int]]:
-    """The numbers that belong together where an estimator encodes rows itself, which may have been encoded before."""
+    """The numbers that belong together where an estimator encodes rows itself, which may have been encoded before.
+
+    Those that mark missing values are last.
+    """
     if groups is None:
         return dict(zip(columns, own.groups, strict=True))
-    return {name: [number for place in places for number in own.groups[place]] for name, places in groups.items()}
+    return {name: sorted(number for place in places for number in own.groups[place]) for name, places in groups.items()}
 
 
 def _followed(

@@ -152,11 +152,18 @@ def _on_flag(data: ReportData, name: str) -> Dependence:
     return _set_in_turn(data, name, columns, ["false", "true"], encoded, "category")
 
 
+def _unmarked(encoded: ArrayLike, columns: list[int]) -> np.ndarray:
+    """Encoded values with 0 in the column that marks missing values, if there is one."""
+    values = np.asarray(encoded)
+    return np.pad(values, ((0, 0), (0, len(columns) - values.shape[1])))
+
+
 def _on_clock(data: ReportData, name: str) -> Dependence:
     hours = np.arange(25.0)
     ticks = np.minimum(hours * 3600e6, _DAY - 1.0)
+    columns = data.inputs[name]
     encoded = data.sources[name].encode(ColumnValues("time", ticks, np.zeros(len(ticks), dtype=bool)))
-    return _set_in_turn(data, name, data.inputs[name], hours.tolist(), encoded, "number")
+    return _set_in_turn(data, name, columns, hours.tolist(), _unmarked(encoded, columns), "number")
 
 
 def _on_cycles(data: ReportData, name: str) -> list[Dependence]:
@@ -184,7 +191,7 @@ def _on_date(data: ReportData, name: str) -> Dependence:
 
     def moved(start: float) -> np.ndarray:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
-        return np.asarray(source.encode(read_values(ticks, name)))
+        return _unmarked(source.encode(read_values(ticks, name)), columns)
 
     return _set_in_turn(data, name, columns, starts.astype("datetime64[D]").tolist(), map(moved, starts), "date")
 

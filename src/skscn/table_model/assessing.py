@@ -10,7 +10,7 @@ import numpy as np
 from skscn.fitted_loss import loss_of, row_weights
 from skscn.judging.assessment import Answers, Assessment, judge, seasonal_period
 from skscn.judging.cautions import Caution
-from skscn.judging.held_out import COVERAGE
+from skscn.judging.held_out import COVERAGE, are_too_narrow
 from skscn.judging.scores import TITLES, regression_scores, unconfirmed
 from skscn.judging.sketch import seen_caution
 from skscn.judging.uncertainty import row_blocks
@@ -58,6 +58,9 @@ def assess_model(model: TableModel, file: TableFile, target_name: str | None) ->
     if tested is not None:
         values = {"score": TITLES[tested[0]], "then": tested[1], "now": scores[tested[0]], "outside": bool(outside)}
         cautions.append(Caution("unconfirmed", values))
+    coverage = judged["coverage"]
+    if coverage is not None and are_too_narrow(coverage, len(answers.y)):
+        cautions.append(Caution("intervals", {"found": [("Intervals", coverage)], "coverage": COVERAGE}))
     persistence, seasonal = _naive_errors(model, answers.y, np.concatenate(times) if times else None, groups)
     if seasonal is not None and seasonal[1] < (1.0 - _BETTER) * scores.get("rmse", 0.0):
         values = {"period": seasonal[0], "score": "RMSE", "own": scores["rmse"], "baseline": seasonal[1]}

@@ -134,7 +134,8 @@ class _TableFit:
 def input_names(file: TableFile, model: TableModel) -> tuple[str, list[str]]:
     """The target, and the columns to learn from."""
     target = file.names[-1] if model.target is None else model.target
-    apart = [target, *(name for name in (model.weight, model.group) if name is not None), *model.drop]
+    dropped = [model.drop] if isinstance(model.drop, str) else model.drop
+    apart = [target, *(name for name in (model.weight, model.group) if name is not None), *dropped]
     time = model.time if isinstance(model.time, str) else None
     for name in [*apart, *([] if time is None else [time])]:
         file.find(name)

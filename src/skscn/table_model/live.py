@@ -8,25 +8,23 @@ from collections import OrderedDict, deque
 from collections.abc import Hashable, Mapping
 from contextlib import suppress
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skscn.fit.updating import why_not
-from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent
 from skscn.judging.sketch import RowSketch
 from skscn.table_model.arriving import Batch, check_one_sequence
 from skscn.table_model.clock import TrainingClock, clock_after
 from skscn.table_model.resampling import ArrivingSteps
 from skscn.table_model.series import check_known, group_labels
-from skscn.table_model.updating import FAR_OUTSIDE, gate_of
+from skscn.table_model.updating import FAR_OUTSIDE, ONLY_INPUTS, gate_of, why_not_updatable
 from skscn.tables import TableEncoder
 from skscn.tables.columns import is_plain
 from skscn.tables.frames import TableColumns
-from skscn.words import listed, quoted, short
+from skscn.words import listed, quoted
 
 if TYPE_CHECKING:
     from skscn.recurrent import RecurrentStream
@@ -52,6 +50,8 @@ class Answer:
     probabilities: np.ndarray | None = None
     # The encoded row and its columns, by which inputs outside the training range are found.
     row: tuple[np.ndarray, TableColumns | None] | None = None
+    # The targets that came for it, each with the time of its row.
+    targets: set[tuple[np.datetime64, str]] = field(default_factory=set)
 
 
 class LiveModel:
@@ -123,13 +123,15 @@ class LiveModel:
         self._last: Answer | None = None
         # Rows of steps that are not complete, and targets that belong to them.
         self._steps = None if model.every_ is None else ArrivingSteps(model.every_)
-        self._early: dict[Hashable, list[Any]] = {}
+        self._early: dict[Hashable, dict[np.datetime64, Any]] = {}
         self.n_answered, self.n_learnt, self.n_set_aside, self.events = 0, 0, 0, list[str]()
         self._outside_rows = self._encoder.looking_outside()
         if is_recurrent(self._estimator):
             check_one_sequence(self._estimator, model.group_)
-        loss = loss_of(self._estimator)
-        self._updatable = hasattr(self._estimator, "partial_fit") and (loss is None or why_not(loss) is None)
+        # Why targets cannot change output weights.
+        self._refusal = why_not_updatable(model) if learn else None
+        if self._refusal is not None and model.uses_targets:
+            self.events.append(f"{ONLY_INPUTS}: {self._refusal}")
         self._journal = None if journal is None else _Journal(Path(journal), self)
 
     # Answering.
@@ -217,9 +219,8 @@ class LiveModel:
         for complete in steps.add(label, time, {name: row[name] for name in self.columns}):
             self._last = self._answer(complete)
             key = (label, self._place(complete)[1].item())
-            for value in self._early.pop(key, []):
-                if self._is_plausible(value, self._last):
-                    self._learn(value, self._last)
+            for given, value in self._early.pop(key, {}).items():
+                self._take(value, self._last, given)
 
     def _place(self, row: Mapping[str, Any]) -> tuple[Hashable, np.datetime64]:
         """The series of a row and its time; ValueError if a column is missing."""
@@ -314,8 +315,12 @@ class LiveModel:
         """Learn the target of a row that was answered, now or up to 1,000 rows ago.
 
         A target that is not plausible is set aside: far outside the range of earlier ones, with an error far larger
-        than recent ones. If such targets go on, it was a change, and they are learnt.
+        than recent ones. If such targets go on, it was a change, and they are learnt. If the model knows the time of
+        the rows, a target that comes again with the same time and value is ignored. ValueError if the model cannot be
+        updated, unless earlier targets are its inputs: then they are that and nothing more.
         """
+        if self._refusal is not None and not self.model.uses_targets:
+            raise ValueError(self._refusal)
         if self._journal is not None:
             self._journal.write("learn", row, target)
         label, time = self._place(row)
@@ -324,12 +329,23 @@ class LiveModel:
         answer = self._answers.get(key)
         if answer is None and self._steps is not None and self._steps.is_waiting(label, time):
             value = self._value(target)
-            self._early.setdefault(key, []).extend([] if value is None else [value])
+            if value is not None:
+                self._early.setdefault(key, {})[time] = value
             return
         if answer is None:
             raise ValueError("The row was not answered, or too long ago; call predict_one with it first.")
         value = self._value(target)
-        if value is not None and self._is_plausible(value, answer):
+        if value is not None:
+            self._take(value, answer, time)
+
+    def _take(self, value: Any, answer: Answer, time: np.datetime64) -> None:
+        """Learn the target of the row at this time, if it is new and plausible."""
+        given = time, str(value)
+        if given in answer.targets:
+            return
+        if self._timed:
+            answer.targets.add(given)
+        if self._is_plausible(value, answer):
             self._learn(value, answer)
 
     def _value(self, target: Any) -> Any:
@@ -353,7 +369,7 @@ class LiveModel:
 
     def _set_aside(self, value: Any) -> None:
         self.n_set_aside += 1
-        self.events.append(f"{FAR_OUTSIDE}: {short(float(value))}. It is learnt if such values go on.")
+        self.events.append(f"{FAR_OUTSIDE}: {float(value):,.10g}. It is learnt if such values go on.")
 
     def _learn(self, value: Any, answer: Answer) -> None:
         late = self._counts[answer.label] - 1 - answer.number
@@ -370,7 +386,9 @@ class LiveModel:
             known = self._targets[answer.label]
             known[-1 - late] = float(value) if not self.model.is_classifier else np.nan
             self.model.lags_.know(np.array(known), group=answer.label)
-        if self.learns and not is_recurrent(self._estimator) and self._updatable:
+        if not self.learns or self._refusal is not None:
+            return
+        if not is_recurrent(self._estimator):
             self._estimator.partial_fit(answer.X, np.array([value]))
         self.n_learnt += 1
         if self._sketch is not None:

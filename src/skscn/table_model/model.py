@@ -103,7 +103,7 @@ class TableModel(Estimator):
     class_weight: Any = _declared("class_weight", dict, None)
     delay: int | None = _declared("delay", None)
     feedback: bool = _declared("feedback", "boolean")
-    drop: Sequence[str] = _declared("drop", "array-like")
+    drop: str | Sequence[str] = _declared("drop", str, "array-like")
     weight: str | None = _declared("weight", str, None)
     bounds: tuple[float, float] | None = _declared("bounds", "array-like", None)
     folds: int | None = _declared("folds", None)
@@ -195,6 +195,11 @@ class TableModel(Estimator):
     def knows_targets(self) -> bool:
         """Whether the target of the row before is an input."""
         return bool(getattr(self.estimator_, "feedback", False))
+
+    @property
+    def uses_targets(self) -> bool:
+        """Whether earlier targets are inputs."""
+        return self.knows_targets or (self.lags_ is not None and self.lags_.target is not None)
 
     @property
     def has_intervals(self) -> bool:

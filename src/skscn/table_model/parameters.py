@@ -40,8 +40,8 @@ DECLARATIONS = {
         None,
         "str or None",
         'Resample rows at irregular times: "5min" makes one row of the rows of each five minutes, with the means of '
-        'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. A gap '
-        "without rows stays a gap. Needs ``time``.",
+        'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. Steps '
+        "without rows are not added. Needs ``time``.",
         value="5min",
     ),
     "group": Declaration(
@@ -106,7 +106,7 @@ DECLARATIONS = {
         "With recurrent networks: the target of the row before is an input, and ``forecast`` lets predictions "
         "take its place.",
     ),
-    "drop": Declaration((), "sequence of str", "Columns to ignore.", value="COLUMN"),
+    "drop": Declaration((), "str or sequence of str", "Columns to ignore.", value="COLUMN"),
     "weight": Declaration(None, "str or None", "The column with the sample weights.", value="COLUMN"),
     "bounds": Declaration(
         None,

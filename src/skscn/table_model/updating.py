@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from skscn.fit.updating import target_gate
+from skscn.fit.updating import target_gate, why_not
+from skscn.fitted_loss import loss_of
 from skscn.following import is_recurrent, predict_stretches, stretches
 from skscn.judging.scores import TITLES, classification_scores, regression_scores, true_class_shares
 from skscn.judging.sketch import NOTABLE, RowSketch
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 _PARTS, _FEWEST = 10, 20
 # An error that is larger by this share, and by this number of standard errors, is called worse; less may be chance.
 _WORSE, _SURE = 0.01, 2.0
+ONLY_INPUTS = "Targets are used as inputs of later rows only; output weights are not updated"
 FAR_OUTSIDE = "The target is far outside the range of earlier ones, and its error far larger than recent ones"
 
 
@@ -150,13 +152,22 @@ def learn(
     return learnt, Update(len(known.y), n_set_aside, before, after, learning, learning["worse"], notes)
 
 
-def check_updatable(model: TableModel) -> None:
-    """Raise ValueError for a model of a kind that cannot learn from further rows; others say so themselves."""
+def why_not_updatable(model: TableModel) -> str | None:
+    """Why models of this kind and loss cannot learn from further rows; None if they can."""
     if not hasattr(model.estimator_, "partial_fit"):
-        raise ValueError(
+        return (
             f"{model.subject} is a {type(model.estimator_).__name__}, which cannot be updated; networks, ensembles and "
             "recurrent networks can."
         )
+    loss = loss_of(model.estimator_)
+    return None if loss is None else why_not(loss)
+
+
+def check_updatable(model: TableModel) -> None:
+    """Raise ValueError for a model of a kind or loss that cannot learn from further rows; others say so themselves."""
+    refusal = why_not_updatable(model)
+    if refusal is not None:
+        raise ValueError(refusal)
 
 
 def _read(

@@ -58,7 +58,7 @@ EITHER_ORDER = "Dates that could be read day first or month first (choose with -
 PLACEHOLDER = "Text treated as missing values"
 INFINITE = "Infinite values treated as missing"
 RISING = "Left out because it increases with the rows, as their time does"
-ROW_NUMBERS = "Looks like a row number; drop it if it is one (--drop, or leave it out of the table)"
+ROW_NUMBERS = "Looks like a row number; drop it if it is one (--drop, or drop= in Python)"
 
 
 @dataclass
