@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -125,7 +126,9 @@ def test_classes_worse_than_the_most_frequent_one(skscn, iris_model, iris, tmp_p
     data = tmp_path / "wrong.csv"
     data.write_text(text.replace("setosa", "versicolor").replace(";v\n", ";setosa\n"), encoding="utf-8")
     done = skscn("evaluate", iris_model, data)
-    assert "Worse than always predicting the most frequent class: it makes 50 % more errors." in done.stdout
+    assert re.search(
+        r"Worse than always predicting the most frequent class: it makes (49|50) % more errors\.", done.stdout
+    )
     assert "Not confirmed: when the model was fitted, its tests gave accuracy 0.9" in done.stdout
 
 
