@@ -61,7 +61,7 @@ class _NumbersAlone(Number):
         return ValueError(f"Column {quoted(self.name)} holds {quoted(example)}, not {expected}. {self.hint}")
 
 
-class TrainingRows(NamedTuple):
+class EncodedRows(NamedTuple):
     """Rows as networks see them, targets, and what encodes further rows: None for numbers none of which is missing."""
 
     X: Any
@@ -112,7 +112,7 @@ def read_training(
     encoding: Encoding | None = None,
     reset: bool = True,
     **checks: Any,
-) -> TrainingRows:
+) -> EncodedRows:
     """Training rows, validated and encoded: by ``encoding``, or as they teach.
 
     The estimator notes number and names of the columns if they are new (``reset``). Checks are those of y.
@@ -140,7 +140,7 @@ def read_training(
     # One column of classes; several are labels.
     if classes and y.ndim == 2 and y.shape[1] == 1:
         y = column_or_1d(y, warn=True)
-    return TrainingRows(X, y, encoder)
+    return EncodedRows(X, y, encoder)
 
 
 def read_further(estimator: Any, X: Any, y: Any, sample_weight: Any = None, **checks: Any) -> tuple[Any, np.ndarray]:
@@ -365,7 +365,7 @@ def _refuse_categories(estimator: GrowingNetwork) -> None:
 
 def _read_arrays(
     estimator: GrowingNetwork, X: Any, y: np.ndarray, names: np.ndarray | None, *, reset: bool, **checks: Any
-) -> TrainingRows:
+) -> EncodedRows:
     """Training rows whose columns have these names; other names than those that are known and not reset are refused."""
     # Arrays have no names, for which scikit-learn would warn.
     known = estimator.__dict__.pop("feature_names_in_", None)
