@@ -40,15 +40,19 @@ def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return factor, inverse
 
 
-def weights_to_improve(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def weights_to_improve(points: np.ndarray, signs: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Of nodes with weights and biases of shape (b, d + 1), the inputs (b, p) whose weights are improved.
 
-    Also whether each of these weights, and the bias, really is, shape (b, p + 1): of many inputs, those a node has.
+    Also whether each of these weights, and the bias, really is, shape (b, p + 1): of many inputs, and of those with
+    which the network is to be monotone, those a node has.
     """
     count, inputs = len(points), points.shape[1] - 1
     bias = np.ones((count, 1), dtype=bool)
     if inputs <= MANY_INPUTS:
-        return np.broadcast_to(np.arange(inputs), (count, inputs)), np.broadcast_to(bias, points.shape)
+        there = np.broadcast_to(bias, points.shape)
+        if signs is not None:
+            there = np.hstack([(signs == 0.0) | (points[:, :-1] != 0.0), bias])
+        return np.broadcast_to(np.arange(inputs), (count, inputs)), there
     largest = np.argpartition(-np.abs(points[:, :-1]), MANY_INPUTS, axis=1)[:, :MANY_INPUTS]
     used = np.sort(largest, axis=1)
     return used, np.hstack([np.take_along_axis(points, used, axis=1) != 0.0, bias])
@@ -77,6 +81,8 @@ class LocalProblem:
         The largest change of a weight in one step.
     damping : float
         Of the first step.
+    signs : ndarray of shape (d,) or None
+        Not 0 for inputs with which the network is to be monotone.
     penalty : float
         The penalty of squared weights itself.
     centre : ndarray of shape (d,)
@@ -94,6 +100,7 @@ class LocalProblem:
     floor: float
     longest: float
     damping: float = 1.0
+    signs: np.ndarray | None = None
     penalty: float = field(init=False)
     centre: np.ndarray = field(init=False)
     centred: np.ndarray = field(init=False)
@@ -158,7 +165,7 @@ class _Together:
         left = beta.astype(self.residual.dtype) @ self.residual
         left *= self.slope
         gradient, points = (left @ problem.centred.T).astype(np.float64), self.points[:, :-1]
-        if inputs < points.shape[1]:
+        if not there.all() or inputs < points.shape[1]:
             matrix *= np.logical_and.outer(there.ravel(), there.ravel())
             gradient = np.column_stack([np.take_along_axis(gradient, used, axis=1), gradient[:, -1]]) * there
             points = np.take_along_axis(points, used, axis=1) * there[:, :-1]
@@ -173,7 +180,7 @@ def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> n
         state, damping = _Together(problem, points.copy()), problem.damping
     except LinAlgError:
         return points.copy()
-    equations, (used, there) = None, weights_to_improve(points)
+    equations, (used, there) = None, weights_to_improve(points, problem.signs)
     for _ in range(steps):
         matrix, gradient = equations = state.normal_equations(used, there) if equations is None else equations
         sizes, damped = matrix.diagonal(), matrix.copy()

@@ -104,7 +104,7 @@ class Search:
         X = rows.layer.features(sample.X)
         largest = np.abs(X).max(initial=0.0)
         precision: type = np.float32 if _TINY <= largest <= moderate else np.float64
-        self.layer, self.inequality, self.precision = rows.layer, rows.inequality, precision
+        self.layer, self.inequality, self.signs, self.precision = rows.layer, rows.inequality, rows.signs, precision
         self.X: np.ndarray = np.ascontiguousarray(X.T, dtype=precision).T
         self.sqrt_weight: np.ndarray | None = None
         self.weights: np.ndarray | None = None
@@ -250,7 +250,7 @@ class Search:
         if not self.residual.any():
             return nodes
         where = (self.layer, self.X, self.sqrt_weight, self.basis, self.residual)
-        problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
+        problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping, self.signs)
         found = improve_together(problem, np.vstack([nodes.weights, nodes.biases]).T, steps).T
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
@@ -401,7 +401,7 @@ class Polished(Pooled):
     def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
         """All nodes polished, block by block in a random order; None where they cannot be polished."""
         points = np.vstack([nodes.weights, nodes.biases])
-        needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(weights_to_improve(points.T)[1]))
+        needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(weights_to_improve(points.T, rows.signs)[1]))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
         many = rows.n_rows > _MANY_ROWS
