@@ -606,9 +606,7 @@ class Rows:
         Changes when vectors of the basis are replaced; as long as it stays, vectors are only added.
     """
 
-    def __init__(
-        self, backend: Backend, layer: Layer, inequality: Inequality = PAPER, signs: np.ndarray | None = None
-    ):
+    def __init__(self, backend: Backend, layer: Layer, inequality: Inequality = PAPER, signs: np.ndarray | None = None):
         self.backend, self.layer, self.inequality, self.signs = backend, layer, inequality, signs
         self.n_rows, self.n_features, self.n_outputs = backend.shape
         weight, *squares = backend.total(Weigh())

@@ -225,7 +225,7 @@ class Preparation:
         if self.lags is not None:
             # Earlier targets, whose origin is the last place, have no sign.
             signs = [[*signs, 0][place] for place in self.lags.origins()]
-        one = estimator.estimator if isinstance(estimator, SCNEnsembleRegressor) else estimator
+        one: Any = estimator.estimator if isinstance(estimator, SCNEnsembleRegressor) else estimator
         one.set_params(monotone=signs)
         return estimator
 
