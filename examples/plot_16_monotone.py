@@ -2,8 +2,8 @@
 Signs that are known
 ====================
 
-An engineer often knows the sign of a gain: more steam, more product. ``monotone`` makes every prediction respect it, and
-partial effects show what a model has learnt, where the data are, and of which inputs it is certain.
+An engineer often knows the sign of a gain: more steam, more product. ``monotone`` makes every prediction respect it,
+and partial effects show what a model has learnt, where the data are, and of which inputs it is certain.
 """
 
 # %%
@@ -43,7 +43,8 @@ for name, model in models.items():
 # What they have learnt
 # ---------------------
 # Above the free model, below the monotone one. The free model predicts less where there is much steam, which is noise;
-# the monotone one cannot, and its bands, the spread of single rows, are narrower. Grey bars are a histogram of the rows.
+# the monotone one cannot, and its bands, the spread of single rows, are narrower. Grey bars are a histogram of the
+# rows.
 
 figure, axes = plt.subplots(2, 3, figsize=(11, 6.5), layout="constrained")
 for model, line in zip(models.values(), axes, strict=True):

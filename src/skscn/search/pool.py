@@ -358,7 +358,7 @@ class Pooled(Configuration):
         search._relevance = relevance
         return search
 
-    def _improvable(self, nodes: Nodes, signs: np.ndarray | None) -> np.ndarray:
+    def _improvable(self, nodes: Nodes, signs: np.ndarray | None = None) -> np.ndarray:
         """Which weights of new nodes polishing may change, shape (k, d): of relevant inputs, and those they have.
 
         Of inputs with a sign, only those they have.
