@@ -132,7 +132,12 @@ def _weighted(
     for member, features, weight in zip(model.members_, model.features_, model.weights_, strict=True):
         every = np.array_equal(features, np.arange(model.n_features_in_))
         lines.append(f"{response(member, None if every else features)}(x, g);")
-        lines.append(f"for (int i = 0; i < {size}; i++) f[i] += {code.number(weight)} * {each};")
+        lines += [
+            f"for (int i = 0; i < {size}; i++) {{",
+            f"    const real share = {code.number(weight)} * {each};",
+            "    f[i] += share;",
+            "}",
+        ]
     return code.function(f"ensemble_{hint}", "void", "const real *x, real *f", "\n".join(lines))
 
 
