@@ -29,7 +29,7 @@ BITS = {"int16": 16, "int8": 8}
 _MOST_ROWS = 10_000
 _FEWEST_ROWS = 10
 # The ridge of what is added to output weights, for columns between -1 and 1.
-_RIDGE = 1e-3
+_RIDGE = 0.1
 # An activation is almost constant beyond these arguments, or begins again. Nodes of relu are scaled to fit.
 _REACH = {"sigmoid": 12.0, "tanh": 6.0, "gaussian": 3.5, "sine": np.pi, "cosine": np.pi, "relu": 1.0}
 _WAVES = ("sine", "cosine")
@@ -114,10 +114,12 @@ class FixedInputs:
         """From scaled inputs z to whole numbers u."""
         width = self.scaling.knots.shape[1] if isinstance(self.scaling, QuantileScaling) else len(self.scaling.offset)
         return [
+            # As constants within expressions, they might have more digits.
+            f"const real low = {code.number(float(self.low))}, rate = {code.number(float(self.rate))};",
             f"int16_t u[{width}];",
             f"for (int i = 0; i < {width}; i++) {{",
-            f"    const real moved = z[i] - {code.number(float(self.low))};",
-            f"    const real steps = moved * {code.number(float(self.rate))};",
+            "    const real moved = z[i] - low;",
+            "    const real steps = moved * rate;",
             "    u[i] = (int16_t)((steps >= 65535 ? 65535 : steps > 0 ? (int32_t)steps : 0) - 32768);",
             "}",
         ]
@@ -310,7 +312,7 @@ class FixedNetwork:
         m = self.n_outputs
         each, intercept = f"for (int i = 0; i < {m}; i++)", code.integers("intercept", self.intercept, 64)
         lines = [*self.scaled.statements(code), f"int64_t sums[{m}];", f"{each} sums[i] = {intercept}[i];"]
-        if self.direct_weights.any():
+        if self.direct_weights.any() or not len(self.output_weights):
             direct = code.integers("direct_weights", self.direct_weights, 32)
             added = f"{each} sums[i] += (int64_t)u[j] * {direct}[{m} * j + i];"
             lines.append(f"for (int j = 0; j < {self.n_features}; j++) {added}")
@@ -403,8 +405,8 @@ def in_fixed_point(
 ) -> tuple[Any, list[str], float]:
     """An estimator whose networks are in fixed point, what that costs in words, and the largest error.
 
-    ``answers`` gives predictions or probabilities of shape (n, k). Of rows that are ``given``, output weights are fitted
-    to every other one, and the error is measured on the rest.
+    ``answers`` gives predictions or probabilities of shape (n, k). Output weights are fitted to every other one of the
+    rows that are ``given``, and the error is measured on the rest.
     """
     if given and len(numbers) < _FEWEST_ROWS:
         raise ValueError(f"rows=… has {count(len(numbers), 'row')}; fixed point needs at least {_FEWEST_ROWS}.")
