@@ -39,11 +39,7 @@ NOT_COLLECTED = {
     ),
     **({} if BROWSER else {"browser": "install Chromium or Chrome, or name a browser in SKSCN_BROWSER"}),
     **({} if C_COMPILER else {"c_code": "install a C compiler such as gcc or tcc, or name one in SKSCN_CC"}),
-    **(
-        {}
-        if makes_32_bits()
-        else {"c_code/test_32_bits.py": "install what the C compiler needs for -m32, gcc-multilib"}
-    ),
+    **({} if makes_32_bits() else {"c_code/test_32_bits.py": "install gcc-multilib or what else -m32 needs"}),
 }
 collect_ignore = list(NOT_COLLECTED)
 

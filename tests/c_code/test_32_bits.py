@@ -38,7 +38,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("optimised", ["-O0", "-O2"])
+@pytest.mark.parametrize("optimised", ["-O2", pytest.param("-O0", marks=pytest.mark.slow)])
 @pytest.mark.parametrize("dtype", BITS)
 def test_bits_of_the_emulation(cc, tmp_path, dtype, optimised):
     (tmp_path / "main.c").write_text(PROGRAM, encoding="utf-8")
