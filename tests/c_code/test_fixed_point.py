@@ -221,7 +221,7 @@ SOFTSIGN = Activation("softsign", lambda z: z / (1 + np.abs(z)), bound=1.0)
         (lambda: RecurrentSCNRegressor(**SMALL).fit(X, Y), {}, 'Recurrent networks cannot .* use dtype="float32"'),
         (lambda: fitted(activation=SOFTSIGN), {}, "one layer with a built-in activation"),
         (lambda: fitted(monotone=[0, 1, 0, 0]), {}, "may break the constraints of monotone"),
-        (lambda: fitted(scaling="standard"), {}, "With scaling='standard' the model does not know the ranges"),
+        (lambda: fitted(scaling="standard"), {}, "With scaling='standard' inputs have no limits"),
         (fitted, {"rows": X[:9]}, "rows=… has 9 rows; fixed point needs at least 10"),
         (fitted, {"rows": X[:, 1:]}, "rows=… has 3 columns; the model has 4 inputs"),
         (fitted, {"rows": X, "dtype": "float32"}, 'rows=… is for fixed point; use it with dtype="int16"'),

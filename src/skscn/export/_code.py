@@ -108,7 +108,7 @@ class CCode:
         return self.rows(hint, "real", map(self.number, np.asarray(values, np.float64).ravel()))
 
     def integers(self, hint: str, values: np.ndarray, bits: int | None = None) -> str:
-        """Whole numbers, of so many bits."""
+        """Whole numbers, of this number of bits if it is given."""
         kind = "int" if bits is None else f"int{bits}_t"
         return self.rows(hint, kind, map(str, np.asarray(values).ravel().tolist()))
 

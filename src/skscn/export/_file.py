@@ -46,7 +46,7 @@ def to_c(
 ) -> str:
     """Write a fitted model as one C99 file that makes the same predictions.
 
-    The file needs nothing but ``math.h``, allocates no memory, and has no state of its own, so that its functions may
+    The file needs nothing but ``math.h`` and, in fixed point, ``stdint.h``, allocates no memory, and has no state of its own, so that its functions may
     be called from several threads. The comment at its beginning lists inputs, outputs and functions. Compiled with
     ``-DSKSCN_TEST`` it is a program that compares the predictions for some rows with those of Python, and returns 1 if
     they differ.

@@ -25,7 +25,7 @@ from skscn.scaling import InputScaling, QuantileScaling
 from skscn.words import count
 
 BITS = {"int16": 16, "int8": 8}
-# Up to this number of rows are used, evenly spaced, and at least so many.
+# The largest number of rows that are used, evenly spaced, and the smallest.
 _MOST_ROWS = 10_000
 _FEWEST_ROWS = 10
 # The ridge of what is added to output weights, for columns between -1 and 1.
@@ -80,8 +80,8 @@ class FixedInputs:
             low, high = middle - half, middle + half
         else:
             raise ValueError(
-                f"With scaling={scaling.name!r} the model does not know the ranges of its inputs, which fixed point "
-                "needs; use rows=…, with rows of training."
+                f"With scaling={scaling.name!r} inputs have no limits, which fixed point needs; use rows=…, with rows of "
+                "training."
             )
         return cls(scaling, np.float32(low), np.float32(65536.0 / (high - low)))
 
