@@ -50,8 +50,8 @@ _DTYPE = (
     "small controllers. The file says how far predictions then are from those of the model."
 )
 _ROWS = (
-    "With --dtype int16 or int8: a table of rows like those of training, to which output weights are fitted, and on "
-    "which the error is measured."
+    "With --dtype int16, and always with int8: a table of rows like those of training, to which output weights are "
+    "fitted, and on which the error is measured."
 )
 
 

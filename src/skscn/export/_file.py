@@ -46,10 +46,10 @@ def to_c(
 ) -> str:
     """Write a fitted model as one C99 file that makes the same predictions.
 
-    The file needs nothing but ``math.h`` and, in fixed point, ``stdint.h``, allocates no memory, and has no state of its own, so that its functions may
-    be called from several threads. The comment at its beginning lists inputs, outputs and functions. Compiled with
-    ``-DSKSCN_TEST`` it is a program that compares the predictions for some rows with those of Python, and returns 1 if
-    they differ.
+    The file needs nothing but ``math.h`` and, in fixed point, ``stdint.h``, allocates no memory, and has no state of
+    its own, so that its functions may be called from several threads. The comment at its beginning lists inputs,
+    outputs and functions. Compiled with ``-DSKSCN_TEST`` it is a program that compares the predictions for some rows
+    with those of Python, and returns 1 if they differ.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ def to_c(
         Names of the outputs, or of what the classes are classes of, for the comment.
     rows : as for ``predict``, default=None
         Rows like those of training, for fixed point: output weights are fitted, on every other one, to the outputs of
-        the network in double precision, and the error is measured on the rest. By default output weights are rounded,
-        and the error is measured on rows spread over the ranges of the inputs.
+        the network in double precision, and the error is measured on the rest. "int8" needs them. Otherwise, output
+        weights are rounded, and the error is measured on rows spread over the ranges of the inputs.
 
     Returns
     -------
@@ -101,6 +101,11 @@ def to_c(
         name = identifier("model" if path is None else Path(path).stem)
     if rows is not None and dtype not in BITS:
         raise ValueError('rows=… is for fixed point; use it with dtype="int16" or dtype="int8".')
+    if rows is None and dtype == "int8":
+        raise ValueError(
+            'dtype="int8" needs rows=…, a table like that of training, to which output weights are fitted; '
+            'dtype="int16" does not.'
+        )
     bounds, known, table = None, None, None
     if isinstance(model, TableModel):
         table = model

@@ -33,6 +33,8 @@ _RIDGE = 0.1
 # An activation is almost constant beyond these arguments, or begins again. Nodes of relu are scaled to fit.
 _REACH = {"sigmoid": 12.0, "tanh": 6.0, "gaussian": 3.5, "sine": np.pi, "cosine": np.pi, "relu": 1.0}
 _WAVES = ("sine", "cosine")
+# How much larger the step of a node may be than it must, and the number of steps that are tried.
+_LARGER, _TRIALS = 1.5, 32
 # By the bits of weights: a table has 2 to the power of this many intervals, each divided into 2 to the power of _INNER.
 _INTERVALS = {8: 7, 16: 9}
 _INNER = 8
@@ -47,7 +49,7 @@ for (int j = 0; j < {count}; j++) {{
     int64_t t = (int64_t)sum * {factors}[j] + {half};
     t = {within};
     const int16_t *at = {table} + (t >> {coarse});
-    const int32_t h = (int32_t)at[0] * {one} + ((int32_t)at[1] - at[0]) * (int32_t)(t >> {fine} & {last});
+    const int32_t h = (int32_t)at[0] * {one} + ((int32_t)at[1] - at[0]) * (int32_t)((t >> {fine}) & {last});
     for (int i = 0; i < {m}; i++) sums[i] += (int64_t)h * {outgoing}[{m} * j + i];
 }}
 """
@@ -80,8 +82,8 @@ class FixedInputs:
             low, high = middle - half, middle + half
         else:
             raise ValueError(
-                f"With scaling={scaling.name!r} inputs have no limits, which fixed point needs; use rows=…, with rows of "
-                "training."
+                f"With scaling={scaling.name!r} inputs have no limits, which fixed point needs; use rows=…, with rows "
+                "of training."
             )
         return cls(scaling, np.float32(low), np.float32(65536.0 / (high - low)))
 
@@ -184,6 +186,11 @@ class FixedNodes:
             reach * 2.0**-40,
         ]
         size = np.max(sizes, axis=0)
+        # A little larger, if that rounds to a smaller error of the argument.
+        tried, spread = size * np.linspace(1.0, _LARGER, _TRIALS)[:, np.newaxis], np.atleast_2d(np.cov(u.T, bias=True))
+        moved = tried[..., np.newaxis] * np.rint(weights / tried[..., np.newaxis]) - weights
+        best = np.argmin(((moved @ spread) * moved).sum(axis=2), axis=0)
+        size = np.take_along_axis(tried, best[np.newaxis], axis=0)[0]
         # Sums times factors have 62 bits, factors 31.
         room = [61.0 - np.log2(reach / span), 30.0 - np.log2(size / span), np.full(1, 56.0)]
         places = int(np.concatenate(room).min())
@@ -429,7 +436,7 @@ def in_fixed_point(
     rmse, own = float(np.sqrt(squares.mean())), own_error(last, exact)
     if own is not None and rmse > own:
         remedies = [] if given else ["use rows=…, with rows of training"]
-        remedies += ['use dtype="int16"', "train with a larger alpha"] if bits == 8 else ['use dtype="float32"']
+        remedies.append('use dtype="int16"' if bits == 8 else 'use dtype="float32"')
         raise ValueError(
             f"With weights of {bits} bits, predictions are off by {rmse:.2g} (root mean square), more than the error "
             f"of the model itself, {own:.2g}; {' or '.join(remedies)}."
