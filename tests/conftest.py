@@ -22,13 +22,16 @@ C_COMPILER = os.environ.get("SKSCN_CC") or next(C_COMPILERS, None)
 
 
 def makes_32_bits():
-    """Whether the C compiler makes programs of 32 bits that run here."""
+    """Whether the C compiler makes programs of 32 bits that run here, and rounds what is assigned, as C demands."""
     if C_COMPILER is None:
         return False
     with tempfile.TemporaryDirectory() as folder:
         source, program = Path(folder, "none.c"), Path(folder, "none")
-        source.write_text("#include <stdio.h>\nint main(void) { return 0; }\n")
-        made = subprocess.run([C_COMPILER, "-m32", source, "-o", program], capture_output=True)
+        source.write_text(
+            "#include <stdio.h>\nint main(void)\n{\n    volatile float a = 0.1f, b = a * a;\n"
+            "    const float c = a * a;\n    return b != c;\n}\n"
+        )
+        made = subprocess.run([C_COMPILER, "-std=c99", "-O2", "-m32", source, "-o", program], capture_output=True)
         return made.returncode == 0 and subprocess.run([program]).returncode == 0
 
 
@@ -39,7 +42,7 @@ NOT_COLLECTED = {
     ),
     **({} if BROWSER else {"browser": "install Chromium or Chrome, or name a browser in SKSCN_BROWSER"}),
     **({} if C_COMPILER else {"c_code": "install a C compiler such as gcc or tcc, or name one in SKSCN_CC"}),
-    **({} if makes_32_bits() else {"c_code/test_32_bits.py": "install gcc-multilib or what else -m32 needs"}),
+    **({} if makes_32_bits() else {"c_code/test_32_bits.py": "install gcc and gcc-multilib"}),
 }
 collect_ignore = list(NOT_COLLECTED)
 
