@@ -280,6 +280,21 @@ def test_sites_that_do_not_belong_together_are_refused(rows):
         SCNRegressor(**LADDER).fit(sites)
 
 
+def test_a_site_that_never_keeps_its_keys_is_refused(rows):
+    X, y = rows
+    plants, asked = plants_of(X, y), []
+
+    def ask(request):
+        asked.append(request)
+        if len(asked) % 3 == 0:
+            plants[0] = Site("A", X[: CUTS[1]], y[: CUTS[1]])
+        return [plant.answer(request) for plant in plants]
+
+    sites = Sites(ask)
+    with pytest.raises(ValueError, match="^A site forgets its keys again and again"):
+        sites.below(np.zeros((1, 3)), targets=False)
+
+
 def test_a_site_refuses_what_its_owner_would_not_want(rows):
     """Sums that are not masked, and operations that are not on its list."""
     X, y = rows

@@ -51,6 +51,8 @@ ONLY_SUMS = (
 # Bytes of an integer, its unit 2^-_POINT, and the largest number, which leaves room for the sum over many sites.
 _BYTES, _POINT, _LARGEST = 32, 160, 2.0**80
 _MODULUS = 1 << 8 * _BYTES
+# How often a site may come back without its keys before it has answered a request.
+_FORGOTTEN = 5
 
 
 # What the coordinator asks ------------------------------------------------------------------------------------------
@@ -363,6 +365,7 @@ class Sites:
 
     def total(self, task: Any) -> Any:
         """The sum of what all sites answer; None if some need the log. A site that is away is waited for."""
+        forgotten = 0
         while True:
             try:
                 if not self._agreed:
@@ -372,7 +375,9 @@ class Sites:
                 self._agreed = False
                 continue
             if any(answer[0] == "keys" for answer in answers):
-                self._agreed = False
+                self._agreed, forgotten = False, forgotten + 1
+                if forgotten > _FORGOTTEN:
+                    raise ValueError("A site forgets its keys again and again; keep one Site during the whole fit.")
                 continue
             if any(answer[0] == "log" for answer in answers):
                 return None
