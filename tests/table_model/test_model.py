@@ -247,7 +247,7 @@ def test_an_estimator_of_ones_own():
         ({"target": "rent", "monotone": {"sise": 1}}, "did you mean 'size'"),
         ({"target": "rent", "monotone": {"rent": 1}}, "'rent', which is not an input; leave it out"),
         ({"target": "rent", "monotone": {"size": 2}}, "1, -1 or 0 for each column; got 2 for 'size'"),
-        ({"target": "rent", "monotone": {"district": 1}}, "column 'district' is not one; leave it out"),
+        ({"target": "rent", "monotone": {"district": 1}}, "column 'district' is not numeric; leave it out"),
         ({"target": "heating", "monotone": {"size": 1}}, "monotone is for numbers"),
         ({"target": "rent", "monotone": {"size": 1}, "estimator": "deep"}, 'use estimator="ensemble"'),
         ({"target": "rent", "monotone": {"size": 1}, "loss": "huber"}, "leave loss out"),

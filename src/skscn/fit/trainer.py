@@ -75,7 +75,7 @@ def fit_network(
     plan = replace(plan, signs=signs_of(estimator.monotone, data.shape[1], names, data.encoder))
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
-            "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
+            "monotone needs direct links from all inputs, but this network has none: there are too few rows for each "
             "input; use more rows."
         )
     fingerprint = None

@@ -339,7 +339,7 @@ class HeldOutTests:
         return [tests] if self.training is None else [tests, self.training]
 
     def _drift(self) -> Caution | None:
-        """Something changes with time that the inputs do not show."""
+        """Something that the inputs do not show changes with time."""
         courses, values = self._courses, dict[str, Any]()
         level, gain = changing_level(courses), changing_gain(courses)
         if level:

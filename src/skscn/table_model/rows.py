@@ -266,7 +266,7 @@ def build_lags(model: TableModel, settings: FitSettings, encoder: TableEncoder, 
         return None
     if model.delay is not None and target.task == "classification":
         raise ValueError(
-            f"delay is for numbers, and the target {quoted(target.name)} has classes; leave it out: lags of the other "
+            f"delay is for numbers, but the target {quoted(target.name)} has classes; leave it out: lags of the other "
             "columns are possible."
         )
     given = model.lags if isinstance(model.lags, str) else list(model.lags)
