@@ -184,7 +184,7 @@ def test_files_give_the_same_network(tmp_path):
 def test_a_checkpoint_is_of_its_held_out_rows(tmp_path):
     model = SCNRegressor(checkpoint=tmp_path / "fit.ckpt", warm_start=True, **FAST).fit(X, Y, groups=GROUPS)
     model.set_params(max_nodes=20, checkpoint=None).fit(X, Y, groups=GROUPS)
-    with pytest.raises(ValueError, match="these rows are others"):
+    with pytest.raises(ValueError, match="these rows are different"):
         model.fit(X, Y, groups=GROUPS // 2)
 
 

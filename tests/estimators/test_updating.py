@@ -346,11 +346,11 @@ def test_what_cannot_be_learnt_is_refused_and_changes_nothing():
 def test_warm_start_needs_the_rows_it_was_grown_on():
     model = SCNRegressor(**SMALL).fit(X[:FIRST], Z[:FIRST]).set_params(warm_start=True, max_nodes=20)
     for rows, targets in ((X, Z), (X[:FIRST], Z[1 : FIRST + 1])):
-        with pytest.raises(ValueError, match="these rows are others; learn from further rows with partial_fit"):
+        with pytest.raises(ValueError, match="these rows are different; learn from further rows with partial_fit"):
             model.fit(rows, targets)
     assert model.fit(X[:FIRST], Z[:FIRST]).n_rows_seen_ == FIRST
     model.partial_fit(X[FIRST:], Z[FIRST:])
-    with pytest.raises(ValueError, match="these rows are others"):
+    with pytest.raises(ValueError, match="these rows are different"):
         model.fit(X[:FIRST], Z[:FIRST])
 
 

@@ -213,7 +213,11 @@ def test_signs_of_the_program_are_those_of_python(tmp_path):
     # The file is read from disk if it does not fit into memory.
     chunks = TableModel("flow", memory_limit=5000, parameters=FEW, monotone=signs).fit(tmp_path / "wells.csv")
     assert chunks.estimator_.monotone[:2] == [1, -1]
-    for sign, sentence in (("steam=up", "steam=up"), ("stem=+", "did you mean 'steam'"), ("kind=+", "not one; leave")):
+    for sign, sentence in (
+        ("steam=up", "steam=up"),
+        ("stem=+", "did you mean 'steam'"),
+        ("kind=+", "not numeric; leave"),
+    ):
         wrong = ["fit", tmp_path / "wells.csv", "-t", "flow", "-m", tmp_path / "m.scn", "--monotone", sign]
         done = CliRunner().invoke(app, list(map(str, wrong)))
         assert done.exit_code in (1, 2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -67,7 +68,10 @@ class _WithoutTypes:
 
 
 class _Command(_WithoutTypes, TyperCommand):
-    pass
+    """A command whose help breaks lines where the terminal ends, not where our source does."""
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any):
+        super().__init__(*args, help=re.sub(r"(?<!\n)\n(?!\n)", " ", help or ""), **settings)
 
 
 class _Commands(_WithoutTypes, TyperGroup):

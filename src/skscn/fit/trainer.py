@@ -88,7 +88,7 @@ def fit_network(
         recipe.check_continues(estimator.network_, data.n_outputs)
         if estimator.network_.directions is None or estimator._fingerprint not in (None, fingerprint):
             raise ValueError(
-                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
+                "warm_start=True continues a network on the data it was grown on, but these rows are different; learn "
                 "from further rows with partial_fit, or use warm_start=False to start again."
             )
     with ExitStack() as resources:
