@@ -63,8 +63,8 @@ SENTENCES = {
         "90 % intervals contain {least coverage} to {most coverage} % of unseen targets, and are {narrower} % narrower",
     ],
     "docs/ensembles.md": [
-        "On {sets} regression tables `SCNEnsembleRegressor()` had the best mean rank of the {methods} methods compared "
-        "({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), with {fit: SCN-ensemble / "
+        "On {sets} regression tables, `SCNEnsembleRegressor()` had the best mean rank of the {methods} methods "
+        "compared ({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), with {fit: SCN-ensemble / "
         "CatBoost} times its training time",
         "Its members take {fit: SCN-ensemble / SCN} times as long to train as a single network",
         "For 90 % intervals on {sets} tables, the mean coverage was {coverage} % ({least coverage} to {most coverage} "

@@ -326,7 +326,7 @@ def test_what_cannot_be_learnt_is_refused_and_changes_nothing():
     before = model.network_
     for rows, targets, weights, words in (
         (X[:, :3], Z, None, "expecting 4 features"),
-        (X, Y, None, "y has 2 outputs, and the model has 1"),
+        (X, Y, None, "y has 2 outputs, but the model has 1"),
         (X, Z, -WEIGHTS, "at least 0"),
         (np.where(X > 0.9, np.inf, X), Z, None, "infinity"),
         (X[:9], Z, None, "inconsistent numbers of samples"),
