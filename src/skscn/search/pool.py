@@ -382,6 +382,8 @@ class Polished(Pooled):
     """The best of one pool, polished."""
 
     polishes = True
+    # Fewer rows for each weight do not suffice for polishing all nodes.
+    rows_per_weight = _ROWS_PER_WEIGHT
 
     def degrees_per_node(self, n_features: int) -> float:
         """The weights of a polished node are fitted as well, but only for a few steps."""
@@ -401,7 +403,7 @@ class Polished(Pooled):
     def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
         """All nodes polished, block by block in a random order; None where they cannot be polished."""
         points = np.vstack([nodes.weights, nodes.biases])
-        needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(weights_to_improve(points.T)[1]))
+        needed = self.rows_per_weight * int(np.count_nonzero(weights_to_improve(points.T)[1]))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
         many = rows.n_rows > _MANY_ROWS

@@ -1,35 +1,55 @@
-"""One small network that imitates an ensemble: nodes of the members, chosen greedily to reproduce its outputs.
+"""One small network that imitates an ensemble: nodes of the members, chosen greedily and polished to reproduce it.
 
-The outputs of the ensemble are known without noise, so nodes can be chosen among those of all members by forward
-selection: each time the one that leaves least of the outputs unexplained. Their output weights are then evaluated as in
-any network, with the predictions of the ensemble as targets.
+The outputs of the ensemble are known without noise, and at any point. So nodes can be chosen among those of all members
+by forward selection, each time the one that leaves least of the outputs unexplained, and then be polished together,
+without overfitting. Tables of few rows are completed by points between neighbouring rows, as in model compression
+(Buciluă, Caruana and Niculescu-Mizil, 2006). Output weights are evaluated as in any network, with the predictions of the
+ensemble as targets.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from scipy.linalg import orth, qr
+from sklearn.neighbors import NearestNeighbors
 
 from skscn.estimators.ensemble.members import select_columns
+from skscn.estimators.parameters import SCOPES
+from skscn.factor import Factor
 from skscn.fit.data import ArrayData, split_rows
 from skscn.fit.trainer import NetworkSpec, Refit
 from skscn.growth import HISTORY
 from skscn.losses import Squared
 from skscn.network import Network, sampled
 from skscn.nodes import IDENTITY, Dense, Inputs, Nodes
-from skscn.scaling import InputScaling, QuantileScaling, scale_inputs
+from skscn.output_weights import LeastSquares
+from skscn.rows import Rows
+from skscn.scaling import InputScaling, QuantileScaling, Scaling, scale_inputs
+from skscn.search import Polished
 from skscn.supervision import Sums, forward_selection
 
-# Rows that are enough to choose nodes and their output weights.
+# Rows that are enough to choose nodes, to polish them, and for their output weights.
 _ENOUGH_ROWS = 5000
+# A point between rows is on the line from a row to one of this number of its nearest neighbours.
+_NEIGHBOURS = 5
+# How often all nodes are polished.
+_POLISHINGS = 4
 # The share of a column's squared norm, next to those before it, below which a Gram matrix cannot tell it from 0.
 _DEPENDENT = 1e-8
 # The share of the rows that chooses the penalty of output weights, where outputs are not what is predicted.
 _HELD_OUT = 0.2
+
+
+class _Imitation(Polished):
+    """Polishing where there is no noise: any number of weights for each row."""
+
+    rows_per_weight = 0
 
 
 def imitate(
@@ -57,21 +77,27 @@ def imitate(
     if not all(isinstance(block.nodes.layer, Dense) for network in networks for block in network.layers):
         raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
     first, width = networks[0], X.shape[1]
-    inputs, few = scale_inputs(first.inputs.name, X), sampled(X.shape[0], _ENOUGH_ROWS)
+    inputs = scale_inputs(first.inputs.name, X)
+    X, sample_weight = _with_points_between(X, sample_weight, inputs)
     nodes = Nodes.joined([_rescaled(*pair, inputs, width) for pair in zip(networks, features, strict=True)])
     links = width if max(network.linear.size for network in networks) > 1 else 0
     linear = Nodes(IDENTITY, np.eye(width, links + 1, k=1), np.eye(1, links + 1)[0])
     outputs = np.tensordot(
         weights,
-        [network.link(select_columns(X[few], own)) for network, own in zip(networks, features, strict=True)],
+        [network.link(select_columns(X, own)) for network, own in zip(networks, features, strict=True)],
         1,
     )
     linked = first.loss.has_link
     loss = first.loss if linked else Squared()
-    data = ArrayData.regression(X[few], loss.mean(outputs), sample_weight[few])
-    targets = first.outputs.transform(outputs[data.numbers])
+    data = ArrayData.regression(X, loss.mean(outputs), sample_weight)
+    links_data = replace(data, targets=outputs.reshape(len(outputs), -1)[data.numbers])
+    targets = first.outputs.transform(links_data.targets)
     known, hidden = (block.layer.evaluate(block, Inputs(data.X, inputs)).T for block in (linear, nodes))
     chosen, history = _chosen(known, hidden, targets, max_nodes)
+    found = nodes.take(chosen)
+    if len(chosen) == max_nodes:
+        found, error = _polished(links_data, inputs, first.outputs, linear, found)
+        history["train_rmse"][-1], history["polished"][-1] = error, True
     history["train_rmse"] *= first.outputs.rmse(np.ones(len(targets.T)))
     spec = NetworkSpec(
         nodes.layer,
@@ -86,8 +112,43 @@ def imitate(
     everything = np.arange(len(targets))
     kept, others = split_rows(len(targets), _HELD_OUT, None, seed=0) if linked else (everything, everything[:0])
     refit = Refit(data.keep(kept), data.take(others), data if linked else None, spec, "gcv", None, averaged=False)
-    network = refit.network([nodes.take(chosen)], loss, final=True).without_factor()
+    network = refit.network([found], loss, final=True).without_factor()
     return network if linked else replace(network, loss=first.loss), history[: network.n_nodes]
+
+
+def _with_points_between(X: Any, sample_weight: np.ndarray, inputs: InputScaling) -> tuple[Any, np.ndarray]:
+    """Enough rows with weights: some of many; of few, also points between them, unless rows are sparse."""
+    few = sampled(X.shape[0], _ENOUGH_ROWS)
+    X, sample_weight = X[few], sample_weight[few]
+    counted = np.flatnonzero(sample_weight > 0.0)
+    missing, neighbours = _ENOUGH_ROWS - len(counted), min(_NEIGHBOURS, len(counted) - 1)
+    if sparse.issparse(X) or missing <= 0 or neighbours < 1:
+        return X, sample_weight
+    rng = np.random.default_rng(0)
+    near = NearestNeighbors(n_neighbors=neighbours).fit(inputs.transform(X[counted])).kneighbors(return_distance=False)
+    begins = rng.integers(len(counted), size=missing)
+    start, end = counted[begins], counted[near[begins, rng.integers(neighbours, size=missing)]]
+    between = X[start] + rng.random((missing, 1)) * (X[end] - X[start])
+    return np.concatenate([X, between]), np.concatenate([sample_weight, sample_weight[start]])
+
+
+def _polished(
+    data: ArrayData, inputs: InputScaling, outputs: Scaling, linear: Nodes, nodes: Nodes
+) -> tuple[Nodes, float]:
+    """The nodes polished for the targets, and the root mean square of what they leave of these, scaled."""
+    search, found, best = _Imitation(SCOPES), nodes, (np.inf, nodes)
+    with Rows(data.open_backend(inputs, outputs, None), nodes.layer) as rows:
+        for number in range(_POLISHINGS + 1):
+            rows.restart()
+            rule = LeastSquares(rows.n_outputs)
+            rule.append_linear(rows, linear)
+            found = found.take(rule.append_independent(rows, found))
+            best = min(best, (rows.rmse, found), key=itemgetter(0))
+            factor = Factor(rule.factor, rule.coefficients(), rows.residual_squares, rows.weight, rule.fixed)
+            if number < _POLISHINGS:
+                # Nodes that became almost equal are refused; another order of the blocks may do better.
+                found = search.polish(rows, found, factor, np.random.default_rng(number)) or found
+    return best[1], best[0]
 
 
 def _rescaled(network: Network, features: np.ndarray, inputs: InputScaling, width: int) -> Nodes:
