@@ -3,8 +3,8 @@
 The outputs of the ensemble are known without noise, and at any point. So nodes can be chosen among those of all members
 by forward selection, each time the one that leaves least of the outputs unexplained, and then be polished together,
 without overfitting. Tables of few rows are completed by points between neighbouring rows, as in model compression
-(Buciluă, Caruana and Niculescu-Mizil, 2006). Output weights are evaluated as in any network, with the predictions of the
-ensemble as targets.
+(Buciluă, Caruana and Niculescu-Mizil, 2006). Output weights are evaluated as in any network, with the predictions of
+the ensemble as targets.
 """
 
 from __future__ import annotations
@@ -32,10 +32,11 @@ from skscn.output_weights import LeastSquares
 from skscn.rows import Rows
 from skscn.scaling import InputScaling, QuantileScaling, Scaling, scale_inputs
 from skscn.search import Polished
+from skscn.search.pool import Search
 from skscn.supervision import Sums, forward_selection
 
-# Rows that are enough to choose nodes, to polish them, and for their output weights.
-_ENOUGH_ROWS = 5000
+# Rows that are enough to choose nodes, to polish them, and for their output weights; and for each node.
+_ENOUGH_ROWS, _ROWS_PER_NODE = 5000, 25
 # A point between rows is on the line from a row to one of this number of its nearest neighbours.
 _NEIGHBOURS = 5
 # How often all nodes are polished.
@@ -47,9 +48,12 @@ _HELD_OUT = 0.2
 
 
 class _Imitation(Polished):
-    """Polishing where there is no noise: any number of weights for each row."""
+    """Polishing where there is no noise: any number of weights for each row, in double precision."""
 
     rows_per_weight = 0
+
+    def _open(self, rows: Rows, rng: np.random.Generator, most_rows: int) -> Search:
+        return Search(rows, rng, most_rows=most_rows, moderate=0.0)
 
 
 def imitate(
@@ -78,10 +82,10 @@ def imitate(
         raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
     first, width = networks[0], X.shape[1]
     inputs = scale_inputs(first.inputs.name, X)
-    X, sample_weight = _with_points_between(X, sample_weight, inputs)
+    X, sample_weight = _with_points_between(X, sample_weight, inputs, _ROWS_PER_NODE * max_nodes)
     nodes = Nodes.joined([_rescaled(*pair, inputs, width) for pair in zip(networks, features, strict=True)])
-    links = width if max(network.linear.size for network in networks) > 1 else 0
-    linear = Nodes(IDENTITY, np.eye(width, links + 1, k=1), np.eye(1, links + 1)[0])
+    direct = width if max(network.linear.size for network in networks) > 1 else 0
+    linear = Nodes(IDENTITY, np.eye(width, direct + 1, k=1), np.eye(1, direct + 1)[0])
     outputs = np.tensordot(
         weights,
         [network.link(select_columns(X, own)) for network, own in zip(networks, features, strict=True)],
@@ -90,13 +94,15 @@ def imitate(
     linked = first.loss.has_link
     loss = first.loss if linked else Squared()
     data = ArrayData.regression(X, loss.mean(outputs), sample_weight)
-    links_data = replace(data, targets=outputs.reshape(len(outputs), -1)[data.numbers])
-    targets = first.outputs.transform(links_data.targets)
+    links = replace(data, targets=outputs.reshape(len(outputs), -1)[data.numbers])
+    targets = first.outputs.transform(links.targets)
     known, hidden = (block.layer.evaluate(block, Inputs(data.X, inputs)).T for block in (linear, nodes))
     chosen, history = _chosen(known, hidden, targets, max_nodes)
     found = nodes.take(chosen)
+    # With fewer nodes than there may be, nothing is left unexplained.
     if len(chosen) == max_nodes:
-        found, error = _polished(links_data, inputs, first.outputs, linear, found)
+        found, error = _polished(links, inputs, first.outputs, linear, found)
+        history = history[: len(found)]
         history["train_rmse"][-1], history["polished"][-1] = error, True
     history["train_rmse"] *= first.outputs.rmse(np.ones(len(targets.T)))
     spec = NetworkSpec(
@@ -116,12 +122,14 @@ def imitate(
     return network if linked else replace(network, loss=first.loss), history[: network.n_nodes]
 
 
-def _with_points_between(X: Any, sample_weight: np.ndarray, inputs: InputScaling) -> tuple[Any, np.ndarray]:
-    """Enough rows with weights: some of many; of few, also points between them, unless rows are sparse."""
+def _with_points_between(
+    X: Any, sample_weight: np.ndarray, inputs: InputScaling, wanted: int
+) -> tuple[Any, np.ndarray]:
+    """Rows with weights: some of many; if there are fewer than wanted, and not sparse, points between them as well."""
     few = sampled(X.shape[0], _ENOUGH_ROWS)
     X, sample_weight = X[few], sample_weight[few]
     counted = np.flatnonzero(sample_weight > 0.0)
-    missing, neighbours = _ENOUGH_ROWS - len(counted), min(_NEIGHBOURS, len(counted) - 1)
+    missing, neighbours = min(wanted, _ENOUGH_ROWS) - len(counted), min(_NEIGHBOURS, len(counted) - 1)
     if sparse.issparse(X) or missing <= 0 or neighbours < 1:
         return X, sample_weight
     rng = np.random.default_rng(0)
@@ -136,7 +144,7 @@ def _polished(
     data: ArrayData, inputs: InputScaling, outputs: Scaling, linear: Nodes, nodes: Nodes
 ) -> tuple[Nodes, float]:
     """The nodes polished for the targets, and the root mean square of what they leave of these, scaled."""
-    search, found, best = _Imitation(SCOPES), nodes, (np.inf, nodes)
+    search, best, found = _Imitation(SCOPES), (np.inf, nodes), nodes
     with Rows(data.open_backend(inputs, outputs, None), nodes.layer) as rows:
         for number in range(_POLISHINGS + 1):
             rows.restart()
@@ -146,8 +154,9 @@ def _polished(
             best = min(best, (rows.rmse, found), key=itemgetter(0))
             factor = Factor(rule.factor, rule.coefficients(), rows.residual_squares, rows.weight, rule.fixed)
             if number < _POLISHINGS:
-                # Nodes that became almost equal are refused; another order of the blocks may do better.
-                found = search.polish(rows, found, factor, np.random.default_rng(number)) or found
+                # If nodes became dependent on others, blocks of other nodes may not.
+                polished = search.polish(rows, found, factor, np.random.default_rng(number))
+                found = found if polished is None else polished
     return best[1], best[0]
 
 
