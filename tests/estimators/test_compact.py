@@ -56,7 +56,7 @@ def test_more_nodes_imitate_better(fitted):
     assert (few.n_nodes_, more.n_nodes_) == (5, 20)
     rows = X[300:]
     errors = [np.mean((model.predict(rows) - fitted.predict(rows)) ** 2) for model in (few, more)]
-    assert errors[1] < 0.5 * errors[0] < 0.1 * y.var()
+    assert errors[1] < 0.8 * errors[0] < 0.01 * y.var()
     errors = more.history_["train_rmse"]
     assert (np.diff(errors) <= 0.0).all()
 

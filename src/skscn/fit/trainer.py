@@ -120,14 +120,17 @@ def fit_network(
             fitted["row_weights_"] = np.zeros(data.n_given)
             fitted["row_weights_"][data.row_numbers()] = data.row_values(network.loss.row_weights, network)
         # What a few rows tell: the importances of the inputs, and their medians, for later missing values.
-        sample, medians = data.take(sampled(data.shape[0])), None
-        if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
-            medians = medians_of(sample.X)
+        importances = medians = None
+        if data.movable:
+            sample = data.take(sampled(data.shape[0]))
+            importances = feature_importances(network, sample.X, sample.sample_weight)
+            if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
+                medians = medians_of(sample.X)
         fitted |= {
             "n_rows_seen_": data.shape[0],
             "_weight_unit": data.unit,
             "_fingerprint": fingerprint,
-            "_feature_importances": feature_importances(network, sample.X, sample.sample_weight),
+            "_feature_importances": importances,
             "_medians": medians,
         }
         callbacks.end(lambda: fitted)

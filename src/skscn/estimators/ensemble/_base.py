@@ -371,8 +371,8 @@ class BaseEnsemble(Estimator, ABC):
         Its nodes are chosen among those of the members, one by one, such that together they reproduce the outputs of
         the ensemble on at most 5000 of the training rows, and then polished. Fewer than 25 rows for each node are
         completed by points between neighbouring rows, for which the ensemble predicts as well. Output weights are those
-        of least squares, regularised by generalised cross-validation. The network predicts, is saved and is exported like any other, but further rows cannot
-        join it, and it has no prediction intervals.
+        of least squares, regularised by generalised cross-validation. The network predicts, is saved and is exported
+        like any other, but further rows cannot join it, and it has no prediction intervals.
 
         Parameters
         ----------
