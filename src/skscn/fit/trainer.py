@@ -76,7 +76,7 @@ def fit_network(
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
             "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
-            'input, or direct_link="auto" saves memory; use direct_link=True, or more rows.'
+            "input; use more rows."
         )
     fingerprint = None
     # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
@@ -476,7 +476,7 @@ class GrowingLayer:
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
         backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
-        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together))
+        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together), fit.plan.signs)
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.
@@ -550,15 +550,16 @@ class GrowingLayer:
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
         signs = self.fit.plan.signs
-        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
-            alpha = rule.chosen(whole)
-            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
-            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs)
-            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
-        elif averages and isinstance(rule, LeastSquares) and whole is not None:
+        if averages:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
+        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
+            alpha = rule.chosen(whole)
+            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
+            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs, shares)
+            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
+        elif shares is not None and isinstance(rule, LeastSquares) and whole is not None:
             solution = _shrunk(solved(whole, rule.chosen(whole)), shares)
         else:
             solution = rule.solution(layer.rows, most)

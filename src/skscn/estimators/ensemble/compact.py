@@ -80,6 +80,8 @@ def imitate(
     """
     if not all(isinstance(block.nodes.layer, Dense) for network in networks for block in network.layers):
         raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
+    if any(network.signs is not None for network in networks):
+        raise ValueError("compact does not keep monotone inputs; predict with the ensemble.")
     first, width = networks[0], X.shape[1]
     inputs = scale_inputs(first.inputs.name, X)
     X, sample_weight = _with_points_between(X, sample_weight, inputs, _ROWS_PER_NODE * max_nodes)
