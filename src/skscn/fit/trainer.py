@@ -335,7 +335,7 @@ class Fit:
             network, history = layer.fitted["network_"], layer.fitted["history_"]
             if this.final:
                 break
-            if layer.is_stopped or self._is_last(model, network):
+            if layer.is_stopped or self._is_last(model, network, loss.in_round(number + 1)):
                 this = this._replace(goal=loss, final=True)
                 if loss.refit is not None:
                     network = self.refit_round(this, layer.candidates, len(layer.best))
@@ -344,13 +344,13 @@ class Fit:
             model = network
         return this, layer
 
-    def _is_last(self, model: Outputs | None, network: Network) -> bool:
-        """Whether the loss needs no further round, or has stayed almost as it was."""
+    def _is_last(self, model: Outputs | None, network: Network, following: Loss) -> bool:
+        """Whether the loss of the next round needs no further round, or has stayed almost as it was."""
         training = self.rows.training
         statistics_of = training.statistics_of(network)
-        if self.recipe.loss.adapted(statistics_of).is_finished(statistics_of):
+        if following.adapted(statistics_of).is_finished(statistics_of):
             return True
-        if not isinstance(model, Network) or type(model.loss) is not type(self.recipe.loss):
+        if not isinstance(model, Network) or type(model.loss) is not type(following):
             return False
         before, value = (training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
@@ -721,18 +721,19 @@ class Refit:
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData, earlier: int) -> Reweighting:
         """The loss is minimised in its stages; before that, round by round, for the nodes of earlier rounds alone.
 
-        So it begins with the rows that looked like outliers to the network before, and these return where new nodes
-        explain them.
+        So the scale is narrow from the beginning, and rows that were set aside return where new nodes explain them.
+        The last stage only adapts the scale once more, which is needed without earlier rounds.
         """
         reweighting = Reweighting(columns, self.alpha)
         ends = len(columns.linear) + np.cumsum([len(block) for block in columns.blocks])
         for number, end in enumerate(ends[:earlier].tolist(), start=1):
             known = Reweighting(columns.first(end), self.alpha)
             known.coefficients = reweighting.coefficients[:end]
-            for stage in self.spec.loss.in_round(number).stages():
+            for stage in self.spec.loss.in_round(number).stages()[:2]:
                 self._minimise(known, stage, data)
             reweighting.coefficients[:end] = known.coefficients
-        for stage in loss.stages():
+        stages = loss.stages()
+        for stage in (stages[:-1] or stages) if earlier else stages:
             self._minimise(reweighting, stage, data)
         return reweighting
 

@@ -81,10 +81,10 @@ class Robust(Loss):
     def in_round(self, number: int) -> Loss:
         """Before the first one, targets far from the median are moved closer; what differs less may be structure.
 
-        In the next two every row keeps its pull, since where the function is steep good rows are still far from a
-        small network, and look like outliers to it.
+        In the first one every row keeps its pull: where the function is steep, good rows are still far from a small
+        network, and look like outliers to it.
         """
-        return Winsorised() if number == 0 else Huber() if number <= 2 else self
+        return (Winsorised(), Huber(), self)[min(number, 2)]
 
     def is_finished(self, statistics_of: StatisticsOf) -> bool:
         """Whether there are hardly any outliers, so that the first round was right about the weights of the rows."""
@@ -282,7 +282,7 @@ class KernelDensity(Robust):
 
     def in_round(self, number: int) -> Loss:
         """Densities tell outliers apart only once the residuals of the other rows are small."""
-        return Welsch() if number == 3 else super().in_round(number)
+        return Welsch() if 1 < number < self.rounds else super().in_round(number)
 
     def stages(self) -> tuple[Loss, ...]:
         """Huber's loss and Welsch's first."""
