@@ -71,7 +71,7 @@ class Robust(Loss):
     refit: ClassVar[str] = "reweighted"
     rounds: ClassVar[int] = 4
     weighs: ClassVar[bool] = True
-    earlier_patience: ClassVar[float] = 0.4
+    earlier_patience: ClassVar[float] = 0.3
     scales: tuple[float, ...] = ()
 
     def scaling(self, statistics_of: StatisticsOf) -> Scaling:
