@@ -313,7 +313,8 @@ class Fit:
         # The network of the round before, or the constant output that the loss begins with.
         model: Outputs | None = self.model
         if model is None and self.start.previous:
-            model = self.refit.network(self.start.previous, loss.in_round(self.done), final=False)
+            blocks = self.start.previous
+            model = self.refit.network(blocks, loss.in_round(self.done), final=False, earlier=len(blocks) - 1)
         elif model is None and self.own_scaling is not None:
             model = Constant(self.spec.outputs.offset)
         for number in range(self.done + 1, loss.rounds + 1):
