@@ -33,7 +33,8 @@ LARGE, SMALL = (0.1, 10.0), (0.003, 1.0)
 _WIDEST, _ROWS_PER_COLUMN = 320, 5
 # Rows, candidates and nodes of pilot networks, and how many nodes a step adds.
 _PILOT_ROWS, _PILOT_POOL, _PILOT_NODES, _PILOT_STEP = 3000, 200, 16, 8
-# A pilot is not grown further if its training error after the first step is this many times the smallest one so far.
+# A pilot is not grown further if its training error after the first step is this many times the smallest one so far,
+# unless outputs come back, as free runs say something else.
 _PILOT_TOLERANCE = 2.0
 # The kinds of nodes in which pilot networks compare all lengths; how many lengths are tried in which other kinds; and
 # how many of these configurations are tried with and without recurrence, in networks of full size.
@@ -245,7 +246,7 @@ class ReservoirFit:
                     steps = self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot)
                     first = next(steps, None)
                     self.log.first_errors.append(np.inf if first is None else first.train_rmse)
-                    if self.log.first_errors[-1] <= _PILOT_TOLERANCE * min(self.log.first_errors):
+                    if fed_back or self.log.first_errors[-1] <= _PILOT_TOLERANCE * min(self.log.first_errors):
                         for _ in steps:
                             pass
                     self.log.errors.append(pilot_error(growing))

@@ -227,9 +227,7 @@ class GrowingReservoir:
     def copied(self, config: ReservoirConfig, most: int, round: int) -> GrowingReservoir:
         """A copy of one with linear columns only, which can have ``most`` nodes of this configuration."""
         course, z = Course(self.course.z, self.course.segments, most), self.course.z
-        rows, rule, state = deepcopy(
-            (self.rows, self.output_weights, self.state), {id(self.course): course, id(z): z}
-        )
+        rows, rule, state = deepcopy((self.rows, self.output_weights, self.state), {id(self.course): course, id(z): z})
         return replace(
             self, config=config, course=course, rows=rows, output_weights=rule, state=replace(state, round=round)
         )
