@@ -114,6 +114,18 @@ def test_every_kind_can_be_updated(fitted):
     assert len(updated.predict(second)) == len(second)
 
 
+def test_rows_that_were_learnt_are_no_longer_outside_the_training_range():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"speed": rng.uniform(0.0, 1.0, 300), "load": rng.uniform(0.0, 1.0, 300)})
+    rows["heat"] = rows["speed"] + rows["load"] ** 2
+    model = TableModel("heat", random_state=0).fit(rows[:200])
+    later = rows[200:].assign(speed=lambda table: table["speed"] + 1.5)
+    assert "speed" in [found.name for found in model.encoder_.outside(later)]
+    model.update(later, force=True)
+    assert not model.encoder_.outside(later)
+    assert [found.name for found in model.encoder_.outside(later.assign(load=3.0))] == ["load"]
+
+
 def test_answers_one_by_one_are_those_of_a_table(fitted):
     kind, model, _, later, *_ = fitted
     live = model.follow(learn=False)
