@@ -510,7 +510,10 @@ def why_none(network: Network) -> str:
     """Why a network has no importances, and what to do about it."""
     layer = network.nodes.layer
     if network.has_gradients:
-        reason = "it was saved by an earlier version, its fit has not ended, or gradients are not finite; fit it again"
+        reason = (
+            "it was saved by an earlier version, its fit has not ended, its rows stayed at their sites, or gradients "
+            "are not finite; fit it again"
+        )
     elif layer.activation is not None and layer.activation.derivative is None:
         reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
     else:

@@ -453,7 +453,7 @@ def test_names_of_outputs():
 
 
 def test_bad_options():
-    with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32'; got 'double'"):
+    with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32' or 'int16' or 'int8'; got 'double'"):
         to_c(SCNRegressor(**SMALL).fit(X, Y), dtype="double")
     with pytest.raises(ValueError, match='beyond float32; use dtype="float64"'):
         to_c(SCNRegressor(**SMALL).fit(X, 1e300 * Y), dtype="float32")

@@ -15,7 +15,7 @@ from skscn.declarations import Estimator, constant, parameter
 from skscn.fit.data import HELD_OUT
 from skscn.nodes import LAYERS
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import Chunks
+from skscn.rows import Chunks, Sites
 from skscn.scaling import SCALINGS
 from skscn.search import CONFIGURATIONS, Configuration
 from skscn.stopping import CRITERIA
@@ -23,7 +23,7 @@ from skscn.supervision import SUPERVISIONS, Supervision
 
 # Rows in memory, and training rows wherever they are; Dask collections are array-like.
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
-TrainingRows: TypeAlias = MatrixLike | os.PathLike[str] | Chunks
+TrainingRows: TypeAlias = MatrixLike | os.PathLike[str] | Chunks | Sites
 Auto: TypeAlias = Literal["auto"]
 ScalingName: TypeAlias = Literal["minmax", "robust", "standard", "quantile"] | None
 Criterion: TypeAlias = bool | Literal["validation", "gcv", "aic", "bic"]

@@ -76,7 +76,7 @@ def fit_network(
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
             "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
-            'input, or direct_link="auto" saves memory; use direct_link=True, or more rows.'
+            "input; use more rows."
         )
     fingerprint = None
     # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
@@ -120,14 +120,17 @@ def fit_network(
             fitted["row_weights_"] = np.zeros(data.n_given)
             fitted["row_weights_"][data.row_numbers()] = data.row_values(network.loss.row_weights, network)
         # What a few rows tell: the importances of the inputs, and their medians, for later missing values.
-        sample, medians = data.take(sampled(data.shape[0])), None
-        if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
-            medians = medians_of(sample.X)
+        importances = medians = None
+        if data.movable:
+            sample = data.take(sampled(data.shape[0]))
+            importances = feature_importances(network, sample.X, sample.sample_weight)
+            if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
+                medians = medians_of(sample.X)
         fitted |= {
             "n_rows_seen_": data.shape[0],
             "_weight_unit": data.unit,
             "_fingerprint": fingerprint,
-            "_feature_importances": feature_importances(network, sample.X, sample.sample_weight),
+            "_feature_importances": importances,
             "_medians": medians,
         }
         callbacks.end(lambda: fitted)
@@ -473,7 +476,7 @@ class GrowingLayer:
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
         backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
-        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together))
+        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together), fit.plan.signs)
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.
@@ -547,15 +550,16 @@ class GrowingLayer:
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
         signs = self.fit.plan.signs
-        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
-            alpha = rule.chosen(whole)
-            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
-            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs)
-            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
-        elif averages and isinstance(rule, LeastSquares) and whole is not None:
+        if averages:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
+        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
+            alpha = rule.chosen(whole)
+            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
+            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs, shares)
+            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
+        elif shares is not None and isinstance(rule, LeastSquares) and whole is not None:
             solution = _shrunk(solved(whole, rule.chosen(whole)), shares)
         else:
             solution = rule.solution(layer.rows, most)

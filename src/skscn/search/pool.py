@@ -358,12 +358,17 @@ class Pooled(Configuration):
         search._relevance = relevance
         return search
 
-    def _improvable(self, nodes: Nodes) -> np.ndarray:
-        """Which weights of new nodes polishing may change, shape (k, d): of relevant inputs, and those they have."""
+    def _improvable(self, nodes: Nodes, signs: np.ndarray | None = None) -> np.ndarray:
+        """Which weights of new nodes polishing may change, shape (k, d): of relevant inputs, and those they have.
+
+        Of inputs with a sign, only those they have.
+        """
         own = nodes.weights.T != 0.0
         if self._relevance is not None:
-            return own | (self._relevance >= _RELEVANT)
-        return own if own.shape[1] > MANY_INPUTS else np.ones_like(own)
+            relevant = self._relevance >= _RELEVANT
+        else:
+            relevant = np.full(own.shape[1], own.shape[1] <= MANY_INPUTS)
+        return own | (relevant if signs is None else relevant & (signs == 0.0))
 
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """The best node, or the best ``count`` together; if they are rejected, further candidates one by one.
@@ -378,7 +383,7 @@ class Pooled(Configuration):
         together = search.select(best_first, count, self.contractions[-1], node)
         if len(together) and self.polishes and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH:
             steps = _THOROUGH if count <= _SCHEDULE.least else _QUICK
-            allowed = self._improvable(together)
+            allowed = self._improvable(together, rows.signs)
             together = search.polish(together, steps, max(self.scopes), _MUCH_DAMPING, allowed)
             together = search.passing(together, self.contractions[-1], node)
         if len(together):
@@ -418,9 +423,9 @@ class Polished(Pooled):
         Nodes first lose their weights of inputs that hardly matter to the network, unless these are most of what they
         have, and only weights of the other inputs are improved.
         """
-        start, allowed = nodes, self._improvable(nodes)
+        start, allowed = nodes, self._improvable(nodes, rows.signs)
         if self._relevance is not None:
-            allowed = np.broadcast_to(self._relevance >= _RELEVANT, allowed.shape)
+            allowed = allowed & (self._relevance >= _RELEVANT)
             pruned = np.where(allowed.T, nodes.weights, 0.0)
             most = (pruned**2).sum(axis=0) >= 0.5 * (nodes.weights**2).sum(axis=0)
             start = replace(nodes, weights=np.where(most, pruned, nodes.weights))

@@ -56,6 +56,8 @@ def imitate(
     """
     if not all(isinstance(block.nodes.layer, Dense) for network in networks for block in network.layers):
         raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
+    if any(network.signs is not None for network in networks):
+        raise ValueError("compact does not keep monotone inputs; predict with the ensemble.")
     first, width = networks[0], X.shape[1]
     inputs, few = scale_inputs(first.inputs.name, X), sampled(X.shape[0], _ENOUGH_ROWS)
     nodes = Nodes.joined([_rescaled(*pair, inputs, width) for pair in zip(networks, features, strict=True)])
