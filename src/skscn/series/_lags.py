@@ -418,7 +418,7 @@ class Lags(TransformerMixin, BaseEstimator):
     ) -> list[LagTerm]:
         """The terms that the search finds; a part is the inputs, the targets and what is to be explained in a group."""
         tried = self._candidate_terms(min(int(self.max_lag), longest // 4))
-        if self._target is not None:
+        if self._target is not None and self.delay_ is not None:
             lag = max(term.rows for term in tried if term.of_target)
             season = find_season([targets[-_MOST_ROWS:] for _, targets, _ in parts], lag + 1)
             if season is not None:
