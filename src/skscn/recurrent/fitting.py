@@ -33,9 +33,6 @@ LARGE, SMALL = (0.1, 10.0), (0.003, 1.0)
 _WIDEST, _ROWS_PER_COLUMN = 320, 5
 # Rows, candidates and nodes of pilot networks, and how many nodes a step adds.
 _PILOT_ROWS, _PILOT_POOL, _PILOT_NODES, _PILOT_STEP = 3000, 200, 16, 8
-# A pilot is not grown further if its training error after the first step is this many times the smallest one so far,
-# unless outputs come back, as free runs say something else.
-_PILOT_TOLERANCE = 2.0
 # The kinds of nodes in which pilot networks compare all lengths; how many lengths are tried in which other kinds; and
 # how many of these configurations are tried with and without recurrence, in networks of full size.
 _TWO_KINDS = ((LARGE, False, True), (SMALL, True, True))
@@ -83,8 +80,8 @@ class ReplayLog:
     Attributes
     ----------
     seed : int
-    errors, first_errors : list of float
-        Of the pilots: on later rows, and on training rows after the first step.
+    errors : list of float
+        Of the pilots.
     networks : list of GrownNodes
     suspended : bool
         Whether somebody has ended the fit: what follows is not what it would have done, and is not kept.
@@ -93,7 +90,6 @@ class ReplayLog:
     def __init__(self, file: CheckpointFile | None, draw_seed: Callable[[], int]):
         self._file, self.suspended = file, False
         self.errors: list[float] = []
-        self.first_errors: list[float] = []
         self.networks: list[GrownNodes] = []
         read = None if file is None else file.read()
         if file is None or read is None:
@@ -102,7 +98,6 @@ class ReplayLog:
         about, arrays = read
         with file.complete():
             self.seed, self.errors = int(about["seed"]), arrays["errors"].tolist()
-            self.first_errors = arrays["first_errors"].tolist()
             self.networks = [_grown_of(arrays, f"{number}_") for number in range(about["networks"])]
 
     def note(self, number: int, grown: GrownNodes) -> None:
@@ -115,7 +110,7 @@ class ReplayLog:
         """Write the file, if there is one, and it is due."""
         if self._file is None or self.suspended or not (now or self._file.is_due):
             return
-        arrays = {"errors": np.array(self.errors), "first_errors": np.array(self.first_errors)}
+        arrays = {"errors": np.array(self.errors)}
         for number, (nodes, history) in enumerate(self.networks):
             own = {**nodes.arrays(), **{f"history_{name}": values for name, values in history_columns(history).items()}}
             arrays |= {f"{number}_{name}": values for name, values in own.items()}
@@ -243,12 +238,8 @@ class ReservoirFit:
                     continue
                 if pilot == len(self.log.errors) and not self.is_stopped:
                     growing = self._growing(some, config, budget, SHARE)
-                    steps = self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot)
-                    first = next(steps, None)
-                    self.log.first_errors.append(np.inf if first is None else first.train_rmse)
-                    if fed_back or self.log.first_errors[-1] <= _PILOT_TOLERANCE * min(self.log.first_errors):
-                        for _ in steps:
-                            pass
+                    for _ in self._steps(growing, StoppingMonitor(), budget, self.log.seed + pilot):
+                        pass
                     self.log.errors.append(pilot_error(growing))
                     self.log.save(now=False)
                     shown = f"{pilot + 1}/{most}: {config}, validation {self.data.unit * self.log.errors[-1]:.5g}"
