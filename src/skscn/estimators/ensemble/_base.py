@@ -131,7 +131,8 @@ class BaseEnsemble(Estimator, ABC):
         Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
         grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
         the end, and only later rows are out of bag. So `oob_score_`, `combination` and prediction intervals are based
-        on rows later than those that a member was trained on.""",
+        on rows later than those that a member was trained on. In the end, older rows count for less in output weights
+        where that predicts later training rows better, in regression under squared error.""",
     )
     categorical_features: CategoricalFeatures = parameter(
         default="from_dtype",

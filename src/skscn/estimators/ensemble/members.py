@@ -6,7 +6,7 @@ of a row that is out of bag for it. Where rows repeat more than ten times on ave
 too, and all rows are kept.
 
 With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
-time, and only later rows are out of bag.
+time, and only later rows are out of bag. In the end, older rows count for less where that predicts later ones better.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
@@ -29,7 +29,7 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.estimators.base import GrowingNetwork
 from skscn.fit.data import LARGEST_MEAN_COUNT, finalised
 from skscn.fit.plan import FEW_ROWS, Recipe
-from skscn.fit.updating import why_not
+from skscn.fit.updating import following, why_not
 from skscn.growth import StopReason
 from skscn.progress import Listener, current_listener, listening
 from skscn.threads import single_threaded
@@ -274,6 +274,10 @@ def grow_member(
         member.partial_fit(X[held_out], data.y[held_out], sample_weight=weights[held_out] if different else None)
         # They were counted before.
         member.n_rows_seen_ = seen
+        if member.validation == "last" and member.network_.loss.plain and is_regressor(member):
+            targets, own = data.y[training].reshape(data.n_training, -1), weights / member._weight_unit
+            alpha = Recipe.of(member).alpha
+            member.network_ = following(member.network_, X[training], targets, own if different else None, alpha)
     # A later fit of its own is another matter.
     del member._averaged
     if not different:
