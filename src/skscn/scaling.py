@@ -30,6 +30,11 @@ class Scaling:
     low: float
     high: float
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.arange(len(self.offset))
+
     @classmethod
     def centred(cls, offset: np.ndarray, scale: np.ndarray) -> "Scaling":
         """A scaling of outputs, around an offset."""
@@ -78,6 +83,11 @@ class QuantileScaling:
     knots: np.ndarray
     shares: np.ndarray
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.arange(self.knots.shape[1])
+
     def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
         """``values`` scaled, as a new float64 array or in ``out``; sparse rows are made dense."""
         values = values.toarray() if sparse.issparse(values) else values
@@ -94,7 +104,44 @@ class QuantileScaling:
         return values
 
 
-InputScaling = Scaling | QuantileScaling
+@dataclass(frozen=True, eq=False)
+class WithJumps:
+    """A scaling, and an input 1[x > t] for each jump of the function along a column.
+
+    Attributes
+    ----------
+    scaling : Scaling or QuantileScaling
+        Of the columns.
+    columns : ndarray of int, shape (j,)
+    thresholds : ndarray of shape (j,)
+        t, in units of the column.
+    """
+
+    scaling: Scaling | QuantileScaling
+    columns: np.ndarray
+    thresholds: np.ndarray
+
+    @property
+    def name(self) -> str | None:
+        """The name of the scaling."""
+        return self.scaling.name
+
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.append(self.scaling.sources, self.columns)
+
+    def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """``values`` scaled, and the further inputs, as a new float64 array or in ``out``; sparse rows are made dense."""
+        values = values.toarray() if sparse.issparse(values) else values
+        first = values.shape[1]
+        inputs = np.empty((first + len(self.columns), len(values))).T if out is None else out
+        self.scaling.transform(values, inputs[:, :first])
+        np.greater(values[:, self.columns], self.thresholds, out=inputs[:, first:])
+        return inputs
+
+
+InputScaling = Scaling | QuantileScaling | WithJumps
 
 
 # An array, a sparse matrix (SciPy has no types), or inputs in a file, with ``shape`` and a method ``column(number)``.

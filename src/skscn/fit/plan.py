@@ -145,6 +145,11 @@ class Recipe:
             raise ValueError(contradiction)
         return recipe
 
+    @property
+    def finds_jumps(self) -> bool:
+        """Whether jumps of the function along single inputs become inputs."""
+        return self.configuration.finds_jumps and self.loss.plain and self.scaling is not None
+
     def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
         """What does not go together, and what would work."""
         layer, search = type(self.layer).__name__, type(self.configuration).__name__
@@ -220,9 +225,7 @@ class Recipe:
         return Plan(
             criterion=criterion,
             share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
-            linear=self._linear_columns(*data.shape, _ROWS_PER_LINK),
-            # With a penalty, links need no minimum of rows.
-            refit_linear=self._linear_columns(*data.shape, 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK),
+            **self.linear_columns(*data.shape),
             pace=(
                 self.configuration.pace(self.layer, weight)
                 if self.nodes_per_step is None
@@ -261,6 +264,13 @@ class Recipe:
         if isinstance(self.early_stopping, str):
             return self.early_stopping
         return "validation" if self.early_stopping else None
+
+    def linear_columns(self, n_rows: int, n_inputs: int) -> dict[str, Nodes]:
+        """The linear columns of a plan, for the inputs of a network."""
+        # With a penalty, links need no minimum of rows.
+        least = 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK
+        linear, refit_linear = (self._linear_columns(n_rows, n_inputs, each) for each in (_ROWS_PER_LINK, least))
+        return {"linear": linear, "refit_linear": refit_linear}
 
     def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.

@@ -30,6 +30,7 @@ from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import FEW_ROWS, Plan, Recipe, signs_of
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
+from skscn.jumps import MOST_ROWS, NO_JUMPS, Jumps, find_jumps
 from skscn.losses import Loss, Penalised
 from skscn.monotone import monotone_weights
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
@@ -48,7 +49,7 @@ from skscn.refit import (
     solve_path,
 )
 from skscn.rows import Rows
-from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
+from skscn.scaling import SCALINGS, InputScaling, Scaling, WithJumps, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 from skscn.supervision import Inequality
 
@@ -172,6 +173,11 @@ class NetworkSpec:
     single_precision: bool
     below: tuple[Nodes, ...] = ()
 
+    @property
+    def n_inputs(self) -> int:
+        """What the first layer sees."""
+        return len(self.inputs.sources)
+
     def network(
         self, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
     ) -> Network:
@@ -280,7 +286,10 @@ class Fit:
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
             inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            jumps = found_jumps(recipe, train) if estimator._jumps is None else estimator._jumps
+            inputs = WithJumps(inputs, *jumps) if len(jumps.columns) else inputs
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
+        self.plan = plan = replace(plan, **recipe.linear_columns(data.shape[0], len(inputs.sources)))
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
@@ -443,7 +452,7 @@ class Fit:
             blocks = model.layers[:-1] if model is self.model else model.layers
             earlier = [block.nodes for block in blocks]
         most = self.plan.max_nodes - lower
-        before = Nodes.joined([Nodes.none(self.recipe.layer, self.data.shape[1]), *earlier]).take(slice(most - kept))
+        before = Nodes.joined([Nodes.none(self.recipe.layer, self.spec.n_inputs), *earlier]).take(slice(most - kept))
         averages = this.final and loss.refit == "reweighted" and len(self.rows.held_out.targets) > 0
         own = grown.take(slice(most - len(before) if averages else kept))
         return self.refit.network([*([before] if len(before) else []), *below, own], loss, final=this.final)
@@ -483,7 +492,7 @@ class GrowingLayer:
     def grown(self) -> Nodes:
         """All nodes so far, including those that early stopping will not keep."""
         rule = self.output_weights
-        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.data.shape[1])
+        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.spec.n_inputs)
 
     @property
     def best(self) -> Nodes:
@@ -550,7 +559,7 @@ class GrowingLayer:
         if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
             alpha = rule.chosen(whole)
             penalised = whole.regularised(alpha) if alpha > 0.0 else whole
-            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs)
+            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs[spec.inputs.sources])
             solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
         elif averages and isinstance(rule, LeastSquares) and whole is not None:
             # A node has the shares of all networks that are larger than those before it.
@@ -562,6 +571,14 @@ class GrowingLayer:
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
         return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=signs), self.data)
+
+
+def found_jumps(recipe: Recipe, data: TrainingData) -> Jumps:
+    """The jumps that some of the rows confirm, in regression with one output and inputs that are not sparse."""
+    if not recipe.finds_jumps or data.classes is not None or data.n_outputs > 1:
+        return NO_JUMPS
+    some = data.take(sampled(data.shape[0], MOST_ROWS))
+    return NO_JUMPS if sparse.issparse(some.X) else find_jumps(some.X, some.targets[:, 0], some.sample_weight)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
