@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 # Rows and numbers that are enough; and the number of rows below which a window is not narrow.
-MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 40_000, 2_000_000, 1000
+_MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 40_000, 1_000_000, 3000
 # Bins of each input; trees, their depth, the share of a residual that a tree learns, and the least weight of a side.
 _BINS, _TREES, _DEPTH, _RATE, _LEAST = 64, 15, 3, 0.5, 20
 # The largest number of jumps.
@@ -20,6 +20,15 @@ _MOST_JUMPS = 12
 # The share of the rows on each side of a window's centre, which is never below that of so many rows; fewest rows of the
 # other half and distinct values in it; and fewest rows on one side of a jump.
 _SHARE, _ROWS, _FEWEST, _DISTINCT, _SIDE = 0.03, 120, 40, 16, 8
+# The least share of the rows on each side of a jump, and of the targets' spread that it must explain.
+_END, _MATTERS = 0.05, 0.03
+# How many times the median of what a slope leaves counts at most.
+_FAR = 6.0
+# A jump must reduce n·log(squares) in its window, compared with a slope, by this much and twice log(rows).
+_CLEARLY = 16.0
+# In a part of the window, with about so many rows on each side, it must do so by this much, and by a third of what is
+# expected there; also in narrower parts, with so many rows on each side or more, as long as this much is expected.
+_PART, _AGAIN, _STRONG, _NARROWEST = 20, 2.0, 24.0, 6
 # The least share of the rows on each side of a jump, and of the targets' spread that it must explain.
 _END, _MATTERS = 0.05, 0.03
 # How many times the median of what a slope leaves counts at most.
@@ -44,6 +53,12 @@ class Jumps(NamedTuple):
 NO_JUMPS = Jumps(np.zeros(0, dtype=np.int64), np.zeros(0))
 
 
+def rows_needed(n_rows: int, n_columns: int) -> int:
+    """How many of the rows are enough to find jumps; 0 if there are too few."""
+    enough = min(_MOST_ROWS, _MOST_NUMBERS // n_columns, n_rows)
+    return enough if enough >= _FEWEST_ROWS else 0
+
+
 def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -> Jumps:
     """The jumps that rows X with targets y confirm.
 
@@ -53,10 +68,10 @@ def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -
     y : ndarray of shape (n,)
     sample_weight : ndarray of shape (n,) or None
     """
-    n_rows = min(MOST_ROWS, _MOST_NUMBERS // X.shape[1], len(X))
-    if n_rows < _FEWEST_ROWS or np.ptp(y) == 0.0:
+    n_rows = len(X)
+    if np.ptp(y) == 0.0:
         return NO_JUMPS
-    order = np.random.default_rng(0).permutation(len(X))[:n_rows]
+    order = np.random.default_rng(0).permutation(n_rows)
     X, y = X[order].astype(np.float64), y[order] - y.mean()
     p = np.ones(n_rows) if sample_weight is None else sample_weight[order]
     ordered, half = np.sort(X, axis=0), n_rows // 2
@@ -85,15 +100,23 @@ def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -
     for column, rows in windows:
         before, after = next(levels), next(levels)
         window = X[rows, column], y[rows] - before, after - before, np.sqrt(p[rows])
-        evidence, threshold = _jump(*window)
-        # A slope within the window is one within a part of it as well.
-        place, part = int(np.searchsorted(window[0], threshold)), max(len(rows) // 8, _PART)
-        again, threshold = _jump(*(values[max(place - part, 0) : place + part] for values in window))
+        evidence, threshold = _jump(*window, degree=2)
+        clear = evidence > _CLEARLY + 2.0 * np.log(n_rows)
+        # A slope within the window is one within a part of it as well, if that is narrow enough.
+        part, least = max(len(rows) // 4, _PART), _AGAIN
+        while clear and part >= _NARROWEST and (expected := evidence * 2 * part / len(rows)) >= least:
+            place = int(np.searchsorted(window[0], threshold))
+            again, threshold = _jump(*(values[max(place - part, 0) : place + part] for values in window), degree=3)
+            clear, part, least = again > max(_AGAIN, expected / 4.0), part // 2, _STRONG
         share = np.searchsorted(ordered[:, column], threshold, side="right") / n_rows
         matters = float(np.mean(window[2] ** 2)) * share * (1.0 - share) > _MATTERS**2 * variance
-        clear = evidence > _CLEARLY + 2.0 * np.log(n_rows) and again > max(_AGAIN, evidence * part / len(rows))
         known = [np.searchsorted(ordered[:, column], [other, threshold]) for number, other in found if number == column]
-        if clear and matters and _END <= share <= 1.0 - _END and all(abs(int(one) - int(other)) > reach for one, other in known):
+        if (
+            clear
+            and matters
+            and _END <= share <= 1.0 - _END
+            and all(abs(int(one) - int(other)) > reach for one, other in known)
+        ):
             found.append((column, threshold))
     if not found:
         return NO_JUMPS
@@ -101,8 +124,8 @@ def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -
     return Jumps(np.array(columns, dtype=np.int64), np.array(thresholds))
 
 
-def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray) -> tuple[float, float]:
-    """How clearly rows in a window, sorted by x, follow a jump rather than a slope, and its threshold.
+def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray, *, degree: int) -> tuple[float, float]:
+    """How clearly rows in a window, sorted by x, follow a jump rather than a slope of some degree, and its threshold.
 
     Parameters
     ----------
@@ -115,12 +138,13 @@ def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray) ->
     """
     u = (x - x[0]) / (x[-1] - x[0])
     e, height, constant = root * e, root * height, np.column_stack([root, root * u])
-    along = np.column_stack([height, height * u, constant])
+    along = np.column_stack([*(height * u**power for power in range(degree + 1)), constant])
     # A single target far away must not look like a jump.
     left = _left(along, e)
     far = _FAR * float(np.median(np.abs(left)))
     e = e - left + left.clip(-far, far)
-    places = np.arange(_SIDE - 1, len(x) - _SIDE)
+    side = min(_SIDE, len(x) // 4)
+    places = np.arange(side - 1, len(x) - side)
     places = places[x[places + 1] > x[places]]
     if not len(places):
         return 0.0, 0.0
@@ -134,7 +158,9 @@ def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray) ->
         for columns in (along, np.column_stack([height * ~passed, height * passed, constant]))
     )
     rounding = 1e-12 * float(e @ e) + 1e-300
-    return len(x) * float(np.log((slope + rounding) / (jump + rounding))), float(x[place] + 0.5 * (x[place + 1] - x[place]))
+    return len(x) * float(np.log((slope + rounding) / (jump + rounding))), float(
+        x[place] + 0.5 * (x[place + 1] - x[place])
+    )
 
 
 def _left(columns: np.ndarray, e: np.ndarray) -> np.ndarray:

@@ -30,7 +30,7 @@ from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import FEW_ROWS, Plan, Recipe, signs_of
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
-from skscn.jumps import MOST_ROWS, NO_JUMPS, Jumps, find_jumps
+from skscn.jumps import NO_JUMPS, Jumps, find_jumps, rows_needed
 from skscn.losses import Loss, Penalised
 from skscn.monotone import monotone_weights
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
@@ -559,7 +559,9 @@ class GrowingLayer:
         if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
             alpha = rule.chosen(whole)
             penalised = whole.regularised(alpha) if alpha > 0.0 else whole
-            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs[spec.inputs.sources])
+            beta = monotone_weights(
+                penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs[spec.inputs.sources]
+            )
             solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
         elif averages and isinstance(rule, LeastSquares) and whole is not None:
             # A node has the shares of all networks that are larger than those before it.
@@ -575,10 +577,12 @@ class GrowingLayer:
 
 def found_jumps(recipe: Recipe, data: TrainingData) -> Jumps:
     """The jumps that some of the rows confirm, in regression with one output and inputs that are not sparse."""
-    if not recipe.finds_jumps or data.classes is not None or data.n_outputs > 1:
+    count = rows_needed(*data.shape)
+    if not (count and recipe.finds_jumps) or sparse.issparse(data.X) or data.classes is not None or data.n_outputs > 1:
         return NO_JUMPS
-    some = data.take(sampled(data.shape[0], MOST_ROWS))
-    return NO_JUMPS if sparse.issparse(some.X) else find_jumps(some.X, some.targets[:, 0], some.sample_weight)
+    some = data.take(sampled(data.shape[0], count))
+    # As an array, where rows are in files.
+    return find_jumps(some.X[0:count], some.targets[:, 0], some.sample_weight)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:

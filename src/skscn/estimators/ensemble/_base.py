@@ -330,9 +330,7 @@ class BaseEnsemble(Estimator, ABC):
         """The jumps of the function, which are found once for all members; None if each is to find its own."""
         return None
 
-    def _plan(
-        self, number: int, seed: int, data: DistinctRows, strata: np.ndarray, jumps: Jumps | None
-    ) -> MemberPlan:
+    def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray, jumps: Jumps | None) -> MemberPlan:
         """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
         n_features = data.X.shape[1]
@@ -343,7 +341,8 @@ class BaseEnsemble(Estimator, ABC):
         # Windows of different lengths give residuals at different distances from the training rows.
         stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
         own_jumps = None if jumps is None else jumps.among(features)
-        by_quantiles = number % self._quantiles_every == self._quantiles_every - 1
+        # Quantiles do not extrapolate, as rows in order of time may need.
+        by_quantiles = self.validation == "random" and number % self._quantiles_every == self._quantiles_every - 1
         return MemberPlan(number, seed, features, counts, stretch, by_quantiles, own_jumps)
 
     @property
