@@ -1,8 +1,8 @@
 """Jumps of a function along single inputs, found on some training rows; they become inputs 1[x > t] of a network.
 
-A short boosting of trees on one half of the rows says where jumps may be, and how high they are at other inputs. Rows of
-the other half, in a narrow window around such a place, confirm a jump or not: along a slope, however steep, targets in
-the window move from one level of the trees to the other, and at a jump they change over from one row to the next.
+Boosted trees of one half of the rows say where jumps may be, and how high they are at the values of the other inputs.
+Rows of the other half, in a narrow window around such a place, confirm a jump: there a step explains their targets much
+better than a polynomial of the input does. Along a slope, however steep, it no longer does in a part of the window.
 """
 
 from __future__ import annotations
@@ -26,16 +26,9 @@ _END, _MATTERS = 0.05, 0.03
 _FAR = 6.0
 # A jump must reduce n·log(squares) in its window, compared with a slope, by this much and twice log(rows).
 _CLEARLY = 16.0
-# In a part of the window, with about so many rows on each side, it must do so by this much, and by a third of what is
+# In a part of the window, with about so many rows on each side, it must do so by this much, and by a quarter of what is
 # expected there; also in narrower parts, with so many rows on each side or more, as long as this much is expected.
-_PART, _AGAIN, _STRONG, _NARROWEST = 20, 2.0, 24.0, 6
-# The least share of the rows on each side of a jump, and of the targets' spread that it must explain.
-_END, _MATTERS = 0.05, 0.03
-# How many times the median of what a slope leaves counts at most.
-_FAR = 6.0
-# A jump must reduce n·log(squares) in its window, compared with a slope, by this much and twice log(rows); and in a part
-# of the window, with about so many rows on each side, by this much and half of what it does there on average.
-_CLEARLY, _AGAIN, _PART = 16.0, 6.0, 20
+_PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 24.0, 6
 
 
 class Jumps(NamedTuple):
@@ -141,7 +134,7 @@ def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray, *,
     along = np.column_stack([*(height * u**power for power in range(degree + 1)), constant])
     # A single target far away must not look like a jump.
     left = _left(along, e)
-    far = _FAR * float(np.median(np.abs(left)))
+    far = _FAR * float(np.median(np.abs(left / root))) * root
     e = e - left + left.clip(-far, far)
     side = min(_SIDE, len(x) // 4)
     places = np.arange(side - 1, len(x) - side)
@@ -158,7 +151,8 @@ def _jump(x: np.ndarray, e: np.ndarray, height: np.ndarray, root: np.ndarray, *,
         for columns in (along, np.column_stack([height * ~passed, height * passed, constant]))
     )
     rounding = 1e-12 * float(e @ e) + 1e-300
-    return len(x) * float(np.log((slope + rounding) / (jump + rounding))), float(
+    count = float((root**2).sum() ** 2 / (root**4).sum())
+    return count * float(np.log((slope + rounding) / (jump + rounding))), float(
         x[place] + 0.5 * (x[place + 1] - x[place])
     )
 

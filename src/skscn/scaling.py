@@ -132,7 +132,7 @@ class WithJumps:
         return np.append(self.scaling.sources, self.columns)
 
     def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """``values`` scaled, and the further inputs, as a new float64 array or in ``out``; sparse rows are made dense."""
+        """``values`` scaled, and further inputs, as a new float64 array or in ``out``; sparse rows are made dense."""
         values = values.toarray() if sparse.issparse(values) else values
         first = values.shape[1]
         inputs = np.empty((first + len(self.columns), len(values))).T if out is None else out
