@@ -43,8 +43,8 @@ from skscn.tables.filling import Filling
 from skscn.tables.row_encoder import RowEncoder
 
 # Letters of shapes: d columns, j jumps along them, i inputs of a network, which are both, w inputs of the nodes of a
-# layer, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows, f columns of a member, s knots of
-# a scaling, t steps, h, r held-out rows.
+# layer, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows, f columns of a member, s knots
+# of a scaling, t steps, h, r held-out rows.
 _SHARE = 1.0 + 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 

@@ -42,9 +42,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     """Regression with an ensemble of stochastic configuration networks, with prediction intervals.
 
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
-    rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
-    have not seen them, are an honest estimate of the error. After these predictions, the output weights of a member are
-    those of all its rows, those it has held out included, if the loss is squared error.
+    rows and columns. Unless rows are in order of time, every third member has scaling="quantile" where the base
+    estimator has "auto", its default configuration and squared error. Rows that a member has not seen are *out of bag*;
+    predictions for them, from those members that have not seen them, are an honest estimate of the error. After these
+    predictions, the output weights of a member are those of all its rows, those it has held out included, if the loss
+    is squared error.
 
     Attributes
     ----------
