@@ -17,8 +17,8 @@ _MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 40_000, 1_000_000, 3000
 _BINS, _TREES, _DEPTH, _RATE, _LEAST = 64, 15, 3, 0.5, 20
 # The largest number of jumps.
 _MOST_JUMPS = 12
-# The share of the rows on each side of a window's centre, which is never below that of so many rows; fewest rows of the
-# other half and distinct values in it; and fewest rows on one side of a jump.
+# The share of the rows on each side of a window's centre, and their least number; the least numbers of rows of the
+# other half and of distinct values in it; and of rows on one side of a jump.
 _SHARE, _ROWS, _FEWEST, _DISTINCT, _SIDE = 0.03, 120, 40, 16, 8
 # The least share of the rows on each side of a jump, and of the targets' spread that it must explain.
 _END, _MATTERS = 0.05, 0.03
@@ -26,8 +26,8 @@ _END, _MATTERS = 0.05, 0.03
 _FAR = 6.0
 # A jump must reduce n·log(squares) in its window, compared with a slope, by this much and twice log(rows).
 _CLEARLY = 16.0
-# In a part of the window, with about so many rows on each side, it must do so by this much, and by a quarter of what is
-# expected there; also in narrower parts, with so many rows on each side or more, as long as this much is expected.
+# In half of the window, with at least _PART rows on each side, it must do so by _AGAIN, and by a quarter of what is
+# expected there; also in narrower parts with at least _NARROWEST rows on each side, as long as _STRONG is expected.
 _PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 24.0, 6
 
 

@@ -141,7 +141,8 @@ class WithJumps:
         return inputs
 
 
-InputScaling = Scaling | QuantileScaling | WithJumps
+ColumnScaling = Scaling | QuantileScaling
+InputScaling = ColumnScaling | WithJumps
 
 
 # An array, a sparse matrix (SciPy has no types), or inputs in a file, with ``shape`` and a method ``column(number)``.
@@ -332,7 +333,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     return np.asarray(np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0])
 
 
-SCALINGS: dict[str | None, Callable[[Statistics], InputScaling]] = {
+SCALINGS: dict[str | None, Callable[[Statistics], ColumnScaling]] = {
     "minmax": _minmax,
     "robust": _robust,
     "standard": _standard,
@@ -341,7 +342,7 @@ SCALINGS: dict[str | None, Callable[[Statistics], InputScaling]] = {
 }
 
 
-def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> InputScaling:
+def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> ColumnScaling:
     """The named scaling fitted to inputs X."""
     return SCALINGS[name](ArrayStatistics(X, sample_weight))
 

@@ -222,10 +222,12 @@ class Recipe:
         of_layer = max_nodes if criterion is not None else -(-max_nodes // self.max_layers)
         # Above MANY_ROWS, "auto" holds out a constant number of rows, to save memory.
         most_held_out = MANY_ROWS if "early_stopping" in self.by_size else np.inf
+        linear, refit_linear = self.linear_columns(*data.shape)
         return Plan(
             criterion=criterion,
             share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
-            **self.linear_columns(*data.shape),
+            linear=linear,
+            refit_linear=refit_linear,
             pace=(
                 self.configuration.pace(self.layer, weight)
                 if self.nodes_per_step is None
@@ -265,12 +267,14 @@ class Recipe:
             return self.early_stopping
         return "validation" if self.early_stopping else None
 
-    def linear_columns(self, n_rows: int, n_inputs: int) -> dict[str, Nodes]:
-        """The linear columns of a plan, for the inputs of a network."""
+    def linear_columns(self, n_rows: int, n_inputs: int) -> tuple[Nodes, Nodes]:
+        """The linear columns of a plan, in growth and in the refit, for this number of inputs."""
         # With a penalty, links need no minimum of rows.
         least = 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK
-        linear, refit_linear = (self._linear_columns(n_rows, n_inputs, each) for each in (_ROWS_PER_LINK, least))
-        return {"linear": linear, "refit_linear": refit_linear}
+        return (
+            self._linear_columns(n_rows, n_inputs, _ROWS_PER_LINK),
+            self._linear_columns(n_rows, n_inputs, least),
+        )
 
     def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.

@@ -285,11 +285,12 @@ class Fit:
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            scaling, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
             jumps = found_jumps(recipe, train) if estimator._jumps is None else estimator._jumps
-            inputs = WithJumps(inputs, *jumps) if len(jumps.columns) else inputs
+            inputs = WithJumps(scaling, *jumps) if len(jumps.columns) else scaling
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
-        self.plan = plan = replace(plan, **recipe.linear_columns(data.shape[0], len(inputs.sources)))
+        linear, refit_linear = recipe.linear_columns(data.shape[0], len(inputs.sources))
+        self.plan = plan = replace(plan, linear=linear, refit_linear=refit_linear)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,

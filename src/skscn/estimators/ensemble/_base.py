@@ -163,7 +163,7 @@ class BaseEnsemble(Estimator, ABC):
 
     # What is required of targets.
     _checks: ClassVar[dict[str, Any]]
-    # One of so many members maps its inputs to quantiles, so that members differ more.
+    # One of this number of members maps its inputs to quantiles, so that members differ more.
     _quantiles_every: ClassVar[float] = np.inf
     members_: list[GrowingNetwork] = attribute()
     features_: list[np.ndarray] = attribute()
