@@ -2,7 +2,10 @@
 
 import os
 import shutil
+import subprocess
+import tempfile
 from contextlib import ExitStack
+from pathlib import Path
 
 # Before SciPy is imported: scikit-learn's checks of array API support ask for it.
 os.environ.setdefault("SCIPY_ARRAY_API", "1")
@@ -16,13 +19,30 @@ from skscn.rows import ROWS, Chunks, Rows, opened
 BROWSER = os.environ.get("SKSCN_BROWSER") or shutil.which("chromium") or shutil.which("google-chrome")
 C_COMPILERS = filter(None, map(shutil.which, ("cc", "gcc", "clang", "tcc")))
 C_COMPILER = os.environ.get("SKSCN_CC") or next(C_COMPILERS, None)
-# Folders of tests that cannot run here -> what they need.
+
+
+def makes_32_bits():
+    """Whether the C compiler makes programs of 32 bits that run here, and rounds what is assigned, as C demands."""
+    if C_COMPILER is None:
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder, "none.c"), Path(folder, "none")
+        source.write_text(
+            "#include <stdio.h>\nint main(void)\n{\n    volatile float a = 0.1f, b = a * a;\n"
+            "    const float c = a * a;\n    return b != c;\n}\n"
+        )
+        made = subprocess.run([C_COMPILER, "-std=c99", "-O2", "-m32", source, "-o", program], capture_output=True)
+        return made.returncode == 0 and subprocess.run([program]).returncode == 0
+
+
+# Folders and files of tests that cannot run here -> what they need.
 NOT_COLLECTED = {
     **(
         {} if os.environ.get("SKSCN_DATA") else {"paper_data": "name the folder of the paper's data sets in SKSCN_DATA"}
     ),
     **({} if BROWSER else {"browser": "install Chromium or Chrome, or name a browser in SKSCN_BROWSER"}),
     **({} if C_COMPILER else {"c_code": "install a C compiler such as gcc or tcc, or name one in SKSCN_CC"}),
+    **({} if makes_32_bits() else {"c_code/test_32_bits.py": "install gcc and gcc-multilib"}),
 }
 collect_ignore = list(NOT_COLLECTED)
 

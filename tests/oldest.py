@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 ENVIRONMENT = ROOT / ".venv-oldest"
-EXTRAS = "cli,dask,io,onnx,plot"
+EXTRAS = "cli,dask,federated,io,onnx,plot"
 # Old versions of matplotlib use old names of the newest pyparsing.
 WARNINGS = ["-W", "default::pyparsing.warnings.PyparsingDeprecationWarning"]
 # What depends most on other packages; the rest is as good with the newest ones, with which ./run test runs everything.

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skscn import SCNRegressor
-from skscn.network import Network
+from skscn import SCNRegressor, network
 from skscn.output_weights import ALGORITHMS
 
 RNG = np.random.default_rng(3)
@@ -36,8 +35,8 @@ def test_staged_predictions_are_those_of_smaller_networks(algorithm):
 
 def test_staging_is_one_pass(monkeypatch):
     model = fitted()
-    rows, scaled = [], Network._scaled
-    monkeypatch.setattr(Network, "_scaled", lambda network, X: (rows.append(len(X)), scaled(network, X))[1])
+    rows, scaled = [], network.scaled_with_one
+    monkeypatch.setattr(network, "scaled_with_one", lambda X, scaling: (rows.append(len(X)), scaled(X, scaling))[1])
     list(model.staged_predict(X))
     assert sum(rows) == len(X)
 

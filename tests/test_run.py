@@ -44,7 +44,7 @@ def test_benchmarks_that_compare_exist_and_so_does_what_they_install():
     assert all((RUN.parent / "benchmarks" / f"{name}.py").exists() for name in comparing)
     groups = tomllib.loads((RUN.parent / "pyproject.toml").read_text(encoding="utf-8"))["dependency-groups"]
     packages = {package.split(">")[0] for package in groups["bench"]}
-    assert packages == {"catboost", "lightgbm", "reservoirpy", "river", "swimnetworks", "xgboost"}
+    assert packages == {"catboost", "lightgbm", "openml", "pmlb", "reservoirpy", "river", "swimnetworks", "xgboost"}
 
 
 if os.name == "posix":

@@ -6,6 +6,7 @@ from types import ModuleType
 
 # Package -> the extra of scikit-scn that installs it.
 EXTRAS = {
+    "cryptography": "federated",
     "dask": "dask",
     "distributed": "dask",
     "jinja2": "plot",

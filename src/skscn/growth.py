@@ -265,7 +265,7 @@ def grow(
             validation_rmse=observe(rows, output_weights, state, monitor, added),
         )
         # Polish all nodes together, if it is time.
-        step = _polish(rows, search, output_weights, step, pace, seed, monitor, state)
+        step = _polish(rows, informed, output_weights, step, pace, seed, monitor, state)
         state.record(step)
         yield replace(step, nodes=output_weights.below + step.nodes)
     return StopReason(monitor.reason)

@@ -22,7 +22,9 @@ STEEPEST = {"sigmoid": 0.25, "tanh": 1.0, "relu": 1.0}
 _MOST_STEPS = 30
 
 
-def monotone_weights(factor: Factor, linear: Nodes, nodes: Nodes, signs: np.ndarray) -> np.ndarray:
+def monotone_weights(
+    factor: Factor, linear: Nodes, nodes: Nodes, signs: np.ndarray, shares: np.ndarray | None = None
+) -> np.ndarray:
     """β of shape (k, 1): least squares among the output weights for which the network is monotone.
 
     Parameters
@@ -33,11 +35,15 @@ def monotone_weights(factor: Factor, linear: Nodes, nodes: Nodes, signs: np.ndar
         Intercept and direct links, and the nodes; both see the same inputs.
     signs : ndarray of shape (d,)
         1 for an input with which the output must not decrease, −1 where it must not increase, 0 for others.
+    shares : ndarray of shape (k,) or None
+        Of an average over numbers of nodes, to which the network is then as close as it can be, rather than to the
+        targets.
     """
     assert nodes.layer.activation is not None
+    moves = factor.coefficients[:, 0] if shares is None else shares * factor.coefficients[:, 0]
     free, bounded = _generators(linear, nodes, signs, STEEPEST[nodes.layer.activation.name])
     rotation, triangle = qr(factor.triangle @ np.hstack([free, bounded]), mode="economic")
-    left, count = rotation.T @ factor.coefficients[:, 0], free.shape[1]
+    left, count = rotation.T @ moves, free.shape[1]
     weights = np.zeros(bounded.shape[1])
     if len(weights):
         weights = nnls(triangle[count:, count:], left[count:], maxiter=_MOST_STEPS * len(weights))[0]

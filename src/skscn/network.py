@@ -15,7 +15,7 @@ from scipy import sparse
 from skscn.activations import Activation
 from skscn.factor import Factor
 from skscn.losses import Loss, name_of
-from skscn.nodes import Deep, Matrix, Nodes, blocks
+from skscn.nodes import Deep, Matrix, Nodes, blocks, scaled_with_one
 from skscn.scaling import InputScaling, Scaling
 from skscn.threads import single_threaded
 
@@ -289,7 +289,7 @@ class Network:
 
     def _outputs(self, X: Any) -> np.ndarray:
         """The outputs f of a block of rows."""
-        x = self._scaled(X)
+        x = scaled_with_one(X, self.inputs)
         outputs: np.ndarray = np.dot(x, self._folded.straight)
         for layer, h in zip(self._folded.layers, self._values(x), strict=True):
             outputs += np.dot(h, layer.outgoing)
@@ -353,7 +353,7 @@ class Network:
     def _blocks(self, X: Any) -> Iterator[tuple[slice, np.ndarray, list[np.ndarray]]]:
         """For each block of rows: its slice, its scaled inputs ending with a 1, and for each layer h/outer."""
         for rows in blocks(X.shape[0], self._folded.width):
-            x = self._scaled(X[rows])
+            x = scaled_with_one(X[rows], self.inputs)
             yield rows, x, self._values(x)
 
     def _values(self, x: np.ndarray) -> list[np.ndarray]:
@@ -375,13 +375,6 @@ class Network:
             else:
                 values.append(layer.values(x, block.folded))
         return values[::-1]
-
-    def _scaled(self, X: Any) -> np.ndarray:
-        """Rows scaled, with a 1 as the last input; column by column, which is faster than row by row."""
-        x = np.empty((self.n_inputs + 1, X.shape[0]))
-        x[-1] = 1.0
-        self.inputs.transform(X, out=x[:-1].T)
-        return x.T
 
     @cached_property
     def _folded(self) -> _FoldedNetwork:
@@ -524,7 +517,10 @@ def why_none(network: Network) -> str:
     """Why a network has no importances, and what to do about it."""
     layer = network.nodes.layer
     if network.has_gradients:
-        reason = "it was saved by an earlier version, its fit has not ended, or gradients are not finite; fit it again"
+        reason = (
+            "it was saved by an earlier version, its fit has not ended, its rows stayed at their sites, or gradients "
+            "are not finite; fit it again"
+        )
     elif layer.activation is not None and layer.activation.derivative is None:
         reason = f"the derivative of the activation {layer.activation.name!r} is not known; pass an Activation with one"
     else:

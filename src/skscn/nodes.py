@@ -48,13 +48,21 @@ class Inputs:
 
     def block(self, rows: slice | np.ndarray) -> np.ndarray:
         """Some rows scaled, with a 1 as the last input; sparse rows are made dense here."""
-        return self.X[rows] if self.scaling is None else with_one(self.scaling.transform(self.X[rows]))
+        return self.X[rows] if self.scaling is None else scaled_with_one(self.X[rows], self.scaling)
 
     def prepared(self) -> Inputs:
         """The same inputs, scaled once if they are dense."""
         if self.scaling is None or not isinstance(self.X, np.ndarray):
             return self
         return Inputs(self.block(slice(None)), None)
+
+
+def scaled_with_one(X: Matrix, scaling: InputScaling) -> np.ndarray:
+    """Rows scaled, with a 1 as the last input; column by column, which is faster than row by row."""
+    x = np.empty((len(scaling.sources) + 1, X.shape[0]))
+    x[-1] = 1.0
+    scaling.transform(X, out=x[:-1].T)
+    return x.T
 
 
 def with_one(x: np.ndarray) -> np.ndarray:

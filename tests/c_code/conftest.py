@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from skscn.export import to_c
+from skscn.export._fixed import BITS
 from skscn.recurrent import RecurrentSCNRegressor
 from skscn.series import Lags
 from skscn.series.line import LagLine
@@ -43,9 +44,9 @@ def tested(cc, tmp_path):
 def compiled(cc, tmp_path):
     """Functions of several models, linked together: name → a function of rows."""
 
-    def run(models, dtype="float64"):
+    def run(models, dtype="float64", **options):
         for name, model in models.items():
-            to_c(model, tmp_path / f"{name}.c", dtype=dtype)
+            to_c(model, tmp_path / f"{name}.c", dtype=dtype, **options)
         library = tmp_path / f"models_{dtype}.so"
         cc("-shared", "-fPIC", *(tmp_path / f"{name}.c" for name in models), "-o", library)
         loaded = ctypes.CDLL(str(library))
@@ -58,7 +59,9 @@ class Compiled:
     """A model in C."""
 
     def __init__(self, library, name, model, dtype):
-        self.library, self.name, self.dtype = library, name, np.dtype(dtype)
+        # Rows and predictions are in single precision in fixed point.
+        self.library, self.name = library, name
+        self.dtype = np.dtype("float32" if dtype in BITS else dtype)
         first, last = (model[0], model[-1]) if hasattr(model, "steps") else (model, model)
         encoded = getattr(first, "encoder_", None)
         self.encoder = first if isinstance(first, TableEncoder) else None if encoded is None else encoded.table

@@ -129,7 +129,7 @@ def test_r2_of_later_rows_is_within_its_range_in_most_cases():
         errors = 0.4 * wandering(rng, 2400, 0.9)
         low, high = later_r2(PredictedRows(y[:1200], y[:1200] + errors[:1200]))
         held.append(low <= 1.0 - np.mean(errors[1200:] ** 2) / np.var(y[1200:]) <= high)
-    assert np.mean(held) > 0.8
+    assert np.mean(held) > 0.85
 
 
 def test_intervals_hold_what_their_range_says_in_most_cases():
@@ -138,8 +138,9 @@ def test_intervals_hold_what_their_range_says_in_most_cases():
         inside = np.abs(wandering(np.random.default_rng(seed), 2400, 0.95)) < 1.3
         low, high = later_share(inside[:1200])
         held.append(low <= inside[1200:].mean() <= high)
-    assert np.mean(held) > 0.8
-    assert np.subtract(*later_share(np.random.default_rng(0).random(1200) < 0.9)[::-1]) < 0.1
+    assert np.mean(held) > 0.85
+    by_chance = [later_share(np.random.default_rng(seed).random(1200) < 0.9) for seed in range(20)]
+    assert np.median([high - low for low, high in by_chance]) < 0.1
     assert later_share(inside[:100]) is None
 
 

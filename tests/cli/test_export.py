@@ -38,6 +38,18 @@ def test_a_c_file_takes_the_columns_of_a_table(skscn, houses_model, tmp_path):
     assert "sold: days since 1970-01-01; missing if NaN" in text
 
 
+def test_fixed_point(skscn, houses_model, houses, tmp_path):
+    path = tmp_path / "houses.c"
+    skscn("export", houses_model, path, "--dtype", "int16")
+    assert "with weights of 16 bits. On 500 rows spread over the ranges" in path.read_text(encoding="utf-8")
+    skscn("export", houses_model, path, "--dtype", "int16", "--rows", houses)
+    assert "rows like those of training" in path.read_text(encoding="utf-8")
+    done = skscn("export", houses_model, path, "--rows", houses, code=1)
+    assert "--rows is for fixed point; use it with --dtype int16 or --dtype int8." in done.stderr
+    done = skscn("export", houses_model, tmp_path / "houses.onnx", "--dtype", "int16", code=2)
+    assert "is for .c files" in done.stderr
+
+
 def test_names_of_columns_of_a_model_from_python(skscn, tmp_path):
     frame = pd.DataFrame({"flow": np.arange(50.0), "heat": np.arange(50.0)[::-1] ** 2})
     save_model(SCNRegressor(max_nodes=3, random_state=0).fit(frame, frame["heat"] / 7), tmp_path / "plant.scn")

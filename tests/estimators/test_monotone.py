@@ -118,9 +118,27 @@ def test_columns_by_name_beside_categories_and_missing_values():
             assert (model.predict(more) >= model.predict(frame) - 1e-12).all()
 
 
-def test_no_signs_change_little():
+def test_no_signs_change_nothing():
+    """The average over numbers of nodes is kept, also by further rows."""
     free, same = (SCNRegressor(monotone=signs, **SMALL).fit(X, Y) for signs in (None, [0, 0, 0]))
-    assert np.corrcoef(free.predict(X), same.predict(X))[0, 1] > 0.99
+    assert free.network_.shares.min() < 1.0
+    np.testing.assert_allclose(same.predict(X), free.predict(X), atol=1e-8)
+    np.testing.assert_allclose(same.partial_fit(X, -Y).predict(X), free.partial_fit(X, -Y).predict(X), atol=1e-8)
+
+
+def test_nodes_stay_without_inputs_that_they_were_drawn_without():
+    """Else each node would depend on every input a little, and need a link for each of the wrong sign."""
+    unused = [
+        (SCNRegressor(monotone=signs, random_state=0, max_nodes=30).fit(X, Y).network_.weights == 0.0).any(axis=1)
+        for signs in (None, SIGNS)
+    ]
+    np.testing.assert_array_equal(unused, [[False, False, False], [True, True, False]])
+
+
+def test_an_ensemble_cannot_be_imitated():
+    model = SCNEnsembleRegressor(SCNRegressor(monotone=SIGNS, **SMALL), n_members=2, random_state=0).fit(X, Y)
+    with pytest.raises(ValueError, match="compact does not keep monotone inputs; predict with the ensemble"):
+        model.compact()
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ import pytest
 from sklearn.inspection import partial_dependence
 
 from skscn import SCNRegressor, TableModel
-from skscn.report import table_data
+from skscn.report import table_data, write_report
 from skscn.report._data import open_data
-from skscn.report._influence import dependences, importances
+from skscn.report._influence import dependences, importances, together
 from skscn.report._pictures import dependence_picture
 from skscn.report._summary import input_columns
 from skscn.tables import TableEncoder
@@ -39,6 +39,24 @@ def test_dependence_is_scikit_learns_partial_dependence(data):
     )
     ours = np.interp(theirs["grid_values"][0], first.values, first.responses[:, 0])
     np.testing.assert_allclose(ours[1:-1], theirs["average"][0][1:-1], atol=0.02)
+
+
+def test_the_effect_of_two_inputs_is_that_of_each_where_they_do_not_interact(data):
+    pair, (first, *_) = together(data, importances(data)), dependences(data, importances(data))
+    assert pair.names == ("a", "b")
+    assert np.ptp(np.diff(pair.responses, axis=1), axis=0).max() < 0.1
+    assert pair.responses[0].argmin() == first.responses.argmin() == 0
+    np.testing.assert_array_equal(np.ptp(first.data), np.ptp(data.sample_rows[:, 0]))
+
+
+def test_the_page_says_where_a_model_is_monotone(data, tmp_path):
+    model = SCNRegressor(max_nodes=5, monotone=[1, 0, -1, 0, 0], random_state=0).fit(data.X, data.y[:, 0])
+    names = {"feature_names": ["a", "b", "c", "d1", "d2"], "groups": {"d": [3, 4]}}
+    write_report(model, data.X, data.y[:, 0], tmp_path / "page.html", **names)
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert page.count("↗ never decreases") == 2
+    assert "No prediction increases with this input." in page
+    assert "a (horizontal) and b (vertical) together" in page
 
 
 def test_a_category_is_set_in_all_its_columns(data):

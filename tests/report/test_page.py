@@ -123,7 +123,7 @@ def test_nothing_is_fetched(page):
 
 def test_every_picture_says_what_is_seen_and_every_table_has_headings(page):
     pictures = [svg for svg in page.all("svg") if svg.get("aria-hidden") != "true"]
-    assert len(pictures) == 8
+    assert len(pictures) == 9
     for svg in pictures:
         assert svg["role"] == "img"
         assert any(character.isdigit() for character in svg["aria-label"])

@@ -18,6 +18,7 @@ RNG = np.random.default_rng(5)
 X, P = RNG.uniform(size=(300, 3)), RNG.integers(1, 4, size=300).astype(float)
 T = np.column_stack([np.sin(6 * X[:, 0]) + X[:, 1] * X[:, 2], np.cos(5 * X[:, 1])])
 WEIGHT_DECAY, LONGEST = 1e-9, 100.0
+ALL = np.ones((3, 3), dtype=bool)
 
 
 def grown(activation="sigmoid", weights=None, nodes=6):
@@ -57,7 +58,7 @@ def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activa
     monkeypatch.setattr(polish, "_SHIFT", 0.0)
     where, at, step = problem(activation, weights, weight_decay=0.0), points(), 1e-5
     where.centred[:-1] = where.X.T
-    _, gradient = polish._Together(where, at).normal_equations(*weights_to_improve(at))
+    _, gradient = polish._Together(where, at).normal_equations(*weights_to_improve(at, ALL))
     slopes = [
         (error_left(where, at + moved) - error_left(where, at - moved)) / (2 * step)
         for moved in step * np.eye(12).reshape(12, 3, 4)
@@ -69,23 +70,55 @@ def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activa
 @pytest.mark.parametrize("damping", [1.0, 0.01])
 def test_steps_together_never_increase_the_error_and_reduce_it(activation, damping):
     where, at = problem(activation, damping=damping), points()
-    errors = [error_left(where, improve_together(where, at, steps)) for steps in (0, 2, 10)]
+    errors = [error_left(where, improve_together(where, at, steps, ALL)) for steps in (0, 2, 10)]
     assert errors[2] <= errors[1] <= errors[0]
     assert errors[2] < 0.95 * errors[0]
 
 
+@pytest.mark.parametrize("allowed", [[0, 2], [1], []], ids=str)
+def test_only_weights_that_are_allowed_to_and_biases_move(allowed):
+    at, allowed = points(), np.isin(np.arange(3), allowed)
+    there = np.array([allowed, allowed, ALL[0]])
+    found = improve_together(problem(), at, 5, there)
+    np.testing.assert_array_equal(found[:, :-1] != at[:, :-1], there)
+    assert (found[:, -1] != at[:, -1]).all()
+
+
 def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(monkeypatch):
-    monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
+    monkeypatch.setattr(pool, "MANY_INPUTS", 2)
     at = points()
     at[0, 1] = at[2, 0] = 0.0
-    found = improve_together(problem(), at, 5)
-    np.testing.assert_array_equal(found[:, :-1] == 0.0, at[:, :-1] == 0.0)
-    assert (found != at).any()
+    nodes = rows_nodes(at)
+    found = problem_search().polish(nodes, 5, 1.0, 1.0, Polished((1.0,))._improvable(nodes))
+    np.testing.assert_array_equal(found.weights == 0.0, nodes.weights == 0.0)
+    assert (found.weights != nodes.weights).any()
+
+
+def test_nodes_lose_their_weights_of_inputs_that_hardly_matter_or_keep_them_as_they_are():
+    rows, rule = grown()
+    nodes, factor = rule.grown, rule.final_factor(rows, rule.nodes)
+    search = Polished((1.0, 10.0)).informed(0.9, np.array([1.0, 0.5, 0.01]))
+    found = search.polish(rows, nodes, factor, np.random.default_rng(0)).weights
+    mostly = nodes.weights[2] ** 2 > (nodes.weights[:2] ** 2).sum(axis=0)
+    assert mostly.any()
+    assert not mostly.all()
+    np.testing.assert_array_equal(found[2], np.where(mostly, nodes.weights[2], 0.0))
+    assert (found[:2] != nodes.weights[:2]).all()
+
+
+def rows_nodes(at):
+    """Nodes at these points."""
+    return grown(nodes=0)[0].nodes(at[:, :-1].T, at[:, -1])
+
+
+def problem_search():
+    """A search on the rows of the problem."""
+    return Search(grown()[0], np.random.default_rng(0), moderate=0.0)
 
 
 def test_flat_nodes_do_no_harm():
     found = improve_together(
-        problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5
+        problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5, ALL
     )
     assert np.isfinite(found).all()
 
@@ -93,7 +126,7 @@ def test_flat_nodes_do_no_harm():
 def test_of_very_many_inputs_only_the_largest_weights_move(monkeypatch):
     monkeypatch.setattr("skscn.search.polish.MANY_INPUTS", 2)
     at = points()
-    found = improve_together(problem(), at, 5)
+    found = improve_together(problem(), at, 5, ALL)
     fixed = np.abs(at[:, :-1]).argmin(axis=1)
     np.testing.assert_array_equal(found[range(3), fixed], at[range(3), fixed])
     assert (found != at).any()

@@ -114,6 +114,18 @@ def test_every_kind_can_be_updated(fitted):
     assert len(updated.predict(second)) == len(second)
 
 
+def test_rows_that_were_learnt_are_no_longer_outside_the_training_range():
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame({"speed": rng.uniform(0.0, 1.0, 300), "load": rng.uniform(0.0, 1.0, 300)})
+    rows["heat"] = rows["speed"] + rows["load"] ** 2
+    model = TableModel("heat", random_state=0).fit(rows[:200])
+    later = rows[200:].assign(speed=lambda table: table["speed"] + 1.5)
+    assert "speed" in [found.name for found in model.encoder_.outside(later)]
+    model.update(later, force=True)
+    assert not model.encoder_.outside(later)
+    assert [found.name for found in model.encoder_.outside(later.assign(load=3.0))] == ["load"]
+
+
 def test_answers_one_by_one_are_those_of_a_table(fitted):
     kind, model, _, later, *_ = fitted
     live = model.follow(learn=False)
@@ -156,6 +168,58 @@ def test_bounds_hold_for_predictions_and_intervals():
     assert (ends.min(), ends.max()) == (low, high)
 
 
+def wells(n_rows, seed=0):
+    """A series with a category, missing numbers, and an output that follows two inputs some rows later."""
+    rng = np.random.default_rng(seed)
+    steam, price = rng.uniform(0, 10, n_rows), rng.uniform(1, 5, n_rows)
+    table = pd.DataFrame({"steam": steam, "price": price, "kind": rng.choice(["a", "b"], n_rows)})
+    table["time"] = pd.date_range("2024-01-01", periods=n_rows, freq="h")
+    table["flow"] = np.tanh(np.roll(steam, 1) / 3 - 1) - np.sqrt(price) + 0.4 * rng.normal(size=n_rows)
+    table.loc[::9, "price"] = np.nan
+    return table
+
+
+@pytest.mark.parametrize("estimator", ["network", "ensemble"])
+@pytest.mark.parametrize("series", [{}, {"lags": [1, 3], "delay": 1}])
+def test_monotone_columns_are_so_with_their_past_after_updates_and_in_files(estimator, series, tmp_path):
+    table, parameters = wells(300), FEW | ({"n_members": 2} if estimator == "ensemble" else {})
+    options = {"estimator": estimator, "time": "time", "monotone": {"steam": 1, "price": -1}, **series}
+    model = TableModel("flow", folds=2, parameters=parameters, **options).fit(table[:200])
+
+    def worst(model):
+        rng, later = np.random.default_rng(1), table[200:240]
+        more = later.assign(steam=later["steam"] + rng.uniform(0, 3), price=later["price"] - rng.uniform(0, 2))
+        # What is filled in depends on the other columns, in the rows after as well.
+        missing = later["price"].isna().to_numpy()
+        known = ~(missing | np.roll(missing, 1) | np.roll(missing, 3))
+        return (model.predict(later) - model.predict(more))[known].max()
+
+    assert worst(model) <= 1e-12
+    model.save(tmp_path / "wells.scn")
+    loaded = load_model(tmp_path / "wells.scn")
+    loaded.update(table[200:].assign(flow=-table["flow"]), force=True)
+    assert not np.array_equal(loaded.predict(table[240:]), model.predict(table[240:]))
+    assert worst(loaded) <= 1e-12
+
+
+def test_signs_of_the_program_are_those_of_python(tmp_path):
+    table = wells(120).drop(columns="time")
+    table.to_csv(tmp_path / "wells.csv", index=False)
+    parameters = ["--estimator", "network", "--folds", 0, "--set", "max_nodes=8", "--monotone", "steam=+"]
+    program("fit", tmp_path / "wells.csv", "-t", "flow", "-m", tmp_path / "m.scn", *parameters, "--monotone", "price=-")
+    signs = {"steam": 1, "price": -1}
+    model = TableModel("flow", estimator="network", folds=0, parameters=FEW, monotone=signs).fit(tmp_path / "wells.csv")
+    np.testing.assert_array_equal(load_model(tmp_path / "m.scn").predict(table), model.predict(table))
+    # The file is read from disk if it does not fit into memory.
+    chunks = TableModel("flow", memory_limit=5000, parameters=FEW, monotone=signs).fit(tmp_path / "wells.csv")
+    assert chunks.estimator_.monotone[:2] == [1, -1]
+    for sign, sentence in (("steam=up", "steam=up"), ("stem=+", "did you mean 'steam'"), ("kind=+", "not one; leave")):
+        wrong = ["fit", tmp_path / "wells.csv", "-t", "flow", "-m", tmp_path / "m.scn", "--monotone", sign]
+        done = CliRunner().invoke(app, list(map(str, wrong)))
+        assert done.exit_code in (1, 2)
+        assert sentence in " ".join(done.stderr.split())
+
+
 def test_intervals_of_a_free_run_are_refused():
     rows = plant(330)
     model = TableModel("quality", estimator="recurrent", feedback=True, folds=0, parameters=FEW).fit(rows[:300])
@@ -180,6 +244,14 @@ def test_an_estimator_of_ones_own():
         ({"target": "rent", "parameters": {"nodes": 3}}, "did you mean 'max_nodes'"),
         ({"target": "rent", "bounds": (5, 1)}, "increasing order"),
         ({"target": "district", "bounds": (0, 1)}, "bounds are for numbers"),
+        ({"target": "rent", "monotone": {"sise": 1}}, "did you mean 'size'"),
+        ({"target": "rent", "monotone": {"rent": 1}}, "'rent', which is not an input; leave it out"),
+        ({"target": "rent", "monotone": {"size": 2}}, "1, -1 or 0 for each column; got 2 for 'size'"),
+        ({"target": "rent", "monotone": {"district": 1}}, "column 'district' is not one; leave it out"),
+        ({"target": "heating", "monotone": {"size": 1}}, "monotone is for numbers"),
+        ({"target": "rent", "monotone": {"size": 1}, "estimator": "deep"}, 'use estimator="ensemble"'),
+        ({"target": "rent", "monotone": {"size": 1}, "loss": "huber"}, "leave loss out"),
+        ({"target": "rent", "parameters": {"monotone": [1]}}, "use monotone=…"),
         ({"target": "rent", "delay": 3}, "delay needs lags"),
         ({"target": "rent", "folds": 1}, "at least 2"),
     ],

@@ -45,6 +45,14 @@ _OUTLIERS = (
     "Write the rows that look like outliers to a .csv, .tsv or .parquet file, with their numbers, predictions and "
     "weights; for models fitted with --loss huber, welsch, bisquare or kde."
 )
+_DTYPE = (
+    "The type of numbers in a .c file: float64 (the default), float32, or int16 or int8 for fixed point, which is for "
+    "small controllers. The file says how far predictions then are from those of the model."
+)
+_ROWS = (
+    "With --dtype int16, and always with int8: a table of rows like those of training, to which output weights are "
+    "fitted, and on which the error is measured."
+)
 
 
 class _WithoutTypes:
@@ -423,6 +431,8 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Another way to name the file.")
     ] = None,
+    dtype: Annotated[str | None, typer.Option(metavar="TYPE", help=_DTYPE)] = None,
+    rows: Annotated[Path | None, typer.Option(metavar="DATA", help=_ROWS)] = None,
     quiet: options.Quiet = False,
 ) -> None:
     """Export a model for use in other programs and languages: to ONNX, or to one C file if the name ends in .c.
@@ -434,16 +444,19 @@ def export(
     path = file or out
     if path is None or (file is not None and out is not None):
         raise typer.BadParameter("name one file to write, which ends in .onnx or .c.", param_hint="FILE")
-    check_files(path, [model], [".onnx", ".c"])
+    check_files(path, [model, *([] if rows is None else [rows])], [".onnx", ".c"])
+    in_c = path.suffix.lower() == ".c"
+    if not in_c and (dtype, rows) != (None, None):
+        raise typer.BadParameter("is for .c files.", param_hint="--rows" if dtype is None else "--dtype")
     from skscn.table_model import open_model
     from skscn.table_model.description import describe_inputs
     from skscn.tables import TableEncoder
 
     opened, notes = open_model(model), []
-    if path.suffix.lower() == ".c":
+    if in_c:
         from skscn.export import to_c
 
-        to_c(opened, path)
+        to_c(opened, path, dtype=dtype or "float64", rows=None if rows is None else open_data(rows))
         notes = [f"The comment at the beginning of {path.name} shows how to call it."]
     else:
         from skscn.onnx import to_onnx

@@ -19,7 +19,7 @@ from skscn.words import finite, printable
 
 # Parameters of the library whose options have other names, and those that have none but are options of commands.
 OPTION_NAMES = {"random_state": "seed", "n_jobs": "jobs", "parameters": "set"}
-_OF_COMMANDS = ("steps", "force", "coverage", "series", "learn")
+_OF_COMMANDS = ("steps", "force", "coverage", "series", "learn", "dtype", "rows")
 _PARAMETER = re.compile(
     rf"\b({'|'.join([*DECLARATIONS, *_OF_COMMANDS])})="
     r"""(?:"([^"]*)"|(True|False)|(-?[\w.]+|…)|\{"(\w+)": ([^}]+)\}|[\[(]([-\d., ]+)[\])])"""

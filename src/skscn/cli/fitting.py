@@ -41,7 +41,11 @@ def fit(
     parameters = read_parameters(options)
     check_files(model, [data])
     file = open_data(data)
-    for name in (*(parameters[name] for name in ("target", "weight", "group", "time")), *parameters["drop"]):
+    for name in (
+        *(parameters[name] for name in ("target", "weight", "group", "time")),
+        *parameters["drop"],
+        *(parameters["monotone"] or ()),
+    ):
         if isinstance(name, str):
             file.find(name)
     # Columns are checked before what takes a second to import.

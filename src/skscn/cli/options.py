@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "standard input"
 _LONGEST_LAG = 100_000
 _MEGABYTE = 2**20
+_SIGNS = {"+": 1, "-": -1, "0": 0, "1": 1, "-1": -1}
 _SETTING_WORDS = {"true": "True", "false": "False", "none": "None"}
 
 
@@ -111,7 +112,7 @@ def _keyword(name: str, kind: Any, default: Any) -> inspect.Parameter:
 
 
 _SHORT = {"target": ["-t"], "n_jobs": ["-j"]}
-_KINDS = {"feedback": bool, "n_jobs": int, "drop": list[str], "parameters": list[str]}
+_KINDS = {"feedback": bool, "n_jobs": int, "drop": list[str], "monotone": list[str], "parameters": list[str]}
 _DEFAULTS = {"target": inspect.Parameter.empty, "n_jobs": -1, "drop": None}
 _NO_TIME = "Ignore the order of the rows, and use dates as inputs like other columns."
 FIT_OPTIONS = [
@@ -141,6 +142,7 @@ def read_parameters(options: dict[str, Any]) -> dict[str, Any]:
         "folds": options["folds"] if cv is None else cv,
         "lags": _read_lags(options["lags"]),
         "bounds": _read_bounds(options["bounds"]),
+        "monotone": _read_signs(options["monotone"] or []),
         "drop": options["drop"] or [],
         "parameters": read_settings(options["parameters"] or []) or None,
         "memory_limit": None if limit is None else limit * _MEGABYTE,
@@ -166,6 +168,17 @@ def _read_bounds(text: str | None) -> tuple[float, ...] | None:
         return None if text is None else tuple(map(float, text.split(",")))
     except ValueError:
         raise typer.BadParameter(f"must be two numbers, such as 0,100; got {text!r}.", param_hint="--bounds") from None
+
+
+def _read_signs(texts: list[str]) -> dict[str, int] | None:
+    """The signs of columns in options such as steam=+."""
+    signs = {}
+    for text in texts:
+        name, _, sign = text.rpartition("=")
+        if not name or sign not in _SIGNS:
+            raise typer.BadParameter(f"must be COLUMN=+ or COLUMN=-; got {text!r}.", param_hint="--monotone")
+        signs[name] = _SIGNS[sign]
+    return signs or None
 
 
 def read_settings(texts: list[str]) -> dict[str, Any]:

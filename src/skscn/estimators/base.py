@@ -153,11 +153,11 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
         Parameters
         ----------
-        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, or Dask array or dataframe
+        X : array-like, DataFrame, Arrow table, sparse matrix, path, Chunks, Sites, or Dask array or dataframe
             Of shape (n_samples, n_features). Columns of text, categories and dates are encoded, and missing numbers
             filled in; see `encoder_`. A path of a Parquet, CSV, TSV or Arrow file, or of a folder of them, is read
             chunk by chunk; so are :class:`~skscn.Chunks`. If they do not fit in memory they are kept in temporary
-            files. Dask collections stay on their workers.
+            files. Dask collections stay on their workers, and rows of :class:`~skscn.rows.Sites` at their owners.
         y : array-like of shape (n_samples,) or (n_samples, n_outputs)
             Numbers for a regressor. For a classifier labels, or an indicator, 0 or 1, for each of several labels that a
             row may have. The name of the target column, or a list of names, with a path or a Dask dataframe; nothing

@@ -78,6 +78,20 @@ def without_table(estimator: Any) -> tuple[TableEncoder | None, Any]:
     return encoder.table, core
 
 
+def sign_of(estimator: Any, column: int) -> int:
+    """1 or −1 if no prediction of a fitted estimator ever decreases or increases with a column of its rows, else 0."""
+    encoder: RowEncoder | None = getattr(estimator, "encoder_", None)
+    places, members = [column] if encoder is None else encoder.groups[column], getattr(estimator, "members_", None)
+    signs = set()
+    for number, member in enumerate([estimator] if members is None else members):
+        own = getattr(getattr(member, "network_", None), "signs", None)
+        if own is None or not places:
+            return 0
+        features = np.arange(len(own)) if members is None else estimator.features_[number]
+        signs |= {int(sign) for sign in own[features == places[0]]}
+    return signs.pop() if len(signs) == 1 else 0
+
+
 class GrownSteps(NamedTuple):
     """How a network was grown, in the last round if there were several: its steps, and how many nodes were kept."""
 

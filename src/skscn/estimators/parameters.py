@@ -15,7 +15,7 @@ from skscn.declarations import Estimator, constant, parameter
 from skscn.fit.data import HELD_OUT
 from skscn.nodes import LAYERS
 from skscn.output_weights import ALGORITHMS
-from skscn.rows import Chunks
+from skscn.rows import Chunks, Sites
 from skscn.scaling import SCALINGS
 from skscn.search import CONFIGURATIONS, Configuration
 from skscn.stopping import CRITERIA
@@ -23,7 +23,7 @@ from skscn.supervision import SUPERVISIONS, Supervision
 
 # Rows in memory, and training rows wherever they are; Dask collections are array-like.
 MatrixLike: TypeAlias = ArrayLike | sparse.sparray | sparse.spmatrix
-TrainingRows: TypeAlias = MatrixLike | os.PathLike[str] | Chunks
+TrainingRows: TypeAlias = MatrixLike | os.PathLike[str] | Chunks | Sites
 Auto: TypeAlias = Literal["auto"]
 ScalingName: TypeAlias = Literal["minmax", "robust", "standard", "quantile"] | None
 Criterion: TypeAlias = bool | Literal["validation", "gcv", "aic", "bic"]
@@ -92,14 +92,6 @@ class NetworkParameters(Estimator):
         r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.
         "renewal" starts with the first and ends with the last; what is in between it draws.""",
     )
-    supervision: str | Supervision = parameter(
-        default="paper",
-        constraint=[StrOptions(SUPERVISIONS.keys()), HasMethods("slack")],
-        text="""{"paper", "quadratic", "orthogonal"} or an object with ``slack``, such as a Supervision
-        The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
-        requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
-        weights in place of that with only the new one, and requires less.""",
-    )
     window: int = parameter(
         default=15,
         constraint=[AT_LEAST_1],
@@ -138,7 +130,6 @@ class NetworkParameters(Estimator):
         "gcv" chooses α by generalised cross-validation, with SC-III only; "auto" follows the configuration, and is
         0 with SC-I and SC-II.""",
     )
-    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)
     loss: str = constant("squared")
     quantile: float = constant(0.5)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = constant(None)
@@ -238,3 +229,12 @@ class NetworkParameters(Estimator):
         text="""int
         1 shows progress on standard error, 2 every step.""",
     )
+    supervision: str | Supervision = parameter(
+        default="paper",
+        constraint=[StrOptions(SUPERVISIONS.keys()), HasMethods("slack")],
+        text="""{"paper", "quadratic", "orthogonal"} or an object with ``slack``, such as a Supervision
+        The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
+        requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
+        weights in place of that with only the new one, and requires less.""",
+    )
+    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)

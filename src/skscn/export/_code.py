@@ -10,8 +10,16 @@ import numpy as np
 
 from skscn.activations import ACTIVATIONS, Activation
 
-DTYPES = ("float64", "float32")
+DTYPES = ("float64", "float32", "int16", "int8")
 _WIDTH = 120
+# Bytes on a processor with addresses of 32 bits.
+_BYTES = {
+    "double": 8,
+    "float": 4,
+    "int": 4,
+    "char *const": 4,
+    **{f"int{bits}_t": bits // 8 for bits in (8, 16, 32, 64)},
+}
 # Of C and C++, and what the file itself uses.
 _KEYWORDS = frozenset(
     re.findall(
@@ -45,13 +53,29 @@ for (int i = 0; i < n; i++) f[i] /= total;
 
 
 class CCode:
-    """Collects the static tables and functions of a file; each call returns a name."""
+    """Collects the static tables and functions of a file; each call returns a name.
+
+    Attributes
+    ----------
+    dtype : numpy.dtype
+        Of ``real``.
+    parts : list of str
+    constants : int
+        The size of all tables, in bytes.
+    """
 
     def __init__(self, dtype: str) -> None:
         self.dtype = np.dtype(dtype)
         self.parts: list[str] = []
+        self.constants = 0
+        self._stack: dict[str, int] = {}
         self._counts: dict[str, int] = {}
         self._names: dict[tuple[str, str, str], str] = {}
+
+    @property
+    def headers(self) -> str:
+        """What a file with whole numbers of certain sizes includes."""
+        return "#include <stdint.h>\n" if any("int16_t" in part for part in self.parts) else ""
 
     @property
     def real(self) -> str:
@@ -83,18 +107,40 @@ class CCode:
         """Numbers, row by row."""
         return self.rows(hint, "real", map(self.number, np.asarray(values, np.float64).ravel()))
 
-    def integers(self, hint: str, values: np.ndarray) -> str:
-        """Whole numbers."""
-        return self.rows(hint, "int", map(str, np.asarray(values).ravel().tolist()))
+    def integers(self, hint: str, values: np.ndarray, bits: int | None = None) -> str:
+        """Whole numbers, of this number of bits if it is given."""
+        kind = "int" if bits is None else f"int{bits}_t"
+        return self.rows(hint, kind, map(str, np.asarray(values).ravel().tolist()))
 
     def rows(self, hint: str, kind: str, items: Iterable[str]) -> str:
         """A table of constants; one with the same text as another is written once."""
-        return self._written(hint, f"static const {kind} ", f"[] = {braced(items)};")
+        items, count = list(items), len(self.parts)
+        name = self._written(hint, f"static const {kind} ", f"[] = {braced(items)};")
+        if len(self.parts) > count:
+            strings = sum(map(bytes_of, items)) if kind == "char *const" else 0
+            self.constants += self.size(kind) * max(len(items), 1) + strings
+        return name
 
     def function(self, hint: str, returns: str, parameters: str, body: str) -> str:
         """A function; one with the same text as another is written once."""
         text = indent(dedent(body).strip("\n"), "    ")
-        return self._written(hint, f"static {returns} ", f"({parameters})\n{{\n{text}\n}}")
+        name = self._written(hint, f"static {returns} ", f"({parameters})\n{{\n{text}\n}}")
+        self._stack[name] = self.stack(text)
+        return name
+
+    def size(self, kind: str) -> int:
+        """The bytes of a number."""
+        return _BYTES[self.real if kind == "real" else kind]
+
+    def arrays(self, text: str) -> int:
+        """The bytes of the arrays that a function or a structure declares."""
+        found = re.findall(r"^ +(\w+) \w+\[(\d+)\];", text, re.MULTILINE)
+        return sum(self.size(kind) * int(count) for kind, count in found)
+
+    def stack(self, text: str) -> int:
+        """The bytes of the arrays of a function, and of the largest one that it calls."""
+        called = (self._stack[name] for name in set(re.findall(r"\w+", text)) & self._stack.keys())
+        return self.arrays(text) + max(called, default=0)
 
     def activation(self, activation: Activation) -> str:
         """The function of a registered activation, real → real."""
@@ -149,6 +195,11 @@ def string(text: str) -> str:
     """A string literal in UTF-8, also within comments; octal numbers stand for signs that are not plain ASCII."""
     signs = (chr(byte) if 32 <= byte < 127 and chr(byte) not in '"\\?*' else f"\\{byte:03o}" for byte in text.encode())
     return '"' + "".join(signs) + '"'
+
+
+def bytes_of(literal: str) -> int:
+    """The size of a string literal, with the zero at its end."""
+    return len(re.sub(r"\\\d{3}", " ", literal)) - 1
 
 
 def remark(text: str) -> str:

@@ -129,10 +129,16 @@ def _weighted(
 ) -> str:
     """A function that writes the weighted sum of the members' responses g, or of an expression of them."""
     lines = [f"real g[{size}];", f"for (int i = 0; i < {size}; i++) f[i] = 0;"]
-    for member, features, weight in zip(model.members_, model.features_, model.weights_, strict=True):
+    shares = code.table("shares", model.weights_)
+    for place, (member, features) in enumerate(zip(model.members_, model.features_, strict=True)):
         every = np.array_equal(features, np.arange(model.n_features_in_))
         lines.append(f"{response(member, None if every else features)}(x, g);")
-        lines.append(f"for (int i = 0; i < {size}; i++) f[i] += {code.number(weight)} * {each};")
+        lines += [
+            f"for (int i = 0; i < {size}; i++) {{",
+            f"    const real added = {shares}[{place}] * {each};",
+            "    f[i] += added;",
+            "}",
+        ]
     return code.function(f"ensemble_{hint}", "void", "const real *x, real *f", "\n".join(lines))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.networks import grown_networks
+from skscn.export._fixed import FixedNetwork
 from skscn.recurrent.predicting import ReservoirRegressor
 from skscn.scaling import InputScaling, QuantileScaling, WithJumps
 from skscn.series import Lags
@@ -49,27 +50,40 @@ class Examples:
     tolerance: float
 
 
-def examples_of(before: list[Any], last: Any, dtype: str, bounds: tuple[float, float] | None = None) -> Examples:
-    """Rows within the range of training, as far as a model knows it; predictions within the bounds of the target."""
-    rows: Any = _within(last)
+def examples_of(
+    before: list[Any],
+    last: Any,
+    dtype: str,
+    bounds: tuple[float, float] | None = None,
+    tolerance: float | None = None,
+) -> Examples:
+    """Rows within the range of training, as far as a model knows it; predictions within the bounds of the target.
+
+    Networks in fixed point have a tolerance of their own.
+    """
+    rows: Any = within(last)
     for step in reversed(before):
         if isinstance(step, TableEncoder):
             rows = _table(step)
         elif isinstance(step, Lags):
-            rows = _within(last)[:, : step.n_features_in_]
+            rows = within(last)[:, : step.n_features_in_]
         elif isinstance(step, Filling):
             rows = _with_gaps(rows[:, : step.n_features])
         else:
-            rows = _within(step) if isinstance(step, GrowingNetwork) else _nameless(step).inverse_transform(rows)
+            rows = within(step) if isinstance(step, GrowingNetwork) else _nameless(step).inverse_transform(rows)
     if isinstance(rows, np.ndarray):
         largest = float(np.finfo(dtype).max)
         rows = rows.clip(-largest, largest).astype(dtype).astype(np.float64)
-    numbers = rows
-    for step in before:
-        numbers = _applied(step, numbers)
-    expected, terms = (_course if isinstance(last, ReservoirRegressor) else _answers)(last, numbers)
-    expected = expected if bounds is None else expected.clip(*bounds)
-    tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
+    numbers = applied(before, rows)
+    if isinstance(last, ReservoirRegressor):
+        expected, terms = _course(last, numbers)
+    else:
+        expected = answers(last, numbers)
+        terms = 0.0 if tolerance is not None else _terms(last, numbers, float(np.abs(expected).max()))
+    if bounds is not None:
+        expected = expected.clip(*np.asarray(bounds).astype(dtype).astype(np.float64))
+    if tolerance is None:
+        tolerance = max(_AGREEMENT[dtype] * np.abs(expected).max(), _ROUNDINGS * float(np.finfo(dtype).eps) * terms)
     return Examples(rows, expected, _labels(last, expected, float(tolerance)), float(tolerance))
 
 
@@ -77,6 +91,13 @@ def _with_gaps(rows: np.ndarray) -> np.ndarray:
     """Rows with a number missing in each but the first and the last."""
     gaps = np.arange(1, len(rows) - 1)
     rows[gaps, gaps % rows.shape[1]] = np.nan
+    return rows
+
+
+def applied(steps: list[Any], rows: Any) -> Any:
+    """Rows after these steps."""
+    for step in steps:
+        rows = _applied(step, rows)
     return rows
 
 
@@ -106,11 +127,19 @@ def _labels(last: Any, expected: np.ndarray, tolerance: float) -> list[str]:
     return [str(label) if sure else "" for label, sure in zip(classes, certain, strict=True)]
 
 
-def _answers(last: Any, numbers: np.ndarray) -> tuple[np.ndarray, float]:
-    """Predictions or probabilities, and the size of the terms that are summed."""
+def answers(last: Any, numbers: np.ndarray) -> np.ndarray:
+    """Predictions or probabilities, of shape (n, k); with networks in fixed point, the numbers that C computes."""
+    networks = _networks(last)
+    if isinstance(networks[0][0], FixedNetwork) and not hasattr(last, "classes_"):
+        # Sums in single precision, in the order of the members.
+        total = np.zeros((len(numbers), networks[0][0].n_outputs), np.float32)
+        for (network, features), weight in zip(networks, getattr(last, "weights_", [1.0]), strict=True):
+            response = network.predict(numbers[:, features]).astype(np.float32).reshape(total.shape)
+            total += np.float32(weight) * response
+        return total.astype(np.float64)
     model = _nameless(last)
-    expected: np.ndarray = getattr(model, "predict_proba", model.predict)(numbers)
-    return expected.reshape(len(numbers), -1), _terms(last, numbers, float(np.abs(expected).max()))
+    found: np.ndarray = getattr(model, "predict_proba", model.predict)(numbers)
+    return found.reshape(len(numbers), -1)
 
 
 def _terms(last: Any, numbers: np.ndarray, size: float) -> float:
@@ -142,14 +171,14 @@ def _networks(last: Any) -> list[tuple[Any, Any]]:
     return [(member.network_, part) for member, part in zip(members, features, strict=True)]
 
 
-def _within(estimator: Any) -> np.ndarray:
+def within(estimator: Any, count: int = COUNT) -> np.ndarray:
     """Rows between the limits of the inputs."""
     width = estimator.n_features_in_
-    places = np.add.outer(np.arange(COUNT) * _STEPS[0], np.arange(width) * _STEPS[1]) + 0.1
+    places = np.add.outer(np.arange(count) * _STEPS[0], np.arange(width) * _STEPS[1]) + 0.1
     shares = places - np.floor(places)
     if isinstance(estimator, ReservoirRegressor):
         return _unscaled(estimator.reservoir_.inputs, 2.0 * shares - 1.0)
-    rows = np.zeros((COUNT, width))
+    rows = np.zeros((count, width))
     for network, features in reversed(_networks(estimator)):
         rows[:, features] = _unscaled(network.inputs, shares[:, features])
     return rows

@@ -77,6 +77,10 @@ class Memory:
         """The statement that begins at the end of training."""
         return f"{self.name}_end(&state{', 0' if self.several else ''});"
 
+    def size(self, code: CCode) -> int:
+        """The bytes of a state."""
+        return code.arrays(self.kind) + (code.size("int") if "int started;" in self.kind else 0)
+
     def parameters(self, code: CCode, row: list[str], out: str) -> str:
         """The parameters of a step."""
         told = [f"const {code.real} *{self.told}"] if self.told else []

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from skscn.export._code import CCode
+from skscn.export._fixed import FixedNetwork
 from skscn.network import Network
 from skscn.scaling import InputScaling, QuantileScaling, WithJumps
 
-# As in np.interp.
+# As in np.interp. A number that is stored is rounded to its type, whatever the processor computes with.
 _INTERPOLATE = """
 int low = 0, high = n - 1;
 if (x != x) return x;
@@ -19,7 +20,11 @@ while (high - low > 1) {
     if (knots[middle] <= x) low = middle;
     else high = middle;
 }
-return (shares[high] - shares[low]) / (knots[high] - knots[low]) * (x - knots[low]) + shares[low];
+const real rise = shares[high] - shares[low], run = knots[high] - knots[low], beyond = x - knots[low];
+const real slope = rise / run;
+const real more = slope * beyond;
+const real share = more + shares[low];
+return share;
 """
 
 
@@ -40,15 +45,17 @@ def scaled(code: CCode, scaling: InputScaling, features: np.ndarray | None = Non
         knots, shares = code.table("knots", scaling.knots.T), code.table("shares", scaling.shares.T)
         parameters = "real x, const real *knots, const real *shares, int n"
         interpolate = code.function("interpolate", "real", parameters, _INTERPOLATE)
-        value = f"{interpolate}({x}, {knots} + {count} * i, {shares} + {count} * i, {count})"
+        lines = [f"    z[i] = {interpolate}({x}, {knots} + {count} * i, {shares} + {count} * i, {count});"]
     else:
         width = len(scaling.offset)
         offset, scale = code.table("offset", scaling.offset), code.table("scale", scaling.scale)
         limits = f"{code.limit(scaling.low)}, {code.limit(scaling.high)}"
-        value = f"{code.clamp()}(({x} - {offset}[i]) / {scale}[i], {limits})"
-    return code.function(
-        "scaled", "void", "const real *x, real *z", f"for (int i = 0; i < {width}; i++) z[i] = {value};"
-    )
+        lines = [
+            f"    const real moved = {x} - {offset}[i];",
+            f"    z[i] = {code.clamp()}(moved / {scale}[i], {limits});",
+        ]
+    body = "\n".join([f"for (int i = 0; i < {width}; i++) {{", *lines, "}"])
+    return code.function("scaled", "void", "const real *x, real *z", body)
 
 
 def hidden(code: CCode, network: Network) -> str:
@@ -62,12 +69,19 @@ def hidden(code: CCode, network: Network) -> str:
     return code.function("hidden", "void", "const real *x, real *h", "\n".join(lines))
 
 
-def predicted(code: CCode, network: Network, features: np.ndarray | None = None) -> str:
+def predicted(code: CCode, network: Network | FixedNetwork, features: np.ndarray | None = None) -> str:
     """A function ``void (const real *x, real *f)``: predictions for rows that are not scaled, or for some columns."""
-    m = network.n_outputs
     lines = [f"real z[{network.n_inputs}];", f"{scaled(code, network.inputs, features)}(x, z);"]
-    intercept = code.table("intercept", network.linear.intercept)
-    lines.append(f"for (int i = 0; i < {m}; i++) f[i] = {intercept}[i];")
+    lines += network.statements(code) if isinstance(network, FixedNetwork) else _outputs(code, network)
+    mean = network.loss.c_function(code, network.n_outputs)
+    lines += [] if mean is None else [f"{mean}(f);"]
+    return code.function("network", "void", "const real *x, real *f", "\n".join(lines))
+
+
+def _outputs(code: CCode, network: Network) -> list[str]:
+    """Outputs f from scaled inputs z."""
+    m, intercept = network.n_outputs, code.table("intercept", network.linear.intercept)
+    lines = [f"for (int i = 0; i < {m}; i++) f[i] = {intercept}[i];"]
     if network.linear.direct_weights.any():
         direct = code.table("direct_weights", network.linear.direct_weights)
         lines += _added(network.n_inputs, "z[j]", direct, m)
@@ -75,10 +89,7 @@ def predicted(code: CCode, network: Network, features: np.ndarray | None = None)
         if block.size:
             node = block.nodes.layer.c_function(code, block.nodes)
             lines += _added(block.size, f"{node}(z, j)", code.table("output_weights", block.output_weights), m)
-    lines += _unscaled(code, network)
-    mean = network.loss.c_function(code, m)
-    lines += [] if mean is None else [f"{mean}(f);"]
-    return code.function("network", "void", "const real *x, real *f", "\n".join(lines))
+    return [*lines, *_unscaled(code, network)]
 
 
 def _added(count: int, value: str, weights: str, m: int) -> list[str]:

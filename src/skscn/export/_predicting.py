@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from skscn.export._code import CCode, braced, remark, string
+from skscn.export._code import CCode, braced, bytes_of, remark, string
 from skscn.export._estimators import Core
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
@@ -27,13 +27,16 @@ def predicting(
     if core.names is not None:
         known = f"const char *const {name}_classes[{core.size}]"
         declarations.append(f"extern {known};")
-        definitions.insert(0, f"{known} = {braced(map(string, core.names))};")
+        labels = list(map(string, core.names))
+        definitions.insert(0, f"{known} = {braced(labels)};")
+        code.constants += sum(code.size("char *const") + bytes_of(label) for label in labels)
     return Program(
         [*rounding(code, examples), *_usage(inputs, core, outputs)],
         _example(code, name, inputs, core, out, examples),
         declarations,
         definitions,
         _test(code, name, inputs, core, examples),
+        memory,
     )
 
 

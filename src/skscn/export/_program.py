@@ -11,6 +11,7 @@ import numpy as np
 from skscn.export._code import CCode, braced, nested, remark, string
 from skscn.export._examples import Examples
 from skscn.export._inputs import RowInputs
+from skscn.export._memory import Memory
 from skscn.tables.columns import Category
 
 
@@ -30,6 +31,8 @@ class Program:
         Of what has been declared.
     test : list of str
         The body of the test's ``main``.
+    memory : Memory or None
+        What the caller keeps from row to row.
     """
 
     usage: list[str]
@@ -37,11 +40,12 @@ class Program:
     declarations: list[str]
     definitions: list[str]
     test: list[str]
+    memory: Memory | None = None
 
-    def text(self, code: CCode, title: str, file: str) -> str:
-        """The text of the file of this name."""
+    def text(self, code: CCode, title: str, file: str, accuracy: list[str]) -> str:
+        """The text of the file of this name; ``accuracy`` says what fixed point costs."""
         declared = "\n".join(self.declarations)
-        comment = [f"{title}.", "", *self.usage]
+        comment = [f"{title}.", "", *accuracy, *self._sizes(code), "", *self.usage]
         for heading, text in {
             "For example:": self.example,
             "Declarations, for a header or the program that calls it:": declared,
@@ -51,7 +55,7 @@ class Program:
         return "\n\n".join(
             [
                 "/*\n" + "".join(f" * {line}".rstrip() + "\n" for line in comment) + " */",
-                f"#include <math.h>\n\ntypedef {code.real} real;",
+                f"#include <math.h>\n{code.headers}\ntypedef {code.real} real;",
                 declared,
                 *code.parts,
                 *self.definitions,
@@ -60,6 +64,16 @@ class Program:
                 "#endif\n",
             ]
         )
+
+    def _sizes(self, code: CCode) -> list[str]:
+        """The memory that it needs, in words."""
+        state = 0 if self.memory is None else self.memory.size(code)
+        constants = code.constants + (0 if self.memory is None else state * (1 + len(self.memory.ends)))
+        kept = f", and {state} bytes for each state" if state else ""
+        return [
+            f"Memory, with addresses of 32 bits: {constants} bytes of constants (flash) besides the code,",
+            f"{max(map(code.stack, self.definitions))} bytes of arrays on the stack (RAM){kept}.",
+        ]
 
 
 def function(head: str, lines: list[str]) -> str:
@@ -71,10 +85,8 @@ def rounding(code: CCode, examples: Examples) -> list[str]:
     """What single precision costs, in words."""
     if code.real == "double":
         return []
-    return [
-        f"Single precision: in the test, predictions may differ by {examples.tolerance:.1g} from those of Python.",
-        "",
-    ]
+    differ = f"may differ by {examples.tolerance:.1g} from" if examples.tolerance else "must have the same bits as"
+    return [f"Single precision: in the test, predictions {differ} those of Python.", ""]
 
 
 def described(outputs: list[str], size: int) -> list[str]:

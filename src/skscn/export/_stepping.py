@@ -85,4 +85,5 @@ def stepping(
             ),
             "return wrong;",
         ],
+        memory,
     )

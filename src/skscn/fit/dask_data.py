@@ -78,7 +78,7 @@ class PartStatistics:
 
     def below(self, cuts: np.ndarray) -> np.ndarray:
         """The weight of the rows at or below each cut."""
-        below = self.parts.changed(_ordered, self.values_of).total(_below, _order(cuts))
+        below = self.parts.changed(_ordered, self.values_of).total(_below, keys_of(cuts))
         return rounded(below, unit=self.parts.total(total_weight))
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
@@ -88,20 +88,30 @@ class PartStatistics:
         the cuts of each range are sent to the driver.
         """
         ordered = self.parts.changed(_ordered, self.values_of)
+        low, high = (keys_of(bound) for bound in self.range())
         total = ordered.total(_ordered_weight)
-        low, high = (_order(bound) for bound in self.range())
-        wanted = wanted_weight(shares, total)[:, np.newaxis]
-        lows, highs = np.tile(low, (len(shares), 1)), np.tile(high, (len(shares), 1))
-        while (lows < highs).any():
-            cuts = _cuts(lows, highs)
-            below = ordered.total(_below, cuts)
-            # The first cut at or below which the share lies, and the one before it.
-            first = (below < wanted).sum(axis=0)
-            begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])
-            highs = np.take_along_axis(ends, first[np.newaxis], axis=0)[0]
-            # Because of rounding, the weights may not quite reach the last share.
-            lows = np.minimum(np.take_along_axis(begins, first[np.newaxis], axis=0)[0], highs)
-        return _value(lows).astype(self.dtype)
+        return searched_quantiles(shares, total, low, high, lambda cuts: ordered.total(_below, cuts)).astype(self.dtype)
+
+
+def searched_quantiles(
+    shares: np.ndarray, total: float, low: np.ndarray, high: np.ndarray, below: Callable[[np.ndarray], np.ndarray]
+) -> np.ndarray:
+    """Shape (shares, d): quantiles of columns whose values are between ``low`` and ``high``, given as keys.
+
+    ``below`` returns the weight up to each cut, of shape (steps, shares, d).
+    """
+    wanted = wanted_weight(shares, total)[:, np.newaxis]
+    lows, highs = np.tile(low, (len(shares), 1)), np.tile(high, (len(shares), 1))
+    while (lows < highs).any():
+        cuts = _cuts(lows, highs)
+        weights = below(cuts)
+        # The first cut at or below which the share lies, and the one before it.
+        first = (weights < wanted).sum(axis=0)
+        begins, ends = np.vstack([lows[np.newaxis], cuts + np.uint64(1)]), np.vstack([cuts, highs[np.newaxis]])
+        highs = np.take_along_axis(ends, first[np.newaxis], axis=0)[0]
+        # Because of rounding, the weights may not quite reach the last share.
+        lows = np.minimum(np.take_along_axis(begins, first[np.newaxis], axis=0)[0], highs)
+    return values_of_keys(lows)
 
 
 class _Ordered(NamedTuple):
@@ -123,7 +133,7 @@ def _moment(part: Part, values_of: ValuesOf, centre: np.ndarray | float, power: 
 
 
 def _ordered(part: Part, values_of: ValuesOf) -> _Ordered:
-    keys = _order(values_of(part))
+    keys = keys_of(values_of(part))
     places = np.argsort(keys, axis=0, kind="stable")
     weights = np.vstack([np.zeros((1, keys.shape[1])), np.cumsum(weights_of(part)[places], axis=0)])
     return _Ordered(np.take_along_axis(keys, places, axis=0), weights)
@@ -149,7 +159,7 @@ def _cuts(lows: np.ndarray, highs: np.ndarray) -> np.ndarray:
     return cuts
 
 
-def _order(values: np.ndarray) -> np.ndarray:
+def keys_of(values: np.ndarray) -> np.ndarray:
     """Integers in the order of the float64 values, consecutive for neighbouring values."""
     # Adding 0 turns −0 into 0.
     bits = (values.astype(np.float64) + 0.0).view(np.uint64)
@@ -157,7 +167,7 @@ def _order(values: np.ndarray) -> np.ndarray:
     return np.where(negative, ~bits, bits | np.uint64(1 << 63))
 
 
-def _value(keys: np.ndarray) -> np.ndarray:
+def values_of_keys(keys: np.ndarray) -> np.ndarray:
     """The float64 values again."""
     positive = keys >> np.uint64(63) == 1
     return np.where(positive, keys & np.uint64((1 << 63) - 1), ~keys).view(np.float64)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from numbers import Integral, Number
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -165,6 +165,8 @@ class TrainingData(ABC):
         What turned the user's rows into numbers, if these were a table, or some numbers were missing.
     given : table or array
         Those rows.
+    movable : bool
+        Whether some of the rows may be taken from where they are.
     shape : tuple of int
         N and d.
     n_outputs : int
@@ -186,6 +188,7 @@ class TrainingData(ABC):
     unit: float
     encoder: RowEncoder | None = None
     given: Any = None
+    movable: ClassVar[bool] = True
     shape: tuple[int, int]
     n_outputs: int
     weight: float

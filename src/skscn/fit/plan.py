@@ -280,11 +280,12 @@ class Recipe:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
 
         With very many rows or inputs, "auto" uses no links and leaves the linear part to the nodes, since each link is
-        another column of the basis.
+        another column of the basis; monotone networks need them.
         """
         if not self.direct_link:
             return Nodes.none(IDENTITY, n_features)
-        wanted = "direct_link" not in self.by_size or (n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS)
+        few = n_rows <= MANY_ROWS and n_features <= _MANY_INPUTS
+        wanted = "direct_link" not in self.by_size or self.monotone or few
         links = n_features if wanted and n_rows >= rows_per_link * (n_features + 1) else 0
         return Nodes(IDENTITY, np.eye(n_features, links + 1, k=1), np.eye(1, links + 1)[0])
 
@@ -327,7 +328,8 @@ class Plan:
     max_layers, nodes_per_layer : int
         The largest number of layers, and of nodes in each.
     signs : ndarray of shape (d,) or None
-        1, −1 or 0 for each input of the network; None if it need not be monotone in any.
+        1, −1 or 0 for each input of the network, jumps along columns included; None if it need not be monotone
+        in any.
     """
 
     criterion: str | None
@@ -374,8 +376,13 @@ def signs_of(
     signs = np.zeros(n_inputs)
     for place, sign in zip(places, given, strict=True):
         if sign and encoder is not None and not encoder.is_number(place):
-            name = quoted(encoder.names[place]) if encoder.names else place
-            raise ValueError(f"monotone is for columns of numbers, and column {name} is not one; leave it out.")
+            raise not_a_number(encoder.names[place] if encoder.names else place)
         if sign:
             signs[groups[place][0]] = sign
     return signs
+
+
+def not_a_number(column: str | int) -> ValueError:
+    """What to raise for a sign of a column that is not one of numbers."""
+    name = quoted(column) if isinstance(column, str) else column
+    return ValueError(f"monotone is for columns of numbers, and column {name} is not one; leave it out.")

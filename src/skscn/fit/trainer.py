@@ -77,7 +77,7 @@ def fit_network(
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
             "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
-            'input, or direct_link="auto" saves memory; use direct_link=True, or more rows.'
+            "input; use more rows."
         )
     fingerprint = None
     # Members of an ensemble are not continued. Rows on a cluster or in files are read once more, and sparse ones made
@@ -121,14 +121,17 @@ def fit_network(
             fitted["row_weights_"] = np.zeros(data.n_given)
             fitted["row_weights_"][data.row_numbers()] = data.row_values(network.loss.row_weights, network)
         # What a few rows tell: the importances of the inputs, and their medians, for later missing values.
-        sample, medians = data.take(sampled(data.shape[0])), None
-        if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
-            medians = medians_of(sample.X)
+        importances = medians = None
+        if data.movable:
+            sample = data.take(sampled(data.shape[0]))
+            importances = feature_importances(network, sample.X, sample.sample_weight)
+            if data.encoder is None and not averaged and isinstance(sample.X, np.ndarray):
+                medians = medians_of(sample.X)
         fitted |= {
             "n_rows_seen_": data.shape[0],
             "_weight_unit": data.unit,
             "_fingerprint": fingerprint,
-            "_feature_importances": feature_importances(network, sample.X, sample.sample_weight),
+            "_feature_importances": importances,
             "_medians": medians,
         }
         callbacks.end(lambda: fitted)
@@ -290,7 +293,8 @@ class Fit:
             inputs = WithJumps(scaling, *jumps) if len(jumps.columns) else scaling
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
         linear, refit_linear = recipe.linear_columns(data.shape[0], len(inputs.sources))
-        self.plan = plan = replace(plan, linear=linear, refit_linear=refit_linear)
+        signs = None if plan.signs is None else plan.signs[inputs.sources]
+        self.plan = plan = replace(plan, linear=linear, refit_linear=refit_linear, signs=signs)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
@@ -323,7 +327,8 @@ class Fit:
         # The network of the round before, or the constant output that the loss begins with.
         model: Outputs | None = self.model
         if model is None and self.start.previous:
-            model = self.refit.network(self.start.previous, loss.in_round(self.done), final=False)
+            blocks = self.start.previous
+            model = self.refit.network(blocks, loss.in_round(self.done), final=False, earlier=len(blocks) - 1)
         elif model is None and self.own_scaling is not None:
             model = Constant(self.spec.outputs.offset)
         for number in range(self.done + 1, loss.rounds + 1):
@@ -345,7 +350,7 @@ class Fit:
             network, history = layer.fitted["network_"], layer.fitted["history_"]
             if this.final:
                 break
-            if layer.is_stopped or self._is_last(model, network):
+            if layer.is_stopped or self._is_last(model, network, loss.in_round(number + 1)):
                 this = this._replace(goal=loss, final=True)
                 if loss.refit is not None:
                     network = self.refit_round(this, layer.candidates, len(layer.best))
@@ -354,12 +359,13 @@ class Fit:
             model = network
         return this, layer
 
-    def _is_last(self, model: Outputs | None, network: Network) -> bool:
-        """Whether the loss needs no further round, or has stayed almost as it was."""
+    def _is_last(self, model: Outputs | None, network: Network, following: Loss) -> bool:
+        """Whether the loss of the next round needs no further round, or has stayed almost as it was."""
         training = self.rows.training
-        if network.loss.is_finished(training.statistics_of(network)):
+        statistics_of = training.statistics_of(network)
+        if following.adapted(statistics_of).is_finished(statistics_of):
             return True
-        if model is None or isinstance(model, Constant):
+        if not isinstance(model, Network) or type(model.loss) is not type(following):
             return False
         before, value = (training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
@@ -429,7 +435,7 @@ class Fit:
             degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
             return Criterion(patience, degrees_per_node, INFORMATION[criterion])
         own_loss: Callable[[np.ndarray], np.ndarray] | None = None
-        if model is not None and goal.refit == "reweighted":
+        if isinstance(model, Network) and goal.refit == "reweighted":
             # With what the loss knows of the training rows at the model so far.
             adapted = goal.adapted(self.rows.training.statistics_of(model))
             own_loss = partial(_losses, adapted, self.rows.held_out.targets, outputs)
@@ -453,10 +459,11 @@ class Fit:
             blocks = model.layers[:-1] if model is self.model else model.layers
             earlier = [block.nodes for block in blocks]
         most = self.plan.max_nodes - lower
-        before = Nodes.joined([Nodes.none(self.recipe.layer, self.spec.n_inputs), *earlier]).take(slice(most - kept))
+        room = (most - kept) - np.cumsum([0, *map(len, earlier)])
+        earlier = [block.take(slice(max(left, 0))) for block, left in zip(earlier, room[:-1], strict=True)]
         averages = this.final and loss.refit == "reweighted" and len(self.rows.held_out.targets) > 0
-        own = grown.take(slice(most - len(before) if averages else kept))
-        return self.refit.network([*([before] if len(before) else []), *below, own], loss, final=this.final)
+        own = grown.take(slice(most - sum(map(len, earlier)) if averages else kept))
+        return self.refit.network([*earlier, *below, own], loss, final=this.final, earlier=len(earlier))
 
     def without(self, rest: np.ndarray, check: Check) -> Fit:
         """A fit on these of the rows to train on, with the same held-out rows."""
@@ -483,7 +490,7 @@ class GrowingLayer:
         self.data = this.train
         self.output_weights = fit.recipe.rule(self.data.n_outputs, fit.recipe.window, fit.recipe.alpha)
         backend = self.data.open_backend(spec.inputs, spec.outputs, fit.estimator.n_jobs)
-        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together))
+        self.rows = Rows(backend, spec.layer, Inequality(fit.recipe.supervision, spec.loss.together), fit.plan.signs)
         number = int(previous.history["round"].max(initial=0)) + 1
         self.state = GrowthState(spec.linear, spec.below, spec.outputs, number)
         # How many nodes the layers below have.
@@ -557,29 +564,32 @@ class GrowingLayer:
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
         signs = self.fit.plan.signs
-        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
-            alpha = rule.chosen(whole)
-            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
-            beta = monotone_weights(
-                penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs[spec.inputs.sources]
-            )
-            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
-        elif averages and isinstance(rule, LeastSquares) and whole is not None:
+        # Jumps along a column have its sign.
+        columns_signs = None if signs is None else signs[: self.data.shape[1]]
+        if averages:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
             shares = np.append(np.ones(rule.fixed), weights)
+        if signs is not None and isinstance(rule, LeastSquares) and whole is not None:
+            alpha = rule.chosen(whole)
+            penalised = whole.regularised(alpha) if alpha > 0.0 else whole
+            beta = monotone_weights(penalised, layer.state.fixed[0], layer.grown.take(slice(most)), signs, shares)
+            solution = Solution(beta, sparse.csc_array(sparse.identity(len(beta))), beta, alpha)
+        elif shares is not None and isinstance(rule, LeastSquares) and whole is not None:
             solution = _shrunk(solved(whole, rule.chosen(whole)), shares)
         else:
             solution = rule.solution(layer.rows, most)
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
-        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=signs), self.data)
+        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=columns_signs), self.data)
 
 
 def found_jumps(recipe: Recipe, data: TrainingData) -> Jumps:
     """The jumps that some of the rows confirm, in regression with one output and inputs that are not sparse."""
     count = rows_needed(*data.shape)
-    if not (count and recipe.finds_jumps) or sparse.issparse(data.X) or data.classes is not None or data.n_outputs > 1:
+    if not (count and recipe.finds_jumps and data.movable) or data.classes is not None or data.n_outputs > 1:
+        return NO_JUMPS
+    if sparse.issparse(data.X):
         return NO_JUMPS
     some = data.take(sampled(data.shape[0], count))
     # As an array, where rows are in files.
@@ -626,16 +636,25 @@ class Refit:
     n_jobs: int | None
     averaged: bool
 
-    def network(self, blocks: Sequence[Nodes], loss: Loss, *, final: bool, sizes: Sequence[int] = ()) -> Network:
+    def network(
+        self,
+        blocks: Sequence[Nodes],
+        loss: Loss,
+        *,
+        final: bool,
+        sizes: Sequence[int] = (),
+        earlier: int = 0,
+    ) -> Network:
         """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out.
 
-        Losses that choose penalties may also choose among smaller networks with these numbers of nodes.
+        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. So many
+        ``earlier`` blocks at the beginning are those of earlier rounds.
         """
         data = self.everything if final and self.everything is not None else self.data
         if isinstance(loss, Penalised):
             network = self._penalised(blocks, loss, data, sizes)
         else:
-            network = self._reweighted(blocks, loss, data, averages=final)
+            network = self._reweighted(blocks, loss, data, averages=final, earlier=earlier)
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
         return self.spec.with_bounds(network, data)
 
@@ -702,27 +721,54 @@ class Refit:
 
     # By reweighted least squares
 
-    def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
+    def _reweighted(
+        self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool, earlier: int
+    ) -> Network:
         """The network of the rows ``data``; or an average over numbers of nodes, as plausible on held-out rows."""
         if not (averages and len(self.held_out.targets)):
             with self._columns(data, self.spec.linear, blocks) as columns:
-                reweighting = self._minimised(columns, loss, data)
+                reweighting = self._minimised(columns, loss, data, earlier)
                 return self._network(columns, loss, reweighting.solution(), reweighting.factor)
         with self._columns(self.data, self.spec.linear, blocks) as columns:
-            solution = self._minimised(columns, loss, self.data).solution()
+            solution = self._minimised(columns, loss, self.data, earlier).solution()
             model, held_out = self._network(columns, loss, solution, None), self._held_out(columns)
             assert held_out is not None
             shares = prefix_shares(held_out, loss.adapted(self.data.statistics_of(model)), columns, solution)
         if data is not self.data:
-            with self._columns(data, columns.linear, columns.blocks) as columns:
-                solution = self._minimised(columns, loss, data).solution()
+            before = columns
+            with self._columns(data, before.linear, before.blocks) as columns:
+                if columns.has_order_of(before):
+                    # All rows have much the same solution as the training rows.
+                    reweighting = Reweighting(columns, self.alpha)
+                    reweighting.coefficients = columns.triangle @ solution.output_weights
+                    self._minimise(reweighting, loss, data)
+                else:
+                    reweighting = self._minimised(columns, loss, data, earlier)
+                solution = reweighting.solution()
         solution = _shrunk(solution, shares[: len(columns.triangle)])
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
-    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
-        """The loss is minimised in its stages, each with what it knows of the rows at that time."""
+    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData, earlier: int) -> Reweighting:
+        """The loss is minimised in its stages; before that, round by round, for the nodes of earlier rounds alone.
+
+        So the scale is narrow from the beginning, and rows that were set aside return where new nodes explain them.
+        The last stage only adapts the scale once more, which is needed without earlier rounds.
+        """
         reweighting = Reweighting(columns, self.alpha)
-        for stage in loss.stages():
-            model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
-            reweighting.minimise(stage.adapted(data.statistics_of(model)))
+        ends = len(columns.linear) + np.cumsum([len(block) for block in columns.blocks])
+        for number, end in enumerate(ends[:earlier].tolist(), start=1):
+            known = Reweighting(columns.first(end), self.alpha)
+            known.coefficients = reweighting.coefficients[:end]
+            for stage in self.spec.loss.in_round(number).stages()[:2]:
+                self._minimise(known, stage, data)
+            reweighting.coefficients[:end] = known.coefficients
+        stages = loss.stages()
+        for stage in (stages[:-1] or stages) if earlier else stages:
+            self._minimise(reweighting, stage, data)
         return reweighting
+
+    def _minimise(self, reweighting: Reweighting, loss: Loss, data: TrainingData) -> None:
+        """Minimise a loss from the present output weights, with what it knows of the rows at that time."""
+        columns = reweighting.columns
+        model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
+        reweighting.minimise(loss.adapted(data.statistics_of(model)))

@@ -21,7 +21,8 @@ from skscn.checks import is_dask, refuse_masked
 from skscn.fit.data import ArrayData, HoldOut, TrainingData, ValidationArguments, targets_to_learn
 from skscn.fit.plan import most_nodes
 from skscn.network import sampled
-from skscn.rows import Chunks, ScratchInputs, opened
+from skscn.rows import Chunks, ScratchInputs, Sites, opened
+from skscn.rows.federated import ONLY_SUMS
 from skscn.rows.operations import PANEL
 from skscn.rows.partitions import read_collections
 from skscn.scaling import medians_of
@@ -325,6 +326,18 @@ def training_data(
         # The rows were checked as they were read, and two others represent them.
         _read_arrays(estimator, np.zeros((2, collections.n_features)), np.arange(2.0), collections.names, **checks)
         yield getattr(DaskData, kind)(collections)
+    elif isinstance(X, Sites):
+        from skscn.fit.federated_data import FederatedData
+
+        if kind != "regression":
+            raise ValueError(ONLY_SUMS)
+        if y is not None or sample_weight is not None:
+            raise TypeError("Sites have their own targets, and no weights; call fit(sites).")
+        federated, columns = FederatedData(X), X.members[0].columns
+        names = None if isinstance(columns, int) else np.array(columns, dtype=object)
+        # The sites have checked their rows, which two others represent.
+        _read_arrays(estimator, np.zeros((2, federated.shape[1])), np.arange(2.0), names, **checks)
+        yield federated
     elif isinstance(X, Chunks):
         _refuse_categories(estimator)
         if y is not None or sample_weight is not None:

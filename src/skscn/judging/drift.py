@@ -26,8 +26,8 @@ _BY_CHANCE, _RISE = 0.005, 1.2
 # A level that wanders slowly: by how many standard errors means of neighbouring stretches are alike, in one course or
 # in all together, and the share of the squared residuals that they have.
 _ALIKE, _SHARE = 2.65, 0.15
-# R² is expected within this many standard errors, in 9 of 10 cases; its stretches may be alike over some time.
-_NINE_OF_TEN, _LONG = 1.645, 3
+# The share of cases in which R² of later rows is above a limit, or below one; the largest correlation of stretches.
+_CASES, _MOST_ALIKE = 0.95, 0.8
 
 
 class PredictedRows(NamedTuple):
@@ -204,6 +204,11 @@ def later_share(inside: np.ndarray) -> tuple[float, float] | None:
 
 
 def _half_width(off: np.ndarray) -> float:
-    """How far a mean may be off that of as many later rows, in 9 of 10 cases; ``off`` has mean 0 over the stretches."""
-    variance = float(_variance_of_sums(off[:, np.newaxis], _LONG)[0, 0]) / (STRETCHES * (STRETCHES - 1.0))
-    return float(_NINE_OF_TEN * np.sqrt(2.0 * variance))
+    """How far a mean may be off that of as many later rows, in 9 of 10 cases; ``off`` has mean 0 over the stretches.
+
+    Where errors last longer than a few stretches, it holds in fewer cases.
+    """
+    alike = min(max(_correlation(off) + 2.0 / STRETCHES, 0.0), _MOST_ALIKE)
+    inflation = (1.0 + alike) / (1.0 - alike)
+    freedom = max((STRETCHES - 1.0) / inflation, 2.0)
+    return float(t.ppf(_CASES, freedom) * np.sqrt(2.0 * inflation * np.var(off, ddof=1) / STRETCHES))

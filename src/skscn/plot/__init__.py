@@ -9,10 +9,12 @@ from skscn.plot._residuals import ResidualDisplay
 from skscn.plot._scopes import ScopeDisplay
 from skscn.plot._series import SeriesDisplay
 from skscn.plot._stream import StreamDisplay
+from skscn.plot.effects import EffectDisplay
 from skscn.plot.importance import ImportanceDisplay
 
 __all__ = [
     "ConvergenceDisplay",
+    "EffectDisplay",
     "FitDisplay",
     "ForecastDisplay",
     "HorizonDisplay",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from skscn.estimators.networks import sign_of
+from skscn.plot.effects import Effect, PairEffect, grid
 from skscn.plot.importance import permutation_importance
 from skscn.report._data import PICTURED_COVERAGE, ROWS_SET_ALONE, SEED, ReportData
 from skscn.tables.columns import RowTime, waves
@@ -21,8 +23,8 @@ _REPEATS = 5
 _SHUFFLES = 500
 _INPUTS_SHOWN = 6
 _GRID = 30
+_PAIR_GRID = 12
 _CYCLE_GRID = 25
-_FEW_VALUES = 12
 # In microseconds.
 _DAY = 86400e6
 # A cycle of the time of the rows: what is counted, how many there are, and where the first begins in cycles since 1970,
@@ -69,33 +71,9 @@ def importances(data: ReportData) -> list[Importance]:
     return sorted(found, key=lambda importance: -importance.mean)
 
 
-@dataclass(frozen=True)
-class Dependence:
-    """Mean prediction when an input is set to a value in all rows (partial dependence).
-
-    Attributes
-    ----------
-    name : str
-        The input, or one of its columns.
-    values : list
-        Numbers, dates, or names of categories.
-    responses : ndarray of shape (values, outputs)
-    kind : str
-        "number", "date" or "category".
-    limits : ndarray of shape (values, 2) or None
-        The mean ends of the prediction intervals of a single output.
-    """
-
-    name: str
-    values: list[Any]
-    responses: np.ndarray
-    kind: str
-    limits: np.ndarray | None = None
-
-
-def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
+def dependences(data: ReportData, order: list[Importance]) -> list[Effect]:
     """For the most important inputs."""
-    found: list[Dependence] = []
+    found: list[Effect] = []
     for importance in order[:_INPUTS_SHOWN]:
         name = importance.name
         if isinstance(data.sources.get(name), RowTime):
@@ -110,8 +88,14 @@ def dependences(data: ReportData, order: list[Importance]) -> list[Dependence]:
 
 
 def _set_in_turn(
-    data: ReportData, name: str, columns: list[int], values: Iterable[Any], encoded: Iterable[ArrayLike], kind: str
-) -> Dependence:
+    data: ReportData,
+    name: str,
+    columns: list[int],
+    values: Iterable[Any],
+    encoded: Iterable[ArrayLike],
+    kind: str,
+    shown: np.ndarray | None = None,
+) -> Effect:
     """Mean responses when columns are set to each of some encoded values.
 
     scikit-learn's partial_dependence sets one column at a time, and cannot set a category in all of its indicators.
@@ -119,15 +103,18 @@ def _set_in_turn(
     coverage = PICTURED_COVERAGE if data.has_intervals and len(data.outputs) == 1 else None
     found = [[part.mean(axis=0) for part in data.set_rows(columns, row, coverage)] for row in encoded]
     limits = None if coverage is None else np.array([np.concatenate(ends) for _, *ends in found])
-    return Dependence(name, list(values), np.array([responses for responses, *_ in found]), kind, limits)
+    responses, sign = np.array([responses for responses, *_ in found]), 0
+    if kind == "number" and shown is not None:
+        sign = sign_of(data.estimator, columns[0])
+    return Effect(name, list(values), responses, kind, limits, shown, sign)
 
 
-def _on_category(data: ReportData, name: str) -> Dependence:
+def _on_category(data: ReportData, name: str) -> Effect:
     columns = data.inputs[name]
     return _set_in_turn(data, name, columns, data.categories(name), np.eye(len(columns)), "category")
 
 
-def _on_source_category(data: ReportData, name: str) -> Dependence:
+def _on_source_category(data: ReportData, name: str) -> Effect:
     """Of many categories, on those that have columns of their own."""
     source = data.sources[name]
     texts = [*source.categories, *(["\0"] if source.others else []), *([None] if source.missing else [])]
@@ -135,18 +122,48 @@ def _on_source_category(data: ReportData, name: str) -> Dependence:
     return _set_in_turn(data, name, data.inputs[name], data.categories(name)[: len(texts)], encoded, "category")
 
 
-def _on_number(data: ReportData, name: str, columns: list[int]) -> Dependence:
+def _on_number(data: ReportData, name: str, columns: list[int]) -> Effect:
     """On the first of some columns; the others, which mark missing values, are 0."""
-    grid = _grid(data.sample_rows[:, columns[0]])
-    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in grid]
-    return _set_in_turn(data, name, columns, grid.tolist(), encoded, "number")
+    shown = data.sample_rows[:, columns[0]]
+    values = grid(shown)
+    encoded = [[value, *[0.0] * (len(columns) - 1)] for value in values]
+    return _set_in_turn(data, name, columns, values.tolist(), encoded, "number", shown)
 
 
-def _on_source_number(data: ReportData, name: str) -> Dependence:
+def together(data: ReportData, order: list[Importance]) -> PairEffect | None:
+    """The effect of the two most important inputs that are numbers, on the first output; None with a memory."""
+    if data.followed is not None:
+        return None
+    names = [each.name for each in order[:_INPUTS_SHOWN] if _is_number(data, each.name)][:2]
+    if len(names) < 2:
+        return None
+    first, second = (data.inputs[name] for name in names)
+    shown = data.sample_rows[:, first[0]], data.sample_rows[:, second[0]]
+    grids = grid(shown[0], _PAIR_GRID), grid(shown[1], _PAIR_GRID)
+    if min(map(len, grids)) < 2:
+        return None
+    output = 1 if data.classifies and len(data.estimator.classes_) == 2 else 0
+    marks = [0.0] * (len(first) - 1), [0.0] * (len(second) - 1)
+    responses = [
+        [data.set_rows([*first, *second], [x, *marks[0], y, *marks[1]], None)[0][:, output].mean() for x in grids[0]]
+        for y in grids[1]
+    ]
+    signs = sign_of(data.estimator, first[0]), sign_of(data.estimator, second[0])
+    return PairEffect((names[0], names[1]), grids, np.array(responses), shown, signs)
+
+
+def _is_number(data: ReportData, name: str) -> bool:
+    """Whether an input is one number, perhaps with a mark where it is missing."""
+    if name in data.sources:
+        return bool(data.sources[name].kind == "number")
+    return len(data.inputs[name]) == 1
+
+
+def _on_source_number(data: ReportData, name: str) -> Effect:
     return _on_number(data, name, data.inputs[name])
 
 
-def _on_flag(data: ReportData, name: str) -> Dependence:
+def _on_flag(data: ReportData, name: str) -> Effect:
     columns = data.inputs[name]
     encoded = [[value, *[0.0] * (len(columns) - 1)] for value in (0.0, 1.0)]
     return _set_in_turn(data, name, columns, ["false", "true"], encoded, "category")
@@ -158,7 +175,7 @@ def _unmarked(encoded: ArrayLike, columns: list[int]) -> np.ndarray:
     return np.pad(values, ((0, 0), (0, len(columns) - values.shape[1])))
 
 
-def _on_clock(data: ReportData, name: str) -> Dependence:
+def _on_clock(data: ReportData, name: str) -> Effect:
     hours = np.arange(25.0)
     ticks = np.minimum(hours * 3600e6, _DAY - 1.0)
     columns = data.inputs[name]
@@ -166,7 +183,7 @@ def _on_clock(data: ReportData, name: str) -> Dependence:
     return _set_in_turn(data, name, columns, hours.tolist(), _unmarked(encoded, columns), "number")
 
 
-def _on_cycles(data: ReportData, name: str) -> list[Dependence]:
+def _on_cycles(data: ReportData, name: str) -> list[Effect]:
     """On each cycle of the time of the rows, which has a sine and a cosine."""
     columns, found = iter(data.inputs[name]), []
     for cycle, *pair in zip(data.sources[name].cycles, columns, columns, strict=True):
@@ -177,7 +194,7 @@ def _on_cycles(data: ReportData, name: str) -> list[Dependence]:
     return found
 
 
-def _on_date(data: ReportData, name: str) -> Dependence:
+def _on_date(data: ReportData, name: str) -> Effect:
     """Rows are moved as a whole: by weeks, or by days if they span few weeks, so that each keeps its own hour.
 
     Setting one moment in all rows would show hours and days of the week that the grid happens to hit.
@@ -193,10 +210,11 @@ def _on_date(data: ReportData, name: str) -> Dependence:
         ticks = ((start + days % step) * _DAY).round().astype("datetime64[us]")
         return _unmarked(source.encode(read_values(ticks, name)), columns)
 
-    return _set_in_turn(data, name, columns, starts.astype("datetime64[D]").tolist(), map(moved, starts), "date")
+    shown = data.sample_rows[:, columns[0]].astype("datetime64[D]")
+    return _set_in_turn(data, name, columns, starts.astype("datetime64[D]").tolist(), map(moved, starts), "date", shown)
 
 
-_OF_KIND: dict[str, Callable[[ReportData, str], Dependence]] = {
+_OF_KIND: dict[str, Callable[[ReportData, str], Effect]] = {
     "number": _on_source_number,
     "boolean": _on_flag,
     "date": _on_date,
@@ -204,12 +222,3 @@ _OF_KIND: dict[str, Callable[[ReportData, str], Dependence]] = {
     "category": _on_source_category,
     "category with target means": _on_source_category,
 }
-
-
-def _grid(values: np.ndarray) -> np.ndarray:
-    """The values themselves, if they are few; else evenly spread ones, without the outermost hundredths."""
-    distinct = np.unique(values)
-    if len(distinct) <= _FEW_VALUES:
-        return distinct
-    low, high = np.quantile(values, (0.01, 0.99))
-    return np.linspace(low, high, _GRID) if low < high else distinct[[0, -1]]

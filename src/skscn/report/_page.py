@@ -16,6 +16,7 @@ from skscn.extras import optional
 from skscn.files import replace_file
 from skscn.following import Begin
 from skscn.losses import OUTLIER
+from skscn.plot.effects import LINES, Effect
 from skscn.readers import as_file
 from skscn.report import _errors, _influence, _model, _pictures, _summary
 from skscn.report._data import PICTURED_COVERAGE, SAMPLE, ReportData, open_data, table_data
@@ -226,10 +227,10 @@ def _dependences(data: ReportData, importances: list[_influence.Importance]) -> 
     if data.classifies:
         classes = data.estimator.classes_
         frequent = [int(k) for k in np.argsort([-np.sum(data.y == c) for c in classes], kind="stable")]
-        shown = [1] if len(classes) == 2 else frequent[: len(_pictures.LINES)]
+        shown = [1] if len(classes) == 2 else frequent[: len(LINES)]
         names, unit = [str(classes[k]) for k in shown], "mean probability"
     else:
-        shown = list(range(min(len(data.outputs), len(_pictures.LINES))))
+        shown = list(range(min(len(data.outputs), len(LINES))))
         names, unit = [data.outputs[k] for k in shown], "mean prediction"
         if len(shown) > 1:
             found = [_standardised(item, data.y) for item in found]
@@ -239,15 +240,17 @@ def _dependences(data: ReportData, importances: list[_influence.Importance]) -> 
     pictures = [
         None if item.kind == "category" else _pictures.dependence_picture(item, unit, named, limits) for item in found
     ]
+    both = _influence.together(data, importances) if len(shown) == 1 else None
     return {
+        "pair": None if both is None else _pictures.pair_picture(both, unit),
         "dependences": list(zip(found, pictures, strict=True)),
         "dependence_unit": unit,
         "dependence_band": PICTURED_COVERAGE if any(item.limits is not None for item in found) else None,
-        "lines": [(k, name, *line) for k, name, line in zip(shown, names, _pictures.LINES, strict=False)],
+        "lines": [(k, name, *line) for k, name, line in zip(shown, names, LINES, strict=False)],
     }
 
 
-def _standardised(dependence: _influence.Dependence, y: np.ndarray) -> _influence.Dependence:
+def _standardised(dependence: Effect, y: np.ndarray) -> Effect:
     """Several outputs in one picture, each in units of its own deviation."""
     deviations = y.std(axis=0)
     responses = (dependence.responses - y.mean(axis=0)) / np.where(deviations > 0.0, deviations, 1.0)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import io
 import xml.etree.ElementTree as ET
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from skscn.extras import optional
 from skscn.following import FreeRuns, free_runs, state_after
 from skscn.plot import (
     ConvergenceDisplay,
+    EffectDisplay,
     ForecastDisplay,
     HorizonDisplay,
     PredictionErrorDisplay,
@@ -27,9 +28,9 @@ from skscn.plot import (
     ScopeDisplay,
     SeriesDisplay,
 )
+from skscn.plot.effects import Effect, PairEffect
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE
 from skscn.report._data import SEED, FollowedRows, ReportData
-from skscn.report._influence import Dependence
 from skscn.words import alike, count, enumerated, number, percent, shortened
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 _LONGEST, _SHARE, _RUNS = 100, 1 / 3, 40
 _FORECAST_COVERAGE = 0.9
 _UNDONE = "Paler colours show later nodes, which were tried but not kept."
+_CERTAIN = {1: " No prediction decreases with this input.", -1: " No prediction increases with this input."}
 _SVG = "{http://www.w3.org/2000/svg}"
 _XLINK = "{http://www.w3.org/1999/xlink}"
 _INK, _LINE = "#010203", "#040506"
@@ -53,8 +55,6 @@ _VARIABLES = {
     PURPLE: "var(--purple)",
     GREY: "var(--grey)",
 }
-# Lines of one picture: colour and dashes, so that either tells them apart.
-LINES = ((BLUE, "none"), (ORANGE, "6 2"), (GREEN, "2 2"), (PURPLE, "8 2 2 2"), (GREY, "4 4"))
 _LOOK = {
     "svg.fonttype": "none",
     "font.size": 10.5,
@@ -322,15 +322,13 @@ def _describe_reliability(display: CalibrationDisplay) -> str:
     )
 
 
-def dependence_picture(
-    dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float]
-) -> Picture:
+def dependence_picture(dependence: Effect, unit: str, shown: dict[int, str], limits: tuple[float, float]) -> Picture:
     """Mean prediction against the values of one input; ``shown`` are numbers and names of outputs or classes."""
     draw = partial(_draw_dependence, dependence, unit, shown, limits)
     return picture(draw, f"dependence on {dependence.name}", lambda _: _describe_dependence(dependence, unit, shown))
 
 
-def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[float, float]:
+def dependence_limits(dependences: list[Effect], shown: list[int]) -> tuple[float, float]:
     """One range for all pictures: what hardly matters has to look like it."""
     parts = [part for each in dependences for part in (each.responses[:, shown], each.limits) if part is not None]
     responses = np.concatenate([part.ravel() for part in parts])
@@ -340,15 +338,14 @@ def dependence_limits(dependences: list[Dependence], shown: list[int]) -> tuple[
 
 
 def _draw_dependence(
-    dependence: Dependence, unit: str, shown: dict[int, str], limits: tuple[float, float], ax: Axes
+    dependence: Effect, unit: str, shown: dict[int, str], limits: tuple[float, float], ax: Axes
 ) -> None:
-    few: dict[str, Any] = {"marker": "o", "markersize": 3.5} if len(dependence.values) < 15 else {}
-    if dependence.limits is not None:
-        ax.fill_between(dependence.values, *dependence.limits.T, color=BLUE, alpha=0.15, linewidth=0)
-    for output, (colour, dashes) in zip(shown, LINES, strict=False):
-        style = "-" if dashes == "none" else (0, tuple(map(float, dashes.split())))
-        ax.plot(dependence.values, dependence.responses[:, output], color=colour, linestyle=style, **few)
-    ax.set(xlabel="value of the input", ylabel=unit, ylim=limits)
+    effect = replace(dependence, name="value of the input", responses=dependence.responses[:, list(shown)])
+    EffectDisplay(effect=effect, unit=unit).plot(ax, ylim=limits)
+    legend = ax.get_legend()
+    if legend is not None:
+        # The page has one for all pictures.
+        legend.remove()
     ax.locator_params(axis="y", nbins=6)
     if dependence.kind == "date":
         last = len(dependence.values) - 1
@@ -358,7 +355,23 @@ def _draw_dependence(
         ax.locator_params(axis="x", nbins=6)
 
 
-def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str]) -> str:
+def pair_picture(effect: PairEffect, unit: str) -> Picture:
+    """Mean prediction against the values of two inputs."""
+    draw = EffectDisplay(effect=replace(effect, names=("horizontal input", "vertical input")), unit=unit).plot
+    title = f"{effect.names[0]} (horizontal) and {effect.names[1]} (vertical) together"
+    return picture(draw, title, lambda _: _describe_pair(effect, unit))
+
+
+def _describe_pair(effect: PairEffect, unit: str) -> str:
+    ends = []
+    for word, place in (("lowest", effect.responses.argmin()), ("highest", effect.responses.argmax())):
+        row, column = np.unravel_index(place, effect.responses.shape)
+        at = f"{number(effect.values[0][column])} and {number(effect.values[1][row])}"
+        ends.append(f"{word} ({number(effect.responses[row, column])}) at {at}")
+    return f"The {unit} is {ends[0]}, and {ends[1]}. Points are rows; where there are none, the model extrapolates."
+
+
+def _describe_dependence(dependence: Effect, unit: str, shown: dict[int, str]) -> str:
     output, name = next(iter(shown.items()))
     responses = dependence.responses[:, output]
     low, high = np.argmin(responses), np.argmax(responses)
@@ -366,6 +379,7 @@ def _describe_dependence(dependence: Dependence, unit: str, shown: dict[int, str
     return (
         f"The {unit} of {name} is lowest ({number(responses[low])}) at {written(dependence.values[low])} and highest "
         f"({number(responses[high])}) at {written(dependence.values[high])}.{_describe_band(dependence.limits)}"
+        f"{_CERTAIN.get(dependence.sign, '')}"
     )
 
 

@@ -2,6 +2,7 @@
 
 from skscn.rows.blocks import Block
 from skscn.rows.dask import DaskBackend, dask_backend
+from skscn.rows.federated import FederatedBackend, Site, Sites
 from skscn.rows.files import ScratchInputs, chunk_backend
 from skscn.rows.operations import (
     ROWS,
@@ -30,6 +31,7 @@ __all__ = [
     "Block",
     "Chunks",
     "DaskBackend",
+    "FederatedBackend",
     "LocalBackend",
     "MemoryStorage",
     "OpenColumns",
@@ -39,6 +41,8 @@ __all__ = [
     "Sample",
     "ScratchInputs",
     "Selection",
+    "Site",
+    "Sites",
     "Storage",
     "chunk_backend",
     "dask_backend",

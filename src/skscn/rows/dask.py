@@ -11,6 +11,7 @@ recovered by lineage.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -255,8 +256,57 @@ def _as_part(block: Block, start: int) -> Part:
     return Part(block.X, block.y, block.sample_weight, np.arange(start, start + len(block.X)))
 
 
+class LoggedBackend(Backend):
+    """N training rows in parts that may lose their state, with a log from which they get it back.
+
+    Parameters
+    ----------
+    shape : tuple of int
+        N, d and m.
+    """
+
+    def __init__(self, shape: tuple[int, int, int]):
+        self.shape = shape
+        # What was done since the first residual, and how many operations before that no longer matter.
+        self._log: list[Operation[Any]] = []
+        self._past = 0
+        self._opening = 0
+        self._opened: tuple[Operation[Any], ...] = ()
+
+    def total(self, operation: Operation[Share]) -> Share:
+        """Run an operation on all parts and add up its shares, where they are."""
+        if operation.opens:
+            self._opening, self._opened = self._opening + 1, ()
+        result: Share
+        (result,) = self._asked(self._shares, operation).values()
+        if operation.lasts:
+            self._log += logged(self._opened, operation)
+            # Columns that are still open were made orthogonal to a previous basis.
+            self._opened = ()
+        elif operation.opens or operation.works:
+            self._opened = (*self._opened, operation)
+        return result
+
+    def restart(self) -> None:
+        """Forget what was done; parts whose state is older than that begin anew."""
+        self._past, self._log, self._opened = self._past + len(self._log) + 1, [], ()
+
+    def _asked(self, ask: Callable[[Message[Any]], Result | None], what: Operation[Any] | Selection[Any]) -> Result:
+        """The result from all parts; with the log for those that have lost their state."""
+        message = Message(self._past + len(self._log), self._opening, self._opened, what)
+        result = ask(message)
+        if result is None:
+            result = ask(replace(message, log=tuple(self._log)))
+        assert result is not None
+        return result
+
+    @abstractmethod
+    def _shares(self, message: Message[Any]) -> Subtrees | None:
+        """The sum over all parts, as the only partial sum; None if one of them needs the log."""
+
+
 @final
-class DaskBackend(Backend):
+class DaskBackend(LoggedBackend):
     """N training rows in partitions on the workers of a cluster.
 
     Parameters
@@ -279,7 +329,7 @@ class DaskBackend(Backend):
         scaling: InputScaling,
         outputs: Scaling | None = None,
     ):
-        self.shape = shape
+        super().__init__(shape)
         n_rows, length = shape[0], stretch_length(shape[0])
         values, firsts = partitions.aligned()
         fixed, make = Fixed(scaling, outputs, n_rows), task(StatefulPart)
@@ -287,43 +337,11 @@ class DaskBackend(Backend):
         lengths = np.diff([*(first * length for first in firsts), n_rows])
         self._parts: Partitions[StatefulPart] = Partitions(parts, lengths)
         self._count = -(-n_rows // length)
-        # What was done since the first residual, and how many operations before that no longer matter.
-        self._log: list[Operation[Any]] = []
-        self._past = 0
-        self._opening = 0
-        self._opened: tuple[Operation[Any], ...] = ()
-
-    def total(self, operation: Operation[Share]) -> Share:
-        """Run an operation on all parts and add up its shares, on the workers."""
-        if operation.opens:
-            self._opening, self._opened = self._opening + 1, ()
-        result: Share
-        (result,) = self._asked(self._shares, operation).values()
-        if operation.lasts:
-            self._log += logged(self._opened, operation)
-            # Columns that are still open were made orthogonal to a previous basis.
-            self._opened = ()
-        elif operation.opens or operation.works:
-            self._opened = (*self._opened, operation)
-        return result
-
-    def restart(self) -> None:
-        """Forget what was done; parts whose state is older than that begin anew."""
-        self._past, self._log, self._opened = self._past + len(self._log) + 1, [], ()
 
     def select(self, selection: Selection[Answer], rows: np.ndarray) -> Answer:
         """The answer of a selection, combined on the workers from those of the parts that have some of the rows."""
         answer: Answer = self._asked(partial(self._answer, rows), selection)
         return answer
-
-    def _asked(self, ask: Callable[[Message[Any]], Result | None], what: Operation[Any] | Selection[Any]) -> Result:
-        """The result from all parts; with the log for those that have lost their state."""
-        message = Message(self._past + len(self._log), self._opening, self._opened, what)
-        result = ask(message)
-        if result is None:
-            result = ask(replace(message, log=tuple(self._log)))
-        assert result is not None
-        return result
 
     def _shares(self, message: Message[Any]) -> Subtrees | None:
         shares = [at_home(StatefulPart.share, part, message) for part in self._parts.values]

@@ -589,6 +589,8 @@ class Rows:
         The layer of the nodes to be added.
     inequality : Inequality
         What nodes have to satisfy.
+    signs : ndarray of shape (d,) or None
+        1, −1 or 0 for each input, if the network is to be monotone: a node without such an input stays without it.
 
     Attributes
     ----------
@@ -604,8 +606,8 @@ class Rows:
         Changes when vectors of the basis are replaced; as long as it stays, vectors are only added.
     """
 
-    def __init__(self, backend: Backend, layer: Layer, inequality: Inequality = PAPER):
-        self.backend, self.layer, self.inequality = backend, layer, inequality
+    def __init__(self, backend: Backend, layer: Layer, inequality: Inequality = PAPER, signs: np.ndarray | None = None):
+        self.backend, self.layer, self.inequality, self.signs = backend, layer, inequality, signs
         self.n_rows, self.n_features, self.n_outputs = backend.shape
         weight, *squares = backend.total(Weigh())
         self.weight, self.residual_squares = float(weight), np.array(squares)

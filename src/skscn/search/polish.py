@@ -18,8 +18,8 @@ from scipy.linalg.lapack import dposv, dpotrf, dtrtri
 
 from skscn.nodes import Layer
 
-# With more inputs than this, a node keeps to those it was drawn with, and only this number of its weights, the largest
-# ones, are improved. Irrelevant inputs would otherwise do harm.
+# At most this number of the weights of a node are improved, the largest ones. With more inputs, a node keeps to those
+# it was drawn with until it is known which inputs matter; irrelevant ones would do harm.
 MANY_INPUTS = 32
 # The factors by which damping is changed after a step that reduces the error and after one that does not. A share of
 # the mean of the matrix's diagonal is added to it, for weights that do not matter.
@@ -40,18 +40,17 @@ def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return factor, inverse
 
 
-def weights_to_improve(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def weights_to_improve(points: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of nodes with weights and biases of shape (b, d + 1), the inputs (b, p) whose weights are improved.
 
-    Also whether each of these weights, and the bias, really is, shape (b, p + 1): of many inputs, those a node has.
+    Also whether each of these weights, and the bias, really is, shape (b, p + 1): the largest of those that are
+    ``allowed``, of shape (b, d).
     """
-    count, inputs = len(points), points.shape[1] - 1
-    bias = np.ones((count, 1), dtype=bool)
-    if inputs <= MANY_INPUTS:
-        return np.broadcast_to(np.arange(inputs), (count, inputs)), np.broadcast_to(bias, points.shape)
-    largest = np.argpartition(-np.abs(points[:, :-1]), MANY_INPUTS, axis=1)[:, :MANY_INPUTS]
-    used = np.sort(largest, axis=1)
-    return used, np.hstack([np.take_along_axis(points, used, axis=1) != 0.0, bias])
+    count = min(int(np.count_nonzero(allowed, axis=1).max()), MANY_INPUTS)
+    sizes = np.where(allowed, np.abs(points[:, :-1]), -1.0)
+    used = np.sort(np.argsort(-sizes, axis=1, kind="stable")[:, :count], axis=1)
+    there = np.take_along_axis(allowed, used, axis=1)
+    return used, np.hstack([there, np.ones((len(points), 1), dtype=bool)])
 
 
 @dataclass(frozen=True)
@@ -158,8 +157,9 @@ class _Together:
         left = beta.astype(self.residual.dtype) @ self.residual
         left *= self.slope
         gradient, points = (left @ problem.centred.T).astype(np.float64), self.points[:, :-1]
-        if inputs < points.shape[1]:
+        if not there.all():
             matrix *= np.logical_and.outer(there.ravel(), there.ravel())
+        if inputs < points.shape[1] or not there.all():
             gradient = np.column_stack([np.take_along_axis(gradient, used, axis=1), gradient[:, -1]]) * there
             points = np.take_along_axis(points, used, axis=1) * there[:, :-1]
         gradient[:, :-1] -= problem.penalty * points
@@ -167,13 +167,16 @@ class _Together:
         return matrix, gradient.ravel()
 
 
-def improve_together(problem: LocalProblem, points: np.ndarray, steps: int) -> np.ndarray:
-    """Weights and biases of nodes, one node per row, after some steps; they do not increase the error."""
+def improve_together(problem: LocalProblem, points: np.ndarray, steps: int, allowed: np.ndarray) -> np.ndarray:
+    """Weights and biases of nodes, one node per row, after some steps; they do not increase the error.
+
+    Weights change where they are ``allowed`` to, shape (b, d).
+    """
     try:
         state, damping = _Together(problem, points.copy()), problem.damping
     except LinAlgError:
         return points.copy()
-    equations, (used, there) = None, weights_to_improve(points)
+    equations, (used, there) = None, weights_to_improve(points, allowed)
     for _ in range(steps):
         matrix, gradient = equations = state.normal_equations(used, there) if equations is None else equations
         sizes, damped = matrix.diagonal(), matrix.copy()

@@ -66,6 +66,9 @@ _SCHEDULE = StepSchedule(3, share=1 / 6, most=16)
 # In how many steps the nodes of a step are polished together, and the damping of the first one. The first nodes matter
 # most: a network of few nodes should be as good as possible.
 _THOROUGH, _QUICK, _MUCH_DAMPING = 8, 4, 1.0
+# Inputs that the network depends on this much less than on the most relevant one hardly matter: their weights would
+# mainly fit noise. They can still be drawn.
+_RELEVANT = 0.07
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
@@ -244,14 +247,17 @@ class Search:
         left &= sizes**2 > _REPETITION * gram.diagonal()
         return nodes if left.all() else nodes.take(np.flatnonzero(left))
 
-    def polish(self, nodes: Nodes, steps: int, scope: float, damping: float) -> Nodes:
-        """Nodes after some Levenberg–Marquardt steps on all of them together, none of them longer than the scope."""
+    def polish(self, nodes: Nodes, steps: int, scope: float, damping: float, allowed: np.ndarray) -> Nodes:
+        """Nodes after some Levenberg–Marquardt steps on all of them together, none of them longer than the scope.
+
+        Only those weights change that are ``allowed`` to, shape (k, d).
+        """
         # On rows without any error left there is nothing to improve.
         if not self.residual.any():
             return nodes
         where = (self.layer, self.X, self.sqrt_weight, self.basis, self.residual)
         problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
-        found = improve_together(problem, np.vstack([nodes.weights, nodes.biases]).T, steps).T
+        found = improve_together(problem, np.vstack([nodes.weights, nodes.biases]).T, steps, allowed).T
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
 
@@ -353,6 +359,18 @@ class Pooled(Configuration):
         search._relevance = relevance
         return search
 
+    def _improvable(self, nodes: Nodes, signs: np.ndarray | None = None) -> np.ndarray:
+        """Which weights of new nodes polishing may change, shape (k, d): of relevant inputs, and those they have.
+
+        Of inputs with a sign, only those they have.
+        """
+        own = nodes.weights.T != 0.0
+        if self._relevance is not None:
+            relevant = self._relevance >= _RELEVANT
+        else:
+            relevant = np.full(own.shape[1], own.shape[1] <= MANY_INPUTS)
+        return own | (relevant if signs is None else relevant & (signs == 0.0))
+
     def propose(self, rows: Rows, node: int, rng: np.random.Generator, count: int) -> Proposals:
         """The best node, or the best ``count`` together; if they are rejected, further candidates one by one.
 
@@ -366,7 +384,8 @@ class Pooled(Configuration):
         together = search.select(best_first, count, self.contractions[-1], node)
         if len(together) and self.polishes and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH:
             steps = _THOROUGH if count <= _SCHEDULE.least else _QUICK
-            together = search.polish(together, steps, max(self.scopes), _MUCH_DAMPING)
+            allowed = self._improvable(together, rows.signs)
+            together = search.polish(together, steps, max(self.scopes), _MUCH_DAMPING, allowed)
             together = search.passing(together, self.contractions[-1], node)
         if len(together):
             accepted = yield Proposal(together, self.contractions, self.max_candidates)
@@ -383,6 +402,8 @@ class Polished(Pooled):
     """The best of one pool, polished."""
 
     polishes = True
+    # Fewer rows for each weight do not suffice for polishing all nodes.
+    rows_per_weight = _ROWS_PER_WEIGHT
 
     def degrees_per_node(self, n_features: int) -> float:
         """The weights of a polished node are fitted as well, but only for a few steps."""
@@ -400,19 +421,30 @@ class Polished(Pooled):
         return size <= nodes
 
     def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
-        """All nodes polished, block by block in a random order; None where they cannot be polished."""
+        """All nodes polished, block by block in a random order; None where they cannot be polished.
+
+        Nodes first lose their weights of inputs that hardly matter to the network, unless these are most of what they
+        have, and only weights of the other inputs are improved.
+        """
+        start, allowed = nodes, self._improvable(nodes, rows.signs)
+        if self._relevance is not None:
+            allowed = allowed & (self._relevance >= _RELEVANT)
+            pruned = np.where(allowed.T, nodes.weights, 0.0)
+            most = (pruned**2).sum(axis=0) >= 0.5 * (nodes.weights**2).sum(axis=0)
+            start = replace(nodes, weights=np.where(most, pruned, nodes.weights))
         points = np.vstack([nodes.weights, nodes.biases])
-        needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(weights_to_improve(points.T)[1]))
+        used, there = weights_to_improve(points.T, allowed)
+        needed = self.rows_per_weight * int(np.count_nonzero(there))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
         many = rows.n_rows > _MANY_ROWS
         search = self._open(rows, rng, max(_MORE_ROWS if many else _ROWS, needed))
         sweep = Sweep(search, factor)
-        size = max(1, min(_BLOCK, _WEIGHTS // (1 + min(len(nodes.weights), MANY_INPUTS))))
+        size = max(1, min(_BLOCK, _WEIGHTS // (1 + used.shape[1])))
         scope = max(self.scopes)
         for block in np.array_split(rng.permutation(len(nodes)), -(-len(nodes) // size)):
             sweep.leave(block)
-            found = search.polish(nodes.take(block), _STEPS_PER_BLOCK, scope, _LITTLE_DAMPING)
+            found = search.polish(start.take(block), _STEPS_PER_BLOCK, scope, _LITTLE_DAMPING, allowed[block])
             # A node that would be active on too few rows stays as it is.
             *_, supported = search.new_parts(found)
             places = block[supported]

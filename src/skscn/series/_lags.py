@@ -447,6 +447,10 @@ class Lags(TransformerMixin, BaseEstimator):
             terms += [LagTerm(True, place, False, rows) for place in range(len(self._target_names)) for rows in late]
         return terms
 
+    def origins(self) -> list[int]:
+        """For each column of the output, the input whose present or earlier values it has; −1 for targets."""
+        return [*range(self.n_features_in_), *(-1 if term.of_target else term.column for term in self._terms)]
+
     def _set_terms(self, terms: list[LagTerm]) -> None:
         self._terms, self._depth = terms, depth_of(terms)
         self._n_features_out = self.n_features_in_ + len(terms)

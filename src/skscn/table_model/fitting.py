@@ -149,6 +149,10 @@ def input_names(file: TableFile, model: TableModel) -> tuple[str, list[str]]:
             f"{quoted(target)} is the target; it cannot also be dropped or contain the weights or the group."
         )
     inputs = [name for name in file.names if name not in set(apart)]
+    for name in model.monotone or ():
+        if name not in inputs:
+            file.find(name)
+            raise ValueError(f"monotone names {quoted(name)}, which is not an input; leave it out.")
     if not inputs:
         raise ValueError(
             f"{file.label} has no column to predict {quoted(target)} from; its columns are {listed(file.names)}."
@@ -192,7 +196,7 @@ def _fit_in_memory(fit: _TableFit) -> None:
         if model.recurrent and folds.parts:
             fit.note(_about_time(seconds, folds))
         tests = _test(table, model.estimator_, folds, observer)
-        if "loss" not in settings.network and not model.recurrent and kind != "given":
+        if not {"loss", "monotone"} & {*settings.network} and not model.recurrent and kind != "given":
             likely = replace(settings, network={**settings.network, "loss": "poisson"})
             counts = _about_counts(table, tests, folds, partial(build, likely, table.series), observer)
     cautions = [*table.cautions, *_cautions(model, table, tests)]
@@ -220,7 +224,8 @@ def _read_table(fit: _TableFit) -> _TrainingTable:
     encoder = fit_encoder(model, rows, fit.settings.encoder, series.time)
     fit.note(*notes, *series.notes)
     check_inputs(model, encoder)
-    unprepared = Preparation(encoder, build_lags(model, fit.settings, encoder, target), model.recurrent)
+    lags = build_lags(model, fit.settings, encoder, target)
+    unprepared = Preparation(encoder, lags, model.recurrent, model.monotone)
     prepared = unprepared.learn(rows, target.task)
     encoder = prepared.preparation.encoder
     decided = f"{shortened(target.name)}: {target.task} ({reason}), {count(len(rows.y), 'row')}"
@@ -258,7 +263,7 @@ def _train(fit: _TableFit, table: _TrainingTable, estimator: Any) -> None:
     """Fit the model to all rows; an interrupt may cut it short."""
     model, (preparation, rows, X) = fit.model, table.prepared
     fit.observer.begin("Growing", estimator)
-    fit_rows(estimator, X, rows)
+    fit_rows(preparation.constrained(estimator), X, rows)
     # Training rows have cross-fitted means of the target, which they will not have when they come again.
     shown = X[rows.places] if model.recurrent else X if model.past else preparation.follow(rows)
     fit.commit(
@@ -422,6 +427,7 @@ def _fit_from_disk(fit: _TableFit, limit: int) -> None:
     chunks = Chunks(lambda: _chunks(file, encoder, target, model.weight, passes), memory_limit=limit)
     kind = model.estimator if model.estimator != "auto" else "network"
     estimator = build_estimator(model, target.task, kind if isinstance(kind, str) else "given", None, settings, series)
+    Preparation(encoder, monotone=model.monotone).constrained(estimator)
     fit.observer.begin("Growing", estimator)
     estimator.fit(chunks)
     outliers = None

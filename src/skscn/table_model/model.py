@@ -106,6 +106,7 @@ class TableModel(Estimator):
     drop: str | Sequence[str] = _declared("drop", str, "array-like")
     weight: str | None = _declared("weight", str, None)
     bounds: tuple[float, float] | None = _declared("bounds", "array-like", None)
+    monotone: Mapping[str, int] | None = _declared("monotone", Mapping, None)
     folds: int | None = _declared("folds", None)
     dates: str = _declared("dates")
     parameters: Mapping[str, Any] | None = _declared("parameters", Mapping, None)

@@ -114,6 +114,14 @@ DECLARATIONS = {
         "The physical limits of the target: with ``bounds=(0, 100)``, no prediction lies outside them.",
         value="LOW,HIGH",
     ),
+    "monotone": Declaration(
+        None,
+        "dict of str to int, or None",
+        "Columns of numbers with which predictions never decrease or never increase, whatever the others are; with "
+        "``lags``, also with their earlier values and moving means.",
+        'By name, such as ``monotone={"steam": 1, "price": -1}``; 0 leaves a column free.',
+        value="COLUMN=+|-",
+    ),
     "folds": Declaration(
         None,
         "int or None",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -11,7 +12,9 @@ from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skscn.estimators import SCNEnsembleRegressor
 from skscn.fit.data import targets_to_learn
+from skscn.fit.plan import not_a_number
 from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches, predict_stretches, stretches
 from skscn.judging.cautions import Caution
 from skscn.judging.drift import PredictedRows
@@ -194,16 +197,37 @@ class PreparedRows(NamedTuple):
 class Preparation:
     """An encoder of columns, and lags that are yet to be fitted to the encoded rows, if there are to be any.
 
-    For a recurrent network, rows stand for the whole series, and so do their numbers.
+    For a recurrent network, rows stand for the whole series, and so do their numbers. ``monotone`` has the signs of
+    columns with which predictions are to increase or decrease.
     """
 
     encoder: TableEncoder
     lags: Lags | None = None
     recurrent: bool = False
+    monotone: Mapping[str, int] | None = None
 
     def refitted(self, rows: TableRows) -> Preparation:
         """One for other rows, which knows nothing of those seen before."""
         return replace(self, encoder=self.encoder.refitted(rows.table))
+
+    def constrained(self, estimator: Any) -> Any:
+        """An estimator for the encoded rows, monotone in the user's columns and in what lags make of them."""
+        if self.monotone is None:
+            return estimator
+        encoder, signs = self.encoder, [0] * len(self.encoder.get_feature_names_out())
+        kinds = {column.name: type(column) for column in encoder.columns_}
+        for name, sign in self.monotone.items():
+            if sign and kinds.get(name, Number) is not Number:
+                raise not_a_number(name)
+            # A column that is left out, because it never varies, needs no sign.
+            for place in encoder.groups_.get(name, [])[:1]:
+                signs[place] = sign
+        if self.lags is not None:
+            # Earlier targets, whose origin is the last place, have no sign.
+            signs = [[*signs, 0][place] for place in self.lags.origins()]
+        one: Any = estimator.estimator if isinstance(estimator, SCNEnsembleRegressor) else estimator
+        one.set_params(monotone=signs)
+        return estimator
 
     def learn(self, rows: TableRows, task: str) -> PreparedRows:
         """Learn from the targets of training rows; with lags, those rows remain of which all earlier values are known.

@@ -46,6 +46,7 @@ _ELSEWHERE = {
     "verbose": "it shows the growth of single networks",
     "estimator": "use estimator=…",
     "loss": "use loss=…",
+    "monotone": "use monotone=…",
     "quantile": 'use loss="quantile:0.9"',
     "feedback": "use feedback=True",
     "warm_start": "fit always trains a new model",
@@ -97,6 +98,8 @@ class FitSettings:
             if isinstance(model.loss, str) and model.loss not in LOSSES:
                 raise ValueError(not_found("loss", model.loss, list(LOSSES)))
             values["loss"] = model.loss
+        if model.monotone is not None:
+            values["monotone"] = dict(model.monotone)
         return cls(*({name: value for name, value in values.items() if name in names} for names in own))
 
 
@@ -167,6 +170,23 @@ def check_combination(model: TableModel) -> None:
     bounds: Any = model.bounds
     if bounds is not None and not (len(bounds) == 2 and bounds[0] < bounds[1]):
         raise ValueError("bounds must be two numbers in increasing order, such as bounds=(0, 100).")
+    if model.monotone is not None:
+        _check_monotone(model, model.monotone)
+
+
+def _check_monotone(model: TableModel, monotone: Mapping[str, int]) -> None:
+    """Raise ValueError for signs that are none, and for kinds of models that cannot be monotone."""
+    for name, sign in monotone.items():
+        if sign not in (-1, 0, 1):
+            raise ValueError(f"monotone must have 1, -1 or 0 for each column; got {sign!r} for {quoted(name)}.")
+    kind = "recurrent" if model.recurrent else model.estimator
+    if kind in ("recurrent", "deep"):
+        lags = ', with lags="auto" for a series' if model.recurrent else ""
+        raise ValueError(f'monotone cannot be combined with estimator="{kind}"; use estimator="ensemble"{lags}.')
+    if model.loss not in (None, "squared"):
+        raise ValueError("monotone cannot be combined with another loss than the squared error; leave loss out.")
+    if not isinstance(kind, str) and not isinstance(kind, SCNRegressor | SCNEnsembleRegressor):
+        raise ValueError(f"monotone is for SCNRegressor and SCNEnsembleRegressor, not for {type(kind).__name__}.")
 
 
 def check_target(model: TableModel, settings: FitSettings, target: Target) -> None:
@@ -181,6 +201,8 @@ def check_target(model: TableModel, settings: FitSettings, target: Target) -> No
         )
     if classes and model.bounds is not None:
         raise ValueError(f"bounds are for numbers, and the target {quoted(target.name)} has classes; leave them out.")
+    if classes and model.monotone is not None:
+        raise ValueError(f"monotone is for numbers, and the target {quoted(target.name)} has classes; leave it out.")
     known = [known for known, loss in LOSSES.items() if (loss.classifies if classes else loss.regresses)]
     if not isinstance(name, str) or name in known:
         return

@@ -111,7 +111,7 @@ def _part(
 ) -> HeldOutPart:
     """Fit on the known rows, predict the unseen ones; these are the first of the later rows, which may be more."""
     preparation, known, X = preparation.learn(known, task)
-    fit_rows(estimator, X, known, like)
+    fit_rows(preparation.constrained(estimator), X, known, like)
     trained, X, y = X, preparation.follow(later), unseen.y
     if preparation.recurrent:
         rows = FollowingRows(estimator, preparation.follow(unseen), unseen)

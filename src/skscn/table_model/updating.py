@@ -19,7 +19,7 @@ from skscn.plausibility import TargetGate
 from skscn.table_model.arriving import FollowingBatch, SupervisedReader, TargetRows
 from skscn.table_model.rows import row_weights
 from skscn.table_model.series import labels_of
-from skscn.tables import TableFile, Target
+from skscn.tables import TableEncoder, TableFile, Target
 from skscn.tables.columns import Number
 from skscn.words import count, short, shortened
 
@@ -182,6 +182,9 @@ def _read(
     )
     for part in reader.parts():
         found.append(_new_rows(model, part, weight))
+        if isinstance(model.encoder_, TableEncoder):
+            # Predictions for rows like these will no longer be outside the range of training.
+            model.encoder_.widen(model.encoder_.transform(part.batch.table)[part.present])
         if isinstance(part.batch, FollowingBatch):
             for rows in part.batch.parts:
                 if rows.label not in begun and rows.state is None:

@@ -60,11 +60,12 @@ def _grow_listening(grow: Callable[..., Any], elsewhere: Listener | None, *argum
         return grow(*arguments)
 
 
-def resolve_members(n_members: int | str, n_rows: int) -> int:
-    """The number of members of an ensemble on this number of rows."""
+def resolve_members(n_members: int | str, n_rows: int, *, classes: bool) -> int:
+    """The number of members of an ensemble on this number of rows, for classes or for numbers."""
     if not isinstance(n_members, str):
         return n_members
-    return 20 if n_rows < FEW_ROWS else 10 if n_rows < 1_000 else 7 if n_rows < 100_000 else 5
+    many = 10_000 if classes else 1_000
+    return 20 if n_rows < FEW_ROWS else 10 if n_rows < many else 7 if n_rows < 100_000 else 5
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,1 @@
+"""What others need to measure scikit-scn in benchmarks of their own."""
