@@ -231,7 +231,8 @@ def _solved(network: Network, factor: Factor, shares: np.ndarray | None) -> Netw
         coefficients = factor.coefficients if shares is None else shares[:, np.newaxis] * factor.coefficients
     else:
         (block,) = network.layers
-        beta = coefficients = monotone_weights(factor, network.linear.nodes, block.nodes, network.signs, shares)
+        signs = network.signs[network.inputs.sources]
+        beta = coefficients = monotone_weights(factor, network.linear.nodes, block.nodes, signs, shares)
         directions = sparse.csc_array(sparse.identity(len(beta)))
     first, *others = np.split(beta, np.cumsum([network.linear.size, *(block.size for block in network.layers)])[:-1])
     layers = tuple(replace(block, output_weights=own) for block, own in zip(network.layers, others, strict=True))
