@@ -109,6 +109,14 @@ class Columns:
         fewer.blocks = [nodes.take(slice(count)) for nodes, count in zip(self.blocks, counts, strict=True)]
         return fewer
 
+    def has_order_of(self, other: Columns) -> bool:
+        """Whether these columns are those of the same nodes in the same order.
+
+        A column that adds little to others on some rows comes after them there, and is left out if it adds nothing.
+        """
+        pairs = list(zip([self.linear, *self.blocks], [other.linear, *other.blocks], strict=True))
+        return all(np.array_equal(a.weights, b.weights) and np.array_equal(a.biases, b.biases) for a, b in pairs)
+
     @property
     def nothing(self) -> np.ndarray:
         """The coefficients with which f is the offset of the scaling, of shape (k, m)."""

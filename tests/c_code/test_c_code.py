@@ -119,6 +119,17 @@ def test_scalings_and_outputs(compiled):
     agree(compiled(models, "float32"), models, NEAR, 2e-5)
 
 
+def test_jumps_along_inputs(compiled):
+    rows = np.random.default_rng(0).uniform(size=(4000, 4))
+    targets = 3.0 * (rows[:, 0] > 0.5) - 2.0 * (rows[:, 2] > 0.3) + rows[:, 1]
+    models = {"one": SCNRegressor(**SMALL).fit(rows, targets)}
+    models["three"] = SCNEnsembleRegressor(SCNRegressor(**SMALL), 3, max_features=0.8, random_state=0).fit(
+        rows, targets
+    )
+    assert models["one"].network_.inputs.columns.tolist() == [0, 2]
+    agree(compiled(models), models, rows[:200])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["polished", "ladder"])
 def test_rules_and_bounds(compiled, search):

@@ -517,11 +517,12 @@ def test_members_keep_twice_the_nodes_with_which_each_is_best():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "expected"), [(299, 20), (300, 10), (999, 10), (1_000, 7), (99_999, 7), (100_000, 5)]
+    ("n_rows", "expected"), [(299, 20), (300, 10), (999, 10), (1_000, 7), (10_000, 7), (99_999, 7), (100_000, 5)]
 )
 def test_how_many_members_depends_on_the_number_of_rows(n_rows, expected):
-    assert resolve_members("auto", n_rows) == expected
-    assert resolve_members(3, n_rows) == 3
+    assert resolve_members("auto", n_rows, classes=False) == expected
+    assert resolve_members("auto", n_rows, classes=True) == (10 if 1_000 <= n_rows < 10_000 else expected)
+    assert resolve_members(3, n_rows, classes=False) == 3
 
 
 def test_the_number_of_members_is_chosen_by_default():

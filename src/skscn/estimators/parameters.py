@@ -92,14 +92,6 @@ class NetworkParameters(Estimator):
         r, increasing and below 1: each node must reduce the squared error to at most (r + μ_L) times what it was.
         "renewal" starts with the first and ends with the last; what is in between it draws.""",
     )
-    supervision: str | Supervision = parameter(
-        default="paper",
-        constraint=[StrOptions(SUPERVISIONS.keys()), HasMethods("slack")],
-        text="""{"paper", "quadratic", "orthogonal"} or an object with ``slack``, such as a Supervision
-        The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
-        requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
-        weights in place of that with only the new one, and requires less.""",
-    )
     window: int = parameter(
         default=15,
         constraint=[AT_LEAST_1],
@@ -138,7 +130,6 @@ class NetworkParameters(Estimator):
         "gcv" chooses α by generalised cross-validation, with SC-III only; "auto" follows the configuration, and is
         0 with SC-I and SC-II.""",
     )
-    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)
     loss: str = constant("squared")
     quantile: float = constant(0.5)
     class_weight: Mapping[Any, float] | Literal["balanced"] | None = constant(None)
@@ -171,7 +162,9 @@ class NetworkParameters(Estimator):
         text="""{"minmax", "robust", "standard", "quantile", "auto"} or None
         How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], with outliers clipped;
         to mean 0 and standard deviation 1; to quantiles of the training rows; or not at all.
-        "auto" follows the configuration. The target is scaled to [0, 1].""",
+        "auto" follows the configuration. The target is scaled to [0, 1]. In regression with one output and squared
+        error, from 3000 rows on, jumps of the function along an input become further inputs of the network, unless
+        scaling is None or the configuration follows the paper.""",
     )
     early_stopping: Criterion | Auto = parameter(
         default="auto",
@@ -236,3 +229,12 @@ class NetworkParameters(Estimator):
         text="""int
         1 shows progress on standard error, 2 every step.""",
     )
+    supervision: str | Supervision = parameter(
+        default="paper",
+        constraint=[StrOptions(SUPERVISIONS.keys()), HasMethods("slack")],
+        text="""{"paper", "quadratic", "orthogonal"} or an object with ``slack``, such as a Supervision
+        The inequality that a node must satisfy: "paper" has μ_L = (1 − r)/(L + 1), "quadratic" (1 − r)/(L + 1)², which
+        requires more of the first nodes; "orthogonal" has the decrease of the error with all re-evaluated output
+        weights in place of that with only the new one, and requires less.""",
+    )
+    monotone: Mapping[str, int] | Sequence[int] | None = constant(None)

@@ -145,6 +145,11 @@ class Recipe:
             raise ValueError(contradiction)
         return recipe
 
+    @property
+    def finds_jumps(self) -> bool:
+        """Whether jumps of the function along single inputs become inputs."""
+        return self.configuration.finds_jumps and self.loss.plain and self.scaling is not None
+
     def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
         """What does not go together, and what would work."""
         layer, search = type(self.layer).__name__, type(self.configuration).__name__
@@ -217,12 +222,12 @@ class Recipe:
         of_layer = max_nodes if criterion is not None else -(-max_nodes // self.max_layers)
         # Above MANY_ROWS, "auto" holds out a constant number of rows, to save memory.
         most_held_out = MANY_ROWS if "early_stopping" in self.by_size else np.inf
+        linear, refit_linear = self.linear_columns(*data.shape)
         return Plan(
             criterion=criterion,
             share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
-            linear=self._linear_columns(*data.shape, _ROWS_PER_LINK),
-            # With a penalty, links need no minimum of rows.
-            refit_linear=self._linear_columns(*data.shape, 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK),
+            linear=linear,
+            refit_linear=refit_linear,
             pace=(
                 self.configuration.pace(self.layer, weight)
                 if self.nodes_per_step is None
@@ -261,6 +266,15 @@ class Recipe:
         if isinstance(self.early_stopping, str):
             return self.early_stopping
         return "validation" if self.early_stopping else None
+
+    def linear_columns(self, n_rows: int, n_inputs: int) -> tuple[Nodes, Nodes]:
+        """The linear columns of a plan, in growth and in the refit, for this number of inputs."""
+        # With a penalty, links need no minimum of rows.
+        least = 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK
+        return (
+            self._linear_columns(n_rows, n_inputs, _ROWS_PER_LINK),
+            self._linear_columns(n_rows, n_inputs, least),
+        )
 
     def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
@@ -314,7 +328,8 @@ class Plan:
     max_layers, nodes_per_layer : int
         The largest number of layers, and of nodes in each.
     signs : ndarray of shape (d,) or None
-        1, −1 or 0 for each input of the network; None if it need not be monotone in any.
+        1, −1 or 0 for each input of the network, jumps along columns included; None if it need not be monotone
+        in any.
     """
 
     criterion: str | None

@@ -30,6 +30,7 @@ from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import FEW_ROWS, Plan, Recipe, signs_of
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
+from skscn.jumps import NO_JUMPS, Jumps, find_jumps, rows_needed
 from skscn.losses import Loss, Penalised
 from skscn.monotone import monotone_weights
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
@@ -48,7 +49,7 @@ from skscn.refit import (
     solve_path,
 )
 from skscn.rows import Rows
-from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
+from skscn.scaling import SCALINGS, InputScaling, Scaling, WithJumps, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 from skscn.supervision import Inequality
 
@@ -175,6 +176,11 @@ class NetworkSpec:
     single_precision: bool
     below: tuple[Nodes, ...] = ()
 
+    @property
+    def n_inputs(self) -> int:
+        """What the first layer sees."""
+        return len(self.inputs.sources)
+
     def network(
         self, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
     ) -> Network:
@@ -282,8 +288,13 @@ class Fit:
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            scaling, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            jumps = found_jumps(recipe, train) if estimator._jumps is None else estimator._jumps
+            inputs = WithJumps(scaling, *jumps) if len(jumps.columns) else scaling
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
+        linear, refit_linear = recipe.linear_columns(data.shape[0], len(inputs.sources))
+        signs = None if plan.signs is None else plan.signs[inputs.sources]
+        self.plan = plan = replace(plan, linear=linear, refit_linear=refit_linear, signs=signs)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
@@ -316,7 +327,8 @@ class Fit:
         # The network of the round before, or the constant output that the loss begins with.
         model: Outputs | None = self.model
         if model is None and self.start.previous:
-            model = self.refit.network(self.start.previous, loss.in_round(self.done), final=False)
+            blocks = self.start.previous
+            model = self.refit.network(blocks, loss.in_round(self.done), final=False, earlier=len(blocks) - 1)
         elif model is None and self.own_scaling is not None:
             model = Constant(self.spec.outputs.offset)
         for number in range(self.done + 1, loss.rounds + 1):
@@ -338,7 +350,7 @@ class Fit:
             network, history = layer.fitted["network_"], layer.fitted["history_"]
             if this.final:
                 break
-            if layer.is_stopped or self._is_last(model, network):
+            if layer.is_stopped or self._is_last(model, network, loss.in_round(number + 1)):
                 this = this._replace(goal=loss, final=True)
                 if loss.refit is not None:
                     network = self.refit_round(this, layer.candidates, len(layer.best))
@@ -347,12 +359,13 @@ class Fit:
             model = network
         return this, layer
 
-    def _is_last(self, model: Outputs | None, network: Network) -> bool:
-        """Whether the loss needs no further round, or has stayed almost as it was."""
+    def _is_last(self, model: Outputs | None, network: Network, following: Loss) -> bool:
+        """Whether the loss of the next round needs no further round, or has stayed almost as it was."""
         training = self.rows.training
-        if network.loss.is_finished(training.statistics_of(network)):
+        statistics_of = training.statistics_of(network)
+        if following.adapted(statistics_of).is_finished(statistics_of):
             return True
-        if model is None or isinstance(model, Constant):
+        if not isinstance(model, Network) or type(model.loss) is not type(following):
             return False
         before, value = (training.mean_loss(network.loss, some) for some in (model, network))
         return abs(before - value) <= _HARDLY * abs(value)
@@ -422,7 +435,7 @@ class Fit:
             degrees_per_node = self.recipe.configuration.degrees_per_node(held_out.shape[1])
             return Criterion(patience, degrees_per_node, INFORMATION[criterion])
         own_loss: Callable[[np.ndarray], np.ndarray] | None = None
-        if model is not None and goal.refit == "reweighted":
+        if isinstance(model, Network) and goal.refit == "reweighted":
             # With what the loss knows of the training rows at the model so far.
             adapted = goal.adapted(self.rows.training.statistics_of(model))
             own_loss = partial(_losses, adapted, self.rows.held_out.targets, outputs)
@@ -446,10 +459,11 @@ class Fit:
             blocks = model.layers[:-1] if model is self.model else model.layers
             earlier = [block.nodes for block in blocks]
         most = self.plan.max_nodes - lower
-        before = Nodes.joined([Nodes.none(self.recipe.layer, self.data.shape[1]), *earlier]).take(slice(most - kept))
+        room = (most - kept) - np.cumsum([0, *map(len, earlier)])
+        earlier = [block.take(slice(max(left, 0))) for block, left in zip(earlier, room[:-1], strict=True)]
         averages = this.final and loss.refit == "reweighted" and len(self.rows.held_out.targets) > 0
-        own = grown.take(slice(most - len(before) if averages else kept))
-        return self.refit.network([*([before] if len(before) else []), *below, own], loss, final=this.final)
+        own = grown.take(slice(most - sum(map(len, earlier)) if averages else kept))
+        return self.refit.network([*earlier, *below, own], loss, final=this.final, earlier=len(earlier))
 
     def without(self, rest: np.ndarray, check: Check) -> Fit:
         """A fit on these of the rows to train on, with the same held-out rows."""
@@ -486,7 +500,7 @@ class GrowingLayer:
     def grown(self) -> Nodes:
         """All nodes so far, including those that early stopping will not keep."""
         rule = self.output_weights
-        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.data.shape[1])
+        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.spec.n_inputs)
 
     @property
     def best(self) -> Nodes:
@@ -550,6 +564,8 @@ class GrowingLayer:
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
         signs = self.fit.plan.signs
+        # Jumps along a column have its sign.
+        columns_signs = None if signs is None else signs[: self.data.shape[1]]
         if averages:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
@@ -565,7 +581,19 @@ class GrowingLayer:
             solution = rule.solution(layer.rows, most)
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
-        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=signs), self.data)
+        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=columns_signs), self.data)
+
+
+def found_jumps(recipe: Recipe, data: TrainingData) -> Jumps:
+    """The jumps that some of the rows confirm, in regression with one output and inputs that are not sparse."""
+    count = rows_needed(*data.shape)
+    if not (count and recipe.finds_jumps and data.movable) or data.classes is not None or data.n_outputs > 1:
+        return NO_JUMPS
+    if sparse.issparse(data.X):
+        return NO_JUMPS
+    some = data.take(sampled(data.shape[0], count))
+    # As an array, where rows are in files.
+    return find_jumps(some.X[0:count], some.targets[:, 0], some.sample_weight)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
@@ -608,16 +636,25 @@ class Refit:
     n_jobs: int | None
     averaged: bool
 
-    def network(self, blocks: Sequence[Nodes], loss: Loss, *, final: bool, sizes: Sequence[int] = ()) -> Network:
+    def network(
+        self,
+        blocks: Sequence[Nodes],
+        loss: Loss,
+        *,
+        final: bool,
+        sizes: Sequence[int] = (),
+        earlier: int = 0,
+    ) -> Network:
         """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out.
 
-        Losses that choose penalties may also choose among smaller networks with these numbers of nodes.
+        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. So many
+        ``earlier`` blocks at the beginning are those of earlier rounds.
         """
         data = self.everything if final and self.everything is not None else self.data
         if isinstance(loss, Penalised):
             network = self._penalised(blocks, loss, data, sizes)
         else:
-            network = self._reweighted(blocks, loss, data, averages=final)
+            network = self._reweighted(blocks, loss, data, averages=final, earlier=earlier)
         network = replace(network, loss=loss.adapted(data.statistics_of(network)))
         return self.spec.with_bounds(network, data)
 
@@ -684,27 +721,54 @@ class Refit:
 
     # By reweighted least squares
 
-    def _reweighted(self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool) -> Network:
+    def _reweighted(
+        self, blocks: Sequence[Nodes], loss: Loss, data: TrainingData, *, averages: bool, earlier: int
+    ) -> Network:
         """The network of the rows ``data``; or an average over numbers of nodes, as plausible on held-out rows."""
         if not (averages and len(self.held_out.targets)):
             with self._columns(data, self.spec.linear, blocks) as columns:
-                reweighting = self._minimised(columns, loss, data)
+                reweighting = self._minimised(columns, loss, data, earlier)
                 return self._network(columns, loss, reweighting.solution(), reweighting.factor)
         with self._columns(self.data, self.spec.linear, blocks) as columns:
-            solution = self._minimised(columns, loss, self.data).solution()
+            solution = self._minimised(columns, loss, self.data, earlier).solution()
             model, held_out = self._network(columns, loss, solution, None), self._held_out(columns)
             assert held_out is not None
             shares = prefix_shares(held_out, loss.adapted(self.data.statistics_of(model)), columns, solution)
         if data is not self.data:
-            with self._columns(data, columns.linear, columns.blocks) as columns:
-                solution = self._minimised(columns, loss, data).solution()
+            before = columns
+            with self._columns(data, before.linear, before.blocks) as columns:
+                if columns.has_order_of(before):
+                    # All rows have much the same solution as the training rows.
+                    reweighting = Reweighting(columns, self.alpha)
+                    reweighting.coefficients = columns.triangle @ solution.output_weights
+                    self._minimise(reweighting, loss, data)
+                else:
+                    reweighting = self._minimised(columns, loss, data, earlier)
+                solution = reweighting.solution()
         solution = _shrunk(solution, shares[: len(columns.triangle)])
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
-    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData) -> Reweighting:
-        """The loss is minimised in its stages, each with what it knows of the rows at that time."""
+    def _minimised(self, columns: Columns, loss: Loss, data: TrainingData, earlier: int) -> Reweighting:
+        """The loss is minimised in its stages; before that, round by round, for the nodes of earlier rounds alone.
+
+        So the scale is narrow from the beginning, and rows that were set aside return where new nodes explain them.
+        The last stage only adapts the scale once more, which is needed without earlier rounds.
+        """
         reweighting = Reweighting(columns, self.alpha)
-        for stage in loss.stages():
-            model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
-            reweighting.minimise(stage.adapted(data.statistics_of(model)))
+        ends = len(columns.linear) + np.cumsum([len(block) for block in columns.blocks])
+        for number, end in enumerate(ends[:earlier].tolist(), start=1):
+            known = Reweighting(columns.first(end), self.alpha)
+            known.coefficients = reweighting.coefficients[:end]
+            for stage in self.spec.loss.in_round(number).stages()[:2]:
+                self._minimise(known, stage, data)
+            reweighting.coefficients[:end] = known.coefficients
+        stages = loss.stages()
+        for stage in (stages[:-1] or stages) if earlier else stages:
+            self._minimise(reweighting, stage, data)
         return reweighting
+
+    def _minimise(self, reweighting: Reweighting, loss: Loss, data: TrainingData) -> None:
+        """Minimise a loss from the present output weights, with what it knows of the rows at that time."""
+        columns = reweighting.columns
+        model = self._network(columns, loss, columns.solution(reweighting.coefficients), None)
+        reweighting.minimise(loss.adapted(data.statistics_of(model)))

@@ -69,9 +69,9 @@ class Robust(Loss):
     """
 
     refit: ClassVar[str] = "reweighted"
-    rounds: ClassVar[int] = 3
+    rounds: ClassVar[int] = 4
     weighs: ClassVar[bool] = True
-    earlier_patience: ClassVar[float] = 0.4
+    earlier_patience: ClassVar[float] = 0.3
     scales: tuple[float, ...] = ()
 
     def scaling(self, statistics_of: StatisticsOf) -> Scaling:
@@ -79,8 +79,12 @@ class Robust(Loss):
         return centred_scaling(statistics_of)
 
     def in_round(self, number: int) -> Loss:
-        """Before the first one, targets far from the median are moved closer; what differs less may be structure."""
-        return Winsorised() if number == 0 else self
+        """Before the first one, targets far from the median are moved closer; what differs less may be structure.
+
+        In the first one every row keeps its pull: where the function is steep, good rows are still far from a small
+        network, and look like outliers to it.
+        """
+        return (Winsorised(), Huber(), self)[min(number, 2)]
 
     def is_finished(self, statistics_of: StatisticsOf) -> bool:
         """Whether there are hardly any outliers, so that the first round was right about the weights of the rows."""
@@ -278,7 +282,7 @@ class KernelDensity(Robust):
 
     def in_round(self, number: int) -> Loss:
         """Densities tell outliers apart only once the residuals of the other rows are small."""
-        return Welsch() if number == 1 else super().in_round(number)
+        return Welsch() if 1 < number < self.rounds else super().in_round(number)
 
     def stages(self) -> tuple[Loss, ...]:
         """Huber's loss and Welsch's first."""

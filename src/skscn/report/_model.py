@@ -105,7 +105,7 @@ def _linear_part(network: Network) -> str:
 
 def _size(network: Network) -> int:
     """Weights, biases, output weights and the linear part, as they are used to predict."""
-    linear = network.n_outputs * (network.n_features + 1) if network.linear.size else 0
+    linear = network.n_outputs * (network.n_inputs + 1) if network.linear.size else 0
     return int(
         sum(block.weights.size for block in network.layers) + network.biases.size + network.output_weights.size + linear
     )

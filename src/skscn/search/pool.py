@@ -327,6 +327,7 @@ class Pooled(Configuration):
     """The best of one pool, by the orthogonalised score."""
 
     scaling = "robust"
+    finds_jumps = True
     direct_link = True
     early_stopping = True
     alpha = "gcv"
@@ -401,6 +402,8 @@ class Polished(Pooled):
     """The best of one pool, polished."""
 
     polishes = True
+    # Fewer rows for each weight do not suffice for polishing all nodes.
+    rows_per_weight = _ROWS_PER_WEIGHT
 
     def degrees_per_node(self, n_features: int) -> float:
         """The weights of a polished node are fitted as well, but only for a few steps."""
@@ -431,7 +434,7 @@ class Polished(Pooled):
             start = replace(nodes, weights=np.where(most, pruned, nodes.weights))
         points = np.vstack([nodes.weights, nodes.biases])
         used, there = weights_to_improve(points.T, allowed)
-        needed = _ROWS_PER_WEIGHT * int(np.count_nonzero(there))
+        needed = self.rows_per_weight * int(np.count_nonzero(there))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
             return None
         many = rows.n_rows > _MANY_ROWS

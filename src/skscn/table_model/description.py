@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skscn.estimators.ensemble.members import resolve_members
@@ -37,7 +37,7 @@ def are_whole(estimator: Any) -> bool:
     networks = grown_networks(estimator)
     wanted = getattr(estimator, "n_members", 1)
     if wanted == "auto":
-        wanted = resolve_members(wanted, estimator.out_of_bag_.shape[1])
+        wanted = resolve_members(wanted, estimator.out_of_bag_.shape[1], classes=is_classifier(estimator))
     return len(networks) == wanted and all(network.stop_reason_ != StopReason.CALLBACK for network in networks)
 
 
