@@ -647,8 +647,8 @@ class Refit:
     ) -> Network:
         """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out.
 
-        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. So many
-        ``earlier`` blocks at the beginning are those of earlier rounds.
+        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. The
+        first ``earlier`` blocks are those of earlier rounds.
         """
         data = self.everything if final and self.everything is not None else self.data
         if isinstance(loss, Penalised):
