@@ -28,7 +28,7 @@ _FAR = 6.0
 _CLEARLY = 16.0
 # In half of the window, with at least _PART rows on each side, it must do so by _AGAIN, and by an eighth of what is
 # expected there; also in narrower parts with at least _NARROWEST rows on each side, as long as _STRONG is expected.
-_PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 24.0, 6
+_PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 40.0, 6
 
 
 class Jumps(NamedTuple):
