@@ -466,7 +466,7 @@ def test_names_of_outputs():
 def test_bad_options():
     with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32' or 'int16' or 'int8'; got 'double'"):
         to_c(SCNRegressor(**SMALL).fit(X, Y), dtype="double")
-    with pytest.raises(ValueError, match='beyond float32; use dtype="float64"'):
+    with pytest.raises(ValueError, match='exceed the range of float32; use dtype="float64"'):
         to_c(SCNRegressor(**SMALL).fit(X, 1e300 * Y), dtype="float32")
     with pytest.raises(NotFittedError):
         to_c(SCNRegressor())

@@ -83,8 +83,8 @@ class FixedInputs:
             low, high = middle - half, middle + half
         else:
             raise ValueError(
-                f"With scaling={scaling.name!r} inputs have no limits, which fixed point needs; use rows=…, with rows "
-                "of training."
+                f"Fixed point needs limits of the inputs, which scaling={scaling.name!r} does not give; pass "
+                "training rows as rows=…."
             )
         return cls(scaling, np.float32(low), np.float32(65536.0 / (high - low)))
 
@@ -346,7 +346,7 @@ def fixed_network(network: Network, bits: int, X: np.ndarray, *, refit: bool) ->
         ACTIVATIONS.values()
     ):
         raise ValueError(
-            'Only networks of one layer with a built-in activation can be in fixed point; use dtype="float32".'
+            'Only networks of one layer with a built-in activation can be written in fixed point; use dtype="float32".'
         )
     if network.signs is not None:
         raise ValueError('In fixed point, rounding may break the constraints of monotone; use dtype="float32".')
@@ -376,7 +376,9 @@ def fixed_network(network: Network, bits: int, X: np.ndarray, *, refit: bool) ->
         np.full_like(sums, np.finfo(np.float32).tiny),
     ]
     if sums.max() > np.finfo(np.float32).max:
-        raise ValueError(f'The model has sums such as {sums.max():g}, beyond float32; use dtype="float64".')
+        raise ValueError(
+            f'Sums in the model, such as {sums.max():g}, exceed the range of float32; use dtype="float64".'
+        )
     # A little larger, so that rounding does not make it too small.
     unit = (np.max(units, axis=0) * (1.0 + 2.0**-20)).astype(np.float32)
     direct, outgoing, intercept = (_whole(np.rint(part / unit)) for part in (direct, outgoing, intercept))
@@ -440,7 +442,7 @@ def in_fixed_point(
     squares = np.mean(errors**2, axis=0)
     rmse, own = float(np.sqrt(squares.mean())), own_error(last, exact)
     if own is not None and rmse > own:
-        remedies = [] if given else ["use rows=…, with rows of training"]
+        remedies = [] if given else ["pass training rows as rows=…"]
         remedies.append('use dtype="int16"' if bits == 8 else 'use dtype="float32"')
         raise ValueError(
             f"With weights of {bits} bits, predictions are off by {rmse:.2g} (root mean square), more than the error "

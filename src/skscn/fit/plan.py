@@ -203,13 +203,13 @@ class Recipe:
         """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
         if data.n_outputs > 1 and not self.loss.several_outputs:
             raise ValueError(
-                f"loss={name_of(self.loss)!r} is for one output, and y has {data.n_outputs}; wrap the estimator "
-                "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+                f"loss={name_of(self.loss)!r} is for one output, but y has {data.n_outputs}; wrap the estimator in "
+                "sklearn.multioutput.MultiOutputRegressor, which fits one model for each."
             )
         if data.n_outputs > 1 and self.monotone:
             raise ValueError(
-                f"monotone is for one output, and y has {data.n_outputs}; wrap the estimator in "
-                "sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+                f"monotone is for one output, but y has {data.n_outputs}; wrap the estimator in "
+                "sklearn.multioutput.MultiOutputRegressor, which fits one model for each."
             )
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
@@ -248,9 +248,9 @@ class Recipe:
         """
         given = "X_val and y_val" if hold_out.rows is not None else "" if hold_out.groups is None else "groups"
         if given and not (self.early_stopping is True or self.early_stopping == "validation"):
-            used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
+            used = "early_stopping=False" if not self.early_stopping else f"early_stopping={self.early_stopping!r}"
             raise ValueError(
-                f"{given} are for early stopping on held-out rows, and this network is stopped by {used}; use "
+                f"{given} are for early stopping on held-out rows, but this network is grown with {used}; use "
                 "early_stopping=True, or leave them out."
             )
         if given == "groups" and self.validation == "last":
@@ -367,12 +367,12 @@ def signs_of(
         known = [] if names is None else list(names)
         if unknown := [name for name in monotone if name not in known]:
             where = f"the columns are {listed(known)}" if known else "the inputs have no names; give a list of signs"
-            raise ValueError(f"monotone names {listed(unknown)}, and {where}.")
+            raise ValueError(f"monotone names {listed(unknown)}, but {where}.")
         places = [known.index(name) for name in monotone]
     else:
         places = list(range(len(groups)))
         if len(given) != len(groups):
-            raise ValueError(f"monotone has {len(given)} signs, and there are {len(groups)} inputs.")
+            raise ValueError(f"monotone has {len(given)} signs, but there are {len(groups)} inputs.")
     signs = np.zeros(n_inputs)
     for place, sign in zip(places, given, strict=True):
         if sign and encoder is not None and not encoder.is_number(place):
@@ -385,4 +385,4 @@ def signs_of(
 def not_a_number(column: str | int) -> ValueError:
     """What to raise for a sign of a column that is not one of numbers."""
     name = quoted(column) if isinstance(column, str) else column
-    return ValueError(f"monotone is for columns of numbers, and column {name} is not one; leave it out.")
+    return ValueError(f"monotone is for numeric columns, but column {name} is not numeric; leave it out.")

@@ -76,7 +76,7 @@ def fit_network(
     plan = replace(plan, signs=signs_of(estimator.monotone, data.shape[1], names, data.encoder))
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
-            "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
+            "monotone needs direct links from all inputs, but this network has none: there are too few rows for each "
             "input; use more rows."
         )
     fingerprint = None
@@ -89,7 +89,7 @@ def fit_network(
         recipe.check_continues(estimator.network_, data.n_outputs)
         if estimator.network_.directions is None or estimator._fingerprint not in (None, fingerprint):
             raise ValueError(
-                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
+                "warm_start=True continues a network on the data it was grown on, but these rows are different; learn "
                 "from further rows with partial_fit, or use warm_start=False to start again."
             )
     with ExitStack() as resources:

@@ -397,7 +397,7 @@ def _weighted(
     """
     targets, factors = targets_of(y)
     if targets.shape[1] != estimator.network_.n_outputs:
-        raise ValueError(f"y has {targets.shape[1]} outputs, and the model has {estimator.network_.n_outputs}.")
+        raise ValueError(f"y has {targets.shape[1]} outputs, but the model has {estimator.network_.n_outputs}.")
     if sample_weight is None and factors is None and estimator._weight_unit == 1.0:
         return Learnable(X, targets, None)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64) / estimator._weight_unit

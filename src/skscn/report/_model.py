@@ -87,7 +87,7 @@ def _recurrent_facts(estimator: ReservoirRegressor) -> dict[str, str]:
         **({"Members": f"{len(networks)}, which run as one network"} if len(networks) > 1 else {}),
         "Nodes": f"{reservoir.n_nodes}{f', {products} of them products' if products else ''}",
         "Delay line": count(reservoir.length, "earlier row") if reservoir.length else "none",
-        "Feedback of the output": "the target of the row before is an input" if reservoir.fed_back else "none",
+        "Feedback of the output": "the target of the previous row is an input" if reservoir.fed_back else "none",
         "Linear part": f"an intercept and {count(links, 'direct link')}",
         "Echo state": f"the initial state is forgotten; feedback of a node to itself: {own}",
         "Ridge penalty": number(reservoir.alpha),

@@ -361,7 +361,7 @@ class BaseEnsemble(Estimator, ABC):
             return equal
         if not out_of_bag.rows.size:
             raise ValueError(
-                'combination="nonnegative" weights the members by their errors on out-of-bag rows, and there are none; '
+                'combination="nonnegative" weights the members by their errors on out-of-bag rows, but there are none; '
                 f'{GET_OUT_OF_BAG_ROWS}, or combination="average".'
             )
         return nonnegative_weights(out_of_bag.errors(), equal)

@@ -306,7 +306,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     def _intervals(self, method: str) -> Conformal:
         check_is_fitted(self, "members_")
         if self._conformal is None:
-            raise ValueError(f"{method} learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}.")
+            raise ValueError(f"{method} learns from out-of-bag rows, but there are none; {GET_OUT_OF_BAG_ROWS}.")
         return self._conformal
 
 
