@@ -26,9 +26,9 @@ _END, _MATTERS = 0.05, 0.03
 _FAR = 6.0
 # A jump must reduce n·log(squares) in its window, compared with a slope, by this much and twice log(rows).
 _CLEARLY = 16.0
-# In half of the window, with at least _PART rows on each side, it must do so by _AGAIN, and by a quarter of what is
+# In half of the window, with at least _PART rows on each side, it must do so by _AGAIN, and by an eighth of what is
 # expected there; also in narrower parts with at least _NARROWEST rows on each side, as long as _STRONG is expected.
-_PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 24.0, 6
+_PART, _AGAIN, _STRONG, _NARROWEST = 20, 4.0, 40.0, 6
 
 
 class Jumps(NamedTuple):
@@ -100,7 +100,7 @@ def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -
         while clear and part >= _NARROWEST and (expected := evidence * 2 * part / len(rows)) >= least:
             place = int(np.searchsorted(window[0], threshold))
             again, threshold = _jump(*(values[max(place - part, 0) : place + part] for values in window), degree=3)
-            clear, part, least = again > max(_AGAIN, expected / 4.0), part // 2, _STRONG
+            clear, part, least = again > max(_AGAIN, expected / 8.0), part // 2, _STRONG
         share = np.searchsorted(ordered[:, column], threshold, side="right") / n_rows
         matters = float(np.mean(window[2] ** 2)) * share * (1.0 - share) > _MATTERS**2 * variance
         known = [np.searchsorted(ordered[:, column], [other, threshold]) for number, other in found if number == column]

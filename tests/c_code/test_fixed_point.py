@@ -67,6 +67,14 @@ def test_bits_of_the_emulation(compiled, dtype):
         np.testing.assert_array_equal(found, answers(emulated(model, dtype), ROWS), err_msg=name)
 
 
+def test_bits_of_jumps_along_inputs(compiled):
+    rows = np.random.default_rng(0).uniform(size=(4000, 4))
+    model = SCNRegressor(**SMALL).fit(rows, 3.0 * (rows[:, 2] > 0.5) + rows[:, 1])
+    assert model.network_.inputs.columns.tolist() == [2]
+    found, _ = compiled({"jumping": model}, "int16", rows=rows)["jumping"](rows[:200])
+    np.testing.assert_array_equal(found, answers(emulated(model, "int16", rows), rows[:200]))
+
+
 @pytest.mark.parametrize("dtype", BITS)
 def test_its_own_test_asks_for_the_same_bits(tested, dtype):
     done = tested(SCNRegressor(**SMALL).fit(X, Y), dtype=dtype, rows=X)
