@@ -70,7 +70,7 @@ def test_rounds_are_shown_where_a_loss_needs_several(rows, capsys):
     y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
     model = SCNRegressor(loss="welsch", max_nodes=3, nodes_per_step=1, verbose=2, random_state=0).fit(X, y)
     lines = capsys.readouterr().err.splitlines()
-    assert [line for line in lines if line.startswith("SCNRegressor, round 2 of at most 3 1/3 nodes, RMSE ")]
+    assert [line for line in lines if line.startswith("SCNRegressor, round 2 of at most 4 1/3 nodes, RMSE ")]
     ended = [line for line in lines if "stopped at" in line]
     assert len(ended) == model.history_["round"].max() > 1
     SCNRegressor(max_nodes=3, verbose=2, random_state=0).fit(X, y)
@@ -88,7 +88,7 @@ def test_a_listener_hears_of_each_round(rows):
     y = np.where(np.arange(len(y)) % 10, y, y + 20.0)
     with listening(listener := Rounds()):
         model = SCNRegressor(loss="welsch", max_nodes=3, random_state=0).fit(X, y)
-    assert listener.heard == tuple((number, 3) for number in range(1, model.history_["round"].max() + 1))
+    assert listener.heard == tuple((number, 4) for number in range(1, model.history_["round"].max() + 1))
 
 
 class Patience(Listener):

@@ -128,6 +128,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         # Members of ordered rows must not learn from later ones.
         if self.validation == "last":
             return None
+        estimator._validate_params()
         rows = slice(data.n_training)
         return found_jumps(
             Recipe.of(estimator), ArrayData.regression(data.X[rows], data.y[rows], data.sample_weight[rows])
