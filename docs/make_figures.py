@@ -30,13 +30,15 @@ def against(own: str, other: str) -> str:
 
 SENTENCES = {
     "README.md": [
-        "On {sets} regression tables an ensemble has the best mean rank of {methods} methods, slightly ahead of "
-        "CatBoost, and takes {fit: SCN-ensemble / CatBoost} times as long to train; one network ranks behind CatBoost, "
-        "but takes {fit: SCN / CatBoost} times as long",
-        "| CatBoost | {won: SCN-ensemble / CatBoost} tables, error {error: SCN-ensemble / CatBoost} of its | "
+        "On {sets} regression tables, an ensemble has the best mean rank of {methods} methods, slightly ahead of "
+        "CatBoost, with {fit: SCN-ensemble / CatBoost} times its training time, but another method is better on "
+        "{worse: count} of these tables. A single network ranks behind CatBoost, with {fit: SCN / CatBoost} times its "
+        "training time. On two smooth functions of many inputs, RealMLP has {smooth error: RealMLP / "
+        "SCN-ensemble} times the ensemble's error, in {smooth fit: RealMLP / SCN-ensemble} times the training time",
+        "| CatBoost | {won: SCN-ensemble / CatBoost} tables, {error: SCN-ensemble / CatBoost} times its error | "
         "{fit: SCN-ensemble / CatBoost} times |",
-        "| HistGradientBoosting | {won: SCN-ensemble / boosting} tables, error {error: SCN-ensemble / boosting} of its "
-        "| {fit: SCN-ensemble / boosting} times |",
+        "| HistGradientBoosting | {won: SCN-ensemble / boosting} tables, {error: SCN-ensemble / boosting} times its "
+        "error | {fit: SCN-ensemble / boosting} times |",
         "recurrent SCN | {series: against ESN} series; boosting",
         "| river, online SCN | {streams: won} streams | about {streams: milliseconds} ms per row; linear models take "
         "{streams: linear} ms |",
@@ -61,9 +63,9 @@ SENTENCES = {
         "90 % intervals contain {least coverage} to {most coverage} % of unseen targets, and are {narrower} % narrower",
     ],
     "docs/ensembles.md": [
-        "On {sets} regression tables `SCNEnsembleRegressor()` had the best mean rank of the {methods} methods compared "
-        "({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), and takes {fit: SCN-ensemble / "
-        "CatBoost} times as long to train",
+        "On {sets} regression tables, `SCNEnsembleRegressor()` had the best mean rank of the {methods} methods "
+        "compared ({rank: SCN-ensemble}), slightly ahead of CatBoost ({rank: CatBoost}), with {fit: SCN-ensemble / "
+        "CatBoost} times its training time",
         "Its members take {fit: SCN-ensemble / SCN} times as long to train as a single network",
         "For 90 % intervals on {sets} tables, the mean coverage was {coverage} % ({least coverage} to {most coverage} "
         "%), and the intervals were {narrower} % narrower",
@@ -72,8 +74,8 @@ SENTENCES = {
     ],
     "docs/comparison.md": [
         "given {smooth fit: RealMLP / SCN} times the training time of one network",
-        "Their mean ranks in regression are {rank: RVFL} and {rank: ELM} of {methods}, compared with {rank: SCN} for a "
-        "single SCN and {rank: SCN-ensemble} for an ensemble",
+        "the mean ranks of RVFL and ELM in regression are {rank: RVFL} and {rank: ELM} of {methods}, compared with "
+        "{rank: SCN} for a single SCN and {rank: SCN-ensemble} for an ensemble",
         "| mean rank in regression (of 12, 15 tables) | {rank: SCN}; ensemble {rank: SCN-ensemble} | {rank: MLP} | "
         "{rank: boosting} |",
         "| processor time of a fit, relative to one SCN | 1; ensemble {fit: SCN-ensemble / SCN} | {fit: MLP / SCN} | "
@@ -96,7 +98,7 @@ SENTENCES = {
         "predictions that are added up | {cost: absolute} |",
         "few rows beyond the quantile | {cost: quantile} |",
         "targets that merely happen to be whole numbers | {cost: poisson} |",
-        "nearly always | staged predictions | {cost: log_loss} |",
+        "nearly all tasks | staged predictions | {cost: log_loss} |",
         "the geometric mean over {cost tables} tables, or {class tables} for classes",
     ],
     "docs/recurrent.md": ["`predict_one(x)` takes about {stream: microseconds} µs"],
@@ -128,7 +130,7 @@ SENTENCES = {
         "with SC-III",
         "tanh and gaussian have the best mean ranks ({rank: tanh} and {rank: gaussian} of six activations)",
     ],
-    "docs/tutorial_paper.md": ["the training error of SC-III with 50 nodes, {Table 1: mean} ± {Table 1: deviation};"],
+    "docs/tutorial_paper.md": ["the training error of SC-III with 50 nodes is {Table 1: mean} ± {Table 1: deviation};"],
     "docs/out_of_core.md": [
         "a million rows of 10 inputs with 40 nodes took {speed: seconds} s of processor time",
         "a fit of a million rows took {speed: scratch files} times the processor time of one in memory",
@@ -143,7 +145,7 @@ SENTENCES = {
     ],
     "docs/scaling_out.md": [
         "A fit of 200,000 rows in memory takes about {speed: microseconds} µs per row for 100 nodes on one core "
-        "([](performance.md)), so 10⁸ rows take about {speed: minutes} minutes",
+        "([](performance.md)), so 10⁸ rows take about {speed: minutes} minutes of processor time",
     ],
     "docs/stopping.md": ["extended by {margin} of the range on either side"],
 }

@@ -17,7 +17,7 @@ LAYERS = [
     {"archive", "graphs"},
     {"readers"},
     {"datasets", "scaling"},
-    {"adaptive_intervals", "factor", "nodes", "plausibility", "supervision"},
+    {"adaptive_intervals", "factor", "jumps", "nodes", "plausibility", "supervision"},
     {"activations", "kernels", "losses", "monotone", "recursive"},
     {"rows", "network"},
     {"tables", "series"},

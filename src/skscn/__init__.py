@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from skscn.rows import Chunks
     from skscn.table_model import TableModel, load_model, save_model
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 __all__ = [
     "ACTIVATIONS",

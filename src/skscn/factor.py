@@ -104,6 +104,21 @@ class Factor:
         squares = self.residual_squares + np.einsum("ij,ij->j", left, left)
         return Factor(triangle, coefficients, squares, weight, self.linear)
 
+    def merged(self, later: Factor, keep: float = 1.0) -> Factor:
+        """The factor of two sets of rows, of which the first ones have ``keep`` times their weight."""
+        root = np.sqrt(keep)
+        both = replace(self, triangle=root * self.triangle, coefficients=root * self.coefficients).joined(
+            later.triangle, later.coefficients
+        )
+        # The second set counts for its rows, and not for those of its triangle; what it leaves is added.
+        left = both.residual_squares - self.residual_squares
+        squares = keep * self.residual_squares + left + later.residual_squares
+        return replace(both, residual_squares=squares, weight=keep * self.weight + later.weight)
+
+    def squared_error(self, beta: np.ndarray) -> float:
+        """‖T − Hβ‖² of these rows, over all outputs."""
+        return float(((self.coefficients - self.triangle @ beta) ** 2).sum() + self.residual_squares.sum())
+
     def solution(self, shares: np.ndarray | None = None) -> np.ndarray:
         """β of shape (k, m), whatever the columns; those that depend on others get the weights of smallest norm.
 
@@ -160,7 +175,10 @@ class Factor:
         explained = (left.T @ self.coefficients[linear:]) ** 2
         squares = singular**2
         alphas = np.append(0.0, squares[0] * np.geomspace(_SMALLEST, _LARGEST, _COUNT))
-        kept = squares / (squares + alphas[:, np.newaxis])
+        # Directions in which no row has anything stay out, without a penalty too.
+        kept = np.divide(
+            squares, squares + alphas[:, np.newaxis], out=np.zeros((_COUNT + 1, len(squares))), where=squares > 0.0
+        )
         errors = self.residual_squares.sum() + ((1.0 - kept) ** 2 @ explained).sum(axis=1)
         rest = 1.0 - (linear + kept.sum(axis=1)) / self.weight
         scores = np.divide(errors, rest**2, out=np.full_like(errors, np.inf), where=rest > 0.0)

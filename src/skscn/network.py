@@ -214,7 +214,12 @@ class Network:
 
     @cached_property
     def n_features(self) -> int:
-        """d, the number of inputs."""
+        """d, the number of columns of X."""
+        return len(np.unique(self.inputs.sources))
+
+    @property
+    def n_inputs(self) -> int:
+        """What the first layer sees: the columns of X scaled, and the jumps along them."""
         return len(self.linear.nodes.weights)
 
     @cached_property
@@ -467,7 +472,7 @@ def _are_same(one: Nodes, other: Nodes) -> bool:
 
 
 def feature_importances(network: Network, X: Any, sample_weight: np.ndarray | None) -> np.ndarray | None:
-    """The share of each input in the mean squared gradient; None if gradients are not known, or not finite.
+    """The share of each column in the mean squared gradient; None if gradients are not known, or not finite.
 
     Which training rows these are depends only on the number of all rows, and BLAS is limited to one thread, so the
     result does not depend on where the rows are. A gradient times the standard deviation of its input does not depend
@@ -491,6 +496,8 @@ def feature_importances(network: Network, X: Any, sample_weight: np.ndarray | No
         )
     if not np.isfinite(squares).all():
         return None
+    # Of a column, with those of the jumps along it.
+    squares = np.bincount(network.inputs.sources, squares)
     largest = squares.max()
     if largest == 0.0:
         return np.full(len(squares), 1.0 / len(squares))
@@ -559,7 +566,7 @@ def mean_squared_gradients(
     -------
     squares : ndarray of shape (d,)
     """
-    n_rows, n_inputs = X.shape
+    n_rows, n_inputs = X.shape[0], X.shape[1] if scaling is None else len(scaling.sources)
     straight = np.zeros((n_inputs, output_weights.shape[1]))
     if linear is not None and linear_weights is not None:
         straight += linear.weights @ linear_weights
@@ -582,7 +589,7 @@ def mean_squared_gradients(
 
 def spreads(X: Matrix, sample_weight: np.ndarray | None = None, scaling: InputScaling | None = None) -> np.ndarray:
     """The standard deviation of each column, scaled if there is a scaling; exactly 0 if it is constant."""
-    n_rows, n_inputs = X.shape
+    n_rows, n_inputs = X.shape[0], X.shape[1] if scaling is None else len(scaling.sources)
     p = np.ones(n_rows) if sample_weight is None else sample_weight
     sums, squares = np.zeros(n_inputs), np.zeros(n_inputs)
     # Relative to one of the rows, the sums lose few digits, and those of a constant column none.

@@ -59,7 +59,7 @@ class Inputs:
 
 def scaled_with_one(X: Matrix, scaling: InputScaling) -> np.ndarray:
     """Rows scaled, with a 1 as the last input; column by column, which is faster than row by row."""
-    x = np.empty((X.shape[1] + 1, X.shape[0]))
+    x = np.empty((len(scaling.sources) + 1, X.shape[0]))
     x[-1] = 1.0
     scaling.transform(X, out=x[:-1].T)
     return x.T

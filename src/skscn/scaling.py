@@ -30,6 +30,11 @@ class Scaling:
     low: float
     high: float
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.arange(len(self.offset))
+
     @classmethod
     def centred(cls, offset: np.ndarray, scale: np.ndarray) -> "Scaling":
         """A scaling of outputs, around an offset."""
@@ -78,6 +83,11 @@ class QuantileScaling:
     knots: np.ndarray
     shares: np.ndarray
 
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.arange(self.knots.shape[1])
+
     def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
         """``values`` scaled, as a new float64 array or in ``out``; sparse rows are made dense."""
         values = values.toarray() if sparse.issparse(values) else values
@@ -94,7 +104,45 @@ class QuantileScaling:
         return values
 
 
-InputScaling = Scaling | QuantileScaling
+@dataclass(frozen=True, eq=False)
+class WithJumps:
+    """A scaling, and an input 1[x > t] for each jump of the function along a column.
+
+    Attributes
+    ----------
+    scaling : Scaling or QuantileScaling
+        Of the columns.
+    columns : ndarray of int, shape (j,)
+    thresholds : ndarray of shape (j,)
+        t, in units of the column.
+    """
+
+    scaling: Scaling | QuantileScaling
+    columns: np.ndarray
+    thresholds: np.ndarray
+
+    @property
+    def name(self) -> str | None:
+        """The name of the scaling."""
+        return self.scaling.name
+
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.append(self.scaling.sources, self.columns)
+
+    def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """``values`` scaled, and further inputs, as a new float64 array or in ``out``; sparse rows are made dense."""
+        values = values.toarray() if sparse.issparse(values) else values
+        first = values.shape[1]
+        inputs = np.empty((first + len(self.columns), len(values))).T if out is None else out
+        self.scaling.transform(values, inputs[:, :first])
+        np.greater(values[:, self.columns], self.thresholds, out=inputs[:, first:])
+        return inputs
+
+
+ColumnScaling = Scaling | QuantileScaling
+InputScaling = ColumnScaling | WithJumps
 
 
 # An array, a sparse matrix (SciPy has no types), or inputs in a file, with ``shape`` and a method ``column(number)``.
@@ -285,7 +333,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray | None, shares: n
     return np.asarray(np.take_along_axis(ordered, np.minimum(place, len(values) - 1)[np.newaxis, :], axis=0)[0])
 
 
-SCALINGS: dict[str | None, Callable[[Statistics], InputScaling]] = {
+SCALINGS: dict[str | None, Callable[[Statistics], ColumnScaling]] = {
     "minmax": _minmax,
     "robust": _robust,
     "standard": _standard,
@@ -294,7 +342,7 @@ SCALINGS: dict[str | None, Callable[[Statistics], InputScaling]] = {
 }
 
 
-def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> InputScaling:
+def scale_inputs(name: str | None, X: Columns, sample_weight: np.ndarray | None = None) -> ColumnScaling:
     """The named scaling fitted to inputs X."""
     return SCALINGS[name](ArrayStatistics(X, sample_weight))
 

@@ -119,6 +119,17 @@ def test_scalings_and_outputs(compiled):
     agree(compiled(models, "float32"), models, NEAR, 2e-5)
 
 
+def test_jumps_along_inputs(compiled):
+    rows = np.random.default_rng(0).uniform(size=(4000, 4))
+    targets = 3.0 * (rows[:, 0] > 0.5) - 2.0 * (rows[:, 2] > 0.3) + rows[:, 1]
+    models = {"one": SCNRegressor(**SMALL).fit(rows, targets)}
+    models["three"] = SCNEnsembleRegressor(SCNRegressor(**SMALL), 3, max_features=0.8, random_state=0).fit(
+        rows, targets
+    )
+    assert models["one"].network_.inputs.columns.tolist() == [0, 2]
+    agree(compiled(models), models, rows[:200])
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("search", ["polished", "ladder"])
 def test_rules_and_bounds(compiled, search):
@@ -455,7 +466,7 @@ def test_names_of_outputs():
 def test_bad_options():
     with pytest.raises(ValueError, match="dtype must be 'float64' or 'float32' or 'int16' or 'int8'; got 'double'"):
         to_c(SCNRegressor(**SMALL).fit(X, Y), dtype="double")
-    with pytest.raises(ValueError, match='beyond float32; use dtype="float64"'):
+    with pytest.raises(ValueError, match='exceed the range of float32; use dtype="float64"'):
         to_c(SCNRegressor(**SMALL).fit(X, 1e300 * Y), dtype="float32")
     with pytest.raises(NotFittedError):
         to_c(SCNRegressor())

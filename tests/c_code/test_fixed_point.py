@@ -67,6 +67,14 @@ def test_bits_of_the_emulation(compiled, dtype):
         np.testing.assert_array_equal(found, answers(emulated(model, dtype), ROWS), err_msg=name)
 
 
+def test_bits_of_jumps_along_inputs(compiled):
+    rows = np.random.default_rng(0).uniform(size=(4000, 4))
+    model = SCNRegressor(**SMALL).fit(rows, 3.0 * (rows[:, 2] > 0.5) + rows[:, 1])
+    assert model.network_.inputs.columns.tolist() == [2]
+    found, _ = compiled({"jumping": model}, "int16", rows=rows)["jumping"](rows[:200])
+    np.testing.assert_array_equal(found, answers(emulated(model, "int16", rows), rows[:200]))
+
+
 @pytest.mark.parametrize("dtype", BITS)
 def test_its_own_test_asks_for_the_same_bits(tested, dtype):
     done = tested(SCNRegressor(**SMALL).fit(X, Y), dtype=dtype, rows=X)
@@ -219,12 +227,12 @@ SOFTSIGN = Activation("softsign", lambda z: z / (1 + np.abs(z)), bound=1.0)
         (lambda: RecurrentSCNRegressor(**SMALL).fit(X, Y), {}, 'Recurrent networks cannot .* use dtype="float32"'),
         (lambda: fitted(activation=SOFTSIGN), {}, "one layer with a built-in activation"),
         (lambda: fitted(monotone=[0, 1, 0, 0]), {}, "may break the constraints of monotone"),
-        (lambda: fitted(scaling="standard"), {}, "With scaling='standard' inputs have no limits"),
+        (lambda: fitted(scaling="standard"), {}, "limits of the inputs, which scaling='standard' does not give"),
         (fitted, {"dtype": "int8"}, 'dtype="int8" needs rows=….* dtype="int16" does not'),
         (fitted, {"rows": X[:9]}, "rows=… has 9 rows; fixed point needs at least 10"),
         (fitted, {"rows": X[:, 1:]}, "rows=… has 3 columns; the model has 4 inputs"),
         (fitted, {"rows": X, "dtype": "float32"}, 'rows=… is for fixed point; use it with dtype="int16"'),
-        (lambda: SCNRegressor(**SMALL).fit(X, 1e38 * Y), {"rows": X}, "beyond float32"),
+        (lambda: SCNRegressor(**SMALL).fit(X, 1e38 * Y), {"rows": X}, "exceed the range of float32"),
         (
             lambda: make_pipeline(Lags([1], [1], delay=1), SCNRegressor(**SMALL)).fit(X, Y),
             {"rows": X},

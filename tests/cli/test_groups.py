@@ -186,7 +186,7 @@ def test_series_that_differ_in_what_no_input_shows_are_noticed(skscn, tmp_path):
     done = skscn("fit", known, "-m", tmp_path / "m.scn", *about, "--set", "max_nodes=3")
     assert "machine tells series apart and is not an input" in done.stderr
     assert "rows moved" not in done.stderr
-    assert "The series differ in what the inputs do not show" in " ".join(done.stdout.split())
+    assert "The series differ in something that the inputs do not show" in " ".join(done.stdout.split())
     assert "told apart by 'machine': 'A', 'B', 'C'" in skscn("inspect", tmp_path / "m.scn").stdout
     assert "--series LABEL" in skscn("report", tmp_path / "m.scn", known, code=1).stderr
 

@@ -271,7 +271,7 @@ def test_lags_that_are_impossible(skscn, tmp_path):
         skscn, short, "--lags", "auto"
     )
     done = skscn("fit", path, "-t", "purity", "-m", tmp_path / "m.scn", "--set", "max_lag=3", code=2)
-    assert "max_lag is about lags; add --lags auto" in done.stderr
+    assert "max_lag is a parameter of lags; add --lags auto" in done.stderr
     assert "A model with lags needs the order of the rows" in refused(skscn, path, "--drop", "when", "--lags", "auto")
     assert "too large" in refused(
         skscn, write(tmp_path / "large.csv", simulated(60_000)), "--memory-limit", "1", "--lags", "1"

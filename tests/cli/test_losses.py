@@ -213,10 +213,10 @@ def test_rows_in_order_of_time(skscn, data, table, tmp_path):
         (
             "kind",
             "welsch",
-            "--loss welsch is for numbers, and the target 'kind' has classes; use one of squared, log_loss.",
+            "--loss welsch is for numbers, but the target 'kind' has classes; use one of squared, log_loss.",
         ),
         ("few", "poisson", "has classes; use one of squared, log_loss, or add --task regression."),
-        ("y", "log_loss", "--loss log_loss is for classes, and the target 'y' has numbers; use one of squared, huber,"),
+        ("y", "log_loss", "--loss log_loss is for classes, but the target 'y' has numbers; use one of squared, huber,"),
         ("y", "poisson", "counts and rates, which are not negative"),
     ],
 )

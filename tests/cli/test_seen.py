@@ -80,4 +80,4 @@ def test_sentences():
     assert seen_caution(None, "a.csv") is None
     assert seen_caution(0.0, "a.csv") is None
     assert "was trained on the rows of a.csv" in str(seen_caution(1.0, "a.csv"))
-    assert "About 25 % of the rows of a.csv" in str(seen_caution(0.25, "a.csv"))
+    assert "on about 25 % of the rows of a.csv" in str(seen_caution(0.25, "a.csv"))

@@ -98,6 +98,15 @@ def test_every_way_to_grow(here, model):
     same(expected, again.fit(cut(X), cut(Y)))
 
 
+def test_jumps_along_columns(here):
+    targets = 3.0 * (X[:, 0] > 0.0) + X[:, 1]
+    jumping = SCNRegressor(max_nodes=5, random_state=0).fit(X, targets)
+    assert jumping.network_.inputs.columns.tolist() == [0]
+    elsewhere = SCNRegressor(max_nodes=5, random_state=0).fit(cut(X), cut(targets))
+    np.testing.assert_array_equal(elsewhere.network_.inputs.thresholds, jumping.network_.inputs.thresholds)
+    same(elsewhere, jumping)
+
+
 def test_float32_and_several_outputs(here):
     x, y = X.astype(np.float32), np.column_stack([Y, Y**2]).astype(np.float32)
     one, other = (SCNRegressor(max_nodes=4, random_state=0) for _ in range(2))

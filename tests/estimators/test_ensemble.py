@@ -316,7 +316,7 @@ def test_without_out_of_bag_rows_a_sentence_says_what_to_do():
     assert np.isnan(model.oob_score_)
     assert np.isnan(model.oob_prediction_).all()
     with pytest.raises(
-        ValueError, match="out-of-bag rows, and there are none; use bootstrap=True or an estimator with"
+        ValueError, match="out-of-bag rows, but there are none; use bootstrap=True or an estimator with"
     ):
         model.predict_interval(X)
     with pytest.raises(ValueError, match='there are none; use bootstrap=True .* or combination="average"'):

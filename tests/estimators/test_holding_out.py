@@ -184,7 +184,7 @@ def test_files_give_the_same_network(tmp_path):
 def test_a_checkpoint_is_of_its_held_out_rows(tmp_path):
     model = SCNRegressor(checkpoint=tmp_path / "fit.ckpt", warm_start=True, **FAST).fit(X, Y, groups=GROUPS)
     model.set_params(max_nodes=20, checkpoint=None).fit(X, Y, groups=GROUPS)
-    with pytest.raises(ValueError, match="these rows are others"):
+    with pytest.raises(ValueError, match="these rows are different"):
         model.fit(X, Y, groups=GROUPS // 2)
 
 
@@ -207,7 +207,11 @@ def test_a_model_file(tmp_path):
         ({}, {"groups": GROUPS[:10]}, "one value for each row; got 10 for 400 rows"),
         ({}, {"groups": np.zeros(400)}, "at least two different values"),
         ({"early_stopping": False}, {"groups": GROUPS}, "use early_stopping=True"),
-        ({"early_stopping": "gcv"}, {"X_val": X_VAL, "y_val": Y_VAL}, "stopped by 'gcv'; use early_stopping=True"),
+        (
+            {"early_stopping": "gcv"},
+            {"X_val": X_VAL, "y_val": Y_VAL},
+            "grown with early_stopping='gcv'; use early_stopping=True",
+        ),
         ({"configuration": "ladder"}, {"groups": GROUPS}, "use early_stopping=True"),
         ({"validation": "last"}, {"groups": GROUPS}, "use one of the two"),
     ],

@@ -41,7 +41,7 @@ def test_missing_values_in_sparse_matrices_are_refused_with_what_would_work():
 
 
 def test_categories_of_rows_that_are_not_in_memory_are_refused():
-    with pytest.raises(ValueError, match="categorical_features names columns of rows in memory"):
+    with pytest.raises(ValueError, match="categorical_features needs rows in memory"):
         SCNRegressor(categorical_features=[0]).fit(Chunks(np.nan_to_num(GAPS), Y))
 
 

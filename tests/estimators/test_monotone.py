@@ -146,8 +146,8 @@ def test_an_ensemble_cannot_be_imitated():
     [
         ({"monotone": [1, 2, 0]}, r"1, -1 or 0 for each input; got \[1, 2, 0\]"),
         ({"monotone": ["+", 0, 0]}, "1, -1 or 0 for each input"),
-        ({"monotone": [1, 0]}, "monotone has 2 signs, and there are 3 inputs"),
-        ({"monotone": {"steam": 1}}, "monotone names .*steam.*, and the inputs have no names; give a list of signs"),
+        ({"monotone": [1, 0]}, "monotone has 2 signs, but there are 3 inputs"),
+        ({"monotone": {"steam": 1}}, "monotone names .*steam.*, but the inputs have no names; give a list of signs"),
         ({"algorithm": "SC-II"}, 'SC-II leaves some; use algorithm="SC-III"'),
         ({"loss": "huber"}, "for loss=\"squared\", not for loss='huber'"),
         ({"activation": "gaussian"}, 'an activation among "sigmoid", "tanh", "relu"'),
@@ -163,13 +163,13 @@ def test_what_is_refused(parameters, sentence):
 
 def test_other_rows_that_are_refused():
     frame = pd.DataFrame(X[:, :2], columns=["steam", "price"]).assign(kind=np.where(X[:, 2] > 0.5, "a", "b"))
-    with pytest.raises(ValueError, match="column .*kind.* is not one; leave it out"):
+    with pytest.raises(ValueError, match="column .*kind.* is not numeric; leave it out"):
         SCNRegressor(monotone={"kind": 1}).fit(frame, Y)
-    with pytest.raises(ValueError, match="monotone names .*stem.*, and the columns are .*steam"):
+    with pytest.raises(ValueError, match="monotone names .*stem.*, but the columns are .*steam"):
         SCNRegressor(monotone={"stem": 1}).fit(frame, Y)
-    with pytest.raises(ValueError, match="monotone is for one output, and y has 2"):
+    with pytest.raises(ValueError, match="monotone is for one output, but y has 2"):
         SCNRegressor(monotone=SIGNS).fit(X, np.column_stack([Y, Y]))
-    with pytest.raises(ValueError, match="monotone needs direct links from all inputs, and this network has none"):
+    with pytest.raises(ValueError, match="monotone needs direct links from all inputs, but this network has none"):
         SCNRegressor(monotone=SIGNS).fit(X[:10], Y[:10])
     with pytest.raises(TypeError, match="monotone"):
         SCNClassifier(monotone=SIGNS)

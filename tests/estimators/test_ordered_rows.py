@@ -1,9 +1,13 @@
 """Rows in order of time: what early stopping holds out, and what ensembles learn their errors from."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.optimize import brentq
 
 from skscn import Chunks, SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
+from skscn.fit.updating import following
 
 FAST = {"max_nodes": 5, "max_candidates": 30, "random_state": 0}
 MEMBER = SCNRegressor(max_nodes=15, max_candidates=40, early_stopping=True, validation_fraction=0.2)
@@ -89,19 +93,68 @@ def test_what_comes_after_a_member_s_window_does_not_change_its_nodes():
 
 
 def test_out_of_bag_scores_of_ordered_rows_do_not_flatter():
-    X, y = wandering(900)
-    known, later = slice(0, 600), slice(600, 900)
-    shuffled, ordered = (
-        SCNEnsembleRegressor(MEMBER, 4, validation=which, random_state=0).fit(X[known], y[known])
-        for which in ("random", "last")
-    )
-    assert ordered.oob_score_ < shuffled.oob_score_ - 0.2
+    known, later, covered = slice(0, 600), slice(600, 900), []
+    for seed in range(6):
+        X, y = wandering(900, seed)
+        models = [
+            SCNEnsembleRegressor(MEMBER, 4, validation=which, random_state=0).fit(X[known], y[known])
+            for which in ("random", "last")
+        ]
+        assert models[1].oob_score_ < models[0].oob_score_ - 0.1
+        intervals = [model.predict_interval(X[later], 0.9) for model in models]
+        covered.append([np.mean((lower <= y[later]) & (y[later] <= upper)) for lower, upper in intervals])
+    shuffled, ordered = np.mean(covered, axis=0)
+    assert shuffled < ordered
 
-    def coverage(model):
-        lower, upper = model.predict_interval(X[later], 0.9)
-        return np.mean((lower <= y[later]) & (y[later] <= upper))
 
-    assert coverage(shuffled) < coverage(ordered)
+def decaying(n_rows, decay, seed=0):
+    """A process that answers its inputs less and less."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n_rows, 3))
+    activity = np.exp(-decay * np.arange(n_rows) / n_rows)
+    return X, activity * (1.0 + np.tanh(X[:, 0]) + X[:, 1]) + 0.05 * rng.normal(size=n_rows)
+
+
+def later_error(model, X, y, begin):
+    return np.sqrt(np.mean((model.predict(X[begin:]) - y[begin:]) ** 2))
+
+
+def test_members_follow_a_process_that_has_changed():
+    X, y = decaying(800, 1.5)
+    model = SCNEnsembleRegressor(MEMBER, 3, validation="last", random_state=0).fit(X[:600], y[:600])
+    newest = SCNEnsembleRegressor(MEMBER, 3, validation="last", random_state=0).fit(X[400:600], y[400:600])
+    shuffled = SCNEnsembleRegressor(MEMBER, 3, random_state=0).fit(X[:600], y[:600])
+    assert later_error(model, X, y, 600) < 0.5 * later_error(shuffled, X, y, 600)
+    assert later_error(model, X, y, 600) < 1.5 * later_error(newest, X, y, 600)
+    lower, upper = model.predict_interval(X[600:], 0.9)
+    assert np.mean((lower <= y[600:]) & (y[600:] <= upper)) > 0.85
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_all_rows_count_alike_where_nothing_has_changed(weighted):
+    X, y = decaying(600, 0.0)
+    weights = np.random.default_rng(1).uniform(0.5, 2.0, 600) if weighted else None
+    model = SCNEnsembleRegressor(MEMBER, 2, validation="last", random_state=0).fit(X, y, sample_weight=weights)
+    total = 600 if weights is None else np.sum(weights) / model.members_[0]._weight_unit
+    for member in model.members_:
+        assert member.network_.factor.weight == pytest.approx(total)
+
+
+def test_weights_that_forget_are_those_of_weighted_least_squares():
+    """A stretch counts for ``keep`` of the one after it: the same as rows with these weights."""
+    X, y = decaying(1600, 4.0)
+    model = SCNRegressor(max_nodes=15, validation="last", max_candidates=40, alpha=0.0, random_state=0).fit(X, y)
+    network = model.network_
+    followed = following(network, X, y[:, np.newaxis], None, 0.0)
+    assert followed.factor.weight < 0.5 * len(y)
+    H = np.vstack([columns for _, columns in network.columns(X)])
+    targets = network.outputs.transform(y[:, np.newaxis])
+    # The last stretch counts fully; the weight of all says by how much each one counts for less than the next.
+    keep = brentq(lambda keep: 100 * (keep ** np.arange(16)).sum() - followed.factor.weight, 0.1, 1.0)
+    roots = np.sqrt(np.repeat(keep ** np.arange(16)[::-1], 100))[:, np.newaxis]
+    beta = np.linalg.lstsq(roots * H, roots * targets, rcond=None)[0]
+    expected = network.outputs.inverse_transform(H @ beta)[:, 0]
+    np.testing.assert_allclose(replace(followed, bounds=None).predict(X), expected, atol=1e-6)
 
 
 def test_an_ensemble_of_classes_in_order():

@@ -234,9 +234,9 @@ def test_columns_are_named_by_name():
     frame = pd.DataFrame({"size": X[:, 0], "zone": RNG.integers(0, 4, 200)})
     model = SCNRegressor(**FAST, categorical_features=["zone"]).fit(frame, Y)
     assert [column.kind for column in model.encoder_.table.columns_] == ["number", "category"]
-    with pytest.raises(ValueError, match="categorical_features names area; the columns of X are size, zone"):
+    with pytest.raises(ValueError, match="categorical_features names area, but the columns of X are size, zone"):
         SCNRegressor(categorical_features=["area"]).fit(frame, Y)
-    with pytest.raises(ValueError, match=r"mask categorical_features has shape \(1,\), and X has 2 columns"):
+    with pytest.raises(ValueError, match=r"mask categorical_features has shape \(1,\), but X has 2 columns"):
         SCNRegressor(categorical_features=[True]).fit(frame, Y)
 
 

@@ -326,7 +326,7 @@ def test_what_cannot_be_learnt_is_refused_and_changes_nothing():
     before = model.network_
     for rows, targets, weights, words in (
         (X[:, :3], Z, None, "expecting 4 features"),
-        (X, Y, None, "y has 2 outputs, and the model has 1"),
+        (X, Y, None, "y has 2 outputs, but the model has 1"),
         (X, Z, -WEIGHTS, "at least 0"),
         (np.where(X > 0.9, np.inf, X), Z, None, "infinity"),
         (X[:9], Z, None, "inconsistent numbers of samples"),
@@ -346,11 +346,11 @@ def test_what_cannot_be_learnt_is_refused_and_changes_nothing():
 def test_warm_start_needs_the_rows_it_was_grown_on():
     model = SCNRegressor(**SMALL).fit(X[:FIRST], Z[:FIRST]).set_params(warm_start=True, max_nodes=20)
     for rows, targets in ((X, Z), (X[:FIRST], Z[1 : FIRST + 1])):
-        with pytest.raises(ValueError, match="these rows are others; learn from further rows with partial_fit"):
+        with pytest.raises(ValueError, match="these rows are different; learn from further rows with partial_fit"):
             model.fit(rows, targets)
     assert model.fit(X[:FIRST], Z[:FIRST]).n_rows_seen_ == FIRST
     model.partial_fit(X[FIRST:], Z[FIRST:])
-    with pytest.raises(ValueError, match="these rows are others"):
+    with pytest.raises(ValueError, match="these rows are different"):
         model.fit(X[:FIRST], Z[:FIRST])
 
 

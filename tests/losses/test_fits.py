@@ -291,7 +291,7 @@ def test_several_outputs():
         model = SCNRegressor(loss=loss, **SMALL).fit(X, both)
         error = np.sqrt(np.mean((model.predict(X)[:, 1] / 100 - MEAN) ** 2))
         assert error < 0.1, loss
-    with pytest.raises(ValueError, match="'poisson' is for one output, and y has 2; wrap .*MultiOutputRegressor"):
+    with pytest.raises(ValueError, match="'poisson' is for one output, but y has 2; wrap .*MultiOutputRegressor"):
         SCNRegressor(loss="poisson").fit(X, np.abs(both))
 
 

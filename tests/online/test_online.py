@@ -158,7 +158,7 @@ def test_bad_input_is_refused_in_one_sentence():
     model = OnlineSCNRegressor().fit(X, y)
     with pytest.raises(ValueError, match="3 features"):
         model.partial_fit(np.ones((2, 3)), [1.0, 2.0])
-    with pytest.raises(ValueError, match="y has 2 outputs, and this model has learnt 1"):
+    with pytest.raises(ValueError, match="y has 2 outputs, but this model has learnt 1"):
         model.partial_fit(X[:3], np.ones((3, 2)))
     with pytest.raises(ValueError, match=r"use OnlineSCNRegressor\(coverage=0.5\)"):
         model.predict_interval(X, coverage=0.5)

@@ -263,7 +263,7 @@ def appended(array):
         ("SCNRegressor", "network_.directions.indptr", lambda a: a[:0], "does not fit"),
         ("SCNRegressor", "network_.directions.indptr", appended, "does not fit"),
         ("SCNRegressor", "network_.coefficients", appended, "does not fit"),
-        ("SCNRegressor", "network_.linear.nodes.weights", appended, "does not fit"),
+        ("SCNRegressor", "network_.linear.nodes.weights", appended, "more or fewer inputs"),
         ("SCNRegressor", "network_.factor.triangle.upper", appended, "does not fit"),
         ("SCNRegressor", "network_.factor.residual_squares", lambda a: a - 1e6, "below 0"),
         ("SCNRegressor", "history_.nodes", zero, "do not increase"),

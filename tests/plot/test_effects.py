@@ -125,7 +125,7 @@ def test_bars_below_are_the_data():
         (9, {}, "There is no column 9; there are 5 columns"),
         (("size", "town"), {}, "drawn for numbers, and 'town' is text"),
         (("size", "size"), {}, "one column, or two different ones"),
-        ("town", {"values": [1.0]}, "values are for columns of numbers, and 'town' is text"),
+        ("town", {"values": [1.0]}, "values are for numeric columns, but 'town' is text"),
     ],
 )
 def test_what_is_refused(model, table, features, options, sentence):

@@ -42,7 +42,7 @@ def test_parts_that_a_record_does_not_have_are_left_out(ax):
     assert len(display.axes_) == 2
     assert display.coverage_line_ is None
     assert len(display.error_line_.get_xdata()) == 1
-    with pytest.raises(ValueError, match="3 parts to draw, and there are 1 axes"):
+    with pytest.raises(ValueError, match="3 parts to draw, but there are 1 axes"):
         StreamDisplay(record()).plot([ax])
     with pytest.raises(ValueError, match="window must be at least 1"):
         StreamDisplay(record(), window=0)

@@ -261,22 +261,22 @@ def test_classes_weights_and_own_activations_are_refused(rows):
     with pytest.raises(TypeError, match="^Sites have their own targets"):
         SCNRegressor(**LADDER).fit(sites, sample_weight=np.ones(400))
     own = Activation("mine", np.tanh, bound=1.0)
-    with pytest.raises(ValueError, match="^Sites know activations by their names, and 'mine'"):
+    with pytest.raises(ValueError, match="^Sites know activations by their names, but 'mine'"):
         SCNRegressor(**{**LADDER, "activation": own}).fit(sites)
 
 
 def test_sites_that_do_not_belong_together_are_refused(rows):
     X, y = rows
     one, two, three = plants_of(X, y)
-    with pytest.raises(ValueError, match="^Site A: a sum is masked by other sites"):
+    with pytest.raises(ValueError, match="^Site A: sums are masked together with other sites"):
         in_this_process([one])
-    with pytest.raises(ValueError, match="^Site A: a sum is masked by other sites"):
+    with pytest.raises(ValueError, match="^Site A: sums are masked together with other sites"):
         in_this_process([one, Site("A", X, y), two])
-    with pytest.raises(ValueError, match="^The sites have different columns"):
+    with pytest.raises(ValueError, match="^The sites differ in their columns"):
         in_this_process([one, two, Site("C", X[:, :2], y)])
     sites = in_this_process(plants := [one, two, three])
     plants[1] = Site("B", X, y)
-    with pytest.raises(ValueError, match="^A site is not what it was"):
+    with pytest.raises(ValueError, match="^A site has changed since"):
         SCNRegressor(**LADDER).fit(sites)
 
 
@@ -291,7 +291,7 @@ def test_a_site_that_never_keeps_its_keys_is_refused(rows):
         return [plant.answer(request) for plant in plants]
 
     sites = Sites(ask)
-    with pytest.raises(ValueError, match="^A site forgets its keys again and again"):
+    with pytest.raises(ValueError, match="^A site keeps losing its keys"):
         sites.below(np.zeros((1, 3)), targets=False)
 
 

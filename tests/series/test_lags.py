@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 from skscn import SCNClassifier, SCNEnsembleRegressor, SCNRegressor, load_model, save_model
 from skscn.persistence import ModelFileError
 from skscn.series import Lags
+from skscn.series._search import find_season
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(300, 3))
@@ -486,3 +487,37 @@ def test_a_state_that_says_something_impossible(change, reason, monkeypatch, tmp
     monkeypatch.setattr(Lags, "to_json", lambda self: state)
     with pytest.raises(ModelFileError):
         save_model(make_pipeline(lags, SCNRegressor(max_nodes=1).fit(lags.transform(X), Y)), tmp_path / "model.scn")
+
+
+def seasonal(n_rows, period, seed=0):
+    """A profile that comes again, on a level that wanders, and an input."""
+    rng = np.random.default_rng(seed)
+    profile, u = 2.0 * rng.normal(size=period), rng.normal(size=(n_rows, 1))
+    level = np.cumsum(rng.normal(size=n_rows)) / 10
+    return u, profile[np.arange(n_rows) % period] + level + u[:, 0] + 0.3 * rng.normal(size=n_rows)
+
+
+@pytest.mark.parametrize("period", [40, 60, 96])
+def test_the_search_finds_a_season_that_is_longer_than_the_longest_lag(period):
+    u, y = seasonal(900, period)
+    lags = Lags(target="auto", delay=4).fit(u, y)
+    assert period in lags.lags_["target"]
+    assert max(lags.lags_["target"]) <= period + 4
+    column = list(lags.get_feature_names_out()).index(f"target {period} rows ago")
+    np.testing.assert_array_equal(lags.transform(u[:4])[:, column], y[900 - period : 904 - period])
+
+
+def test_series_without_a_season_get_no_longer_lags():
+    rng = np.random.default_rng(0)
+    for values in (np.cumsum(rng.normal(size=800)), rng.normal(size=800), np.arange(800.0), np.ones(800)):
+        assert find_season([values[:, np.newaxis]], 31) is None
+
+
+def test_the_season_of_several_series_is_that_of_their_changes():
+    several = [seasonal(500, 45, seed)[1][:, np.newaxis] + 100.0 * seed for seed in range(3)]
+    assert find_season(several, 31) == 45
+    several[1][100:130] = np.nan
+    assert find_season(several, 31) == 45
+    # Of multiples the shortest; too few seasons tell nothing.
+    assert find_season(several, 46) == 90
+    assert find_season([series[:150] for series in several], 31) is None

@@ -213,7 +213,11 @@ def test_signs_of_the_program_are_those_of_python(tmp_path):
     # The file is read from disk if it does not fit into memory.
     chunks = TableModel("flow", memory_limit=5000, parameters=FEW, monotone=signs).fit(tmp_path / "wells.csv")
     assert chunks.estimator_.monotone[:2] == [1, -1]
-    for sign, sentence in (("steam=up", "steam=up"), ("stem=+", "did you mean 'steam'"), ("kind=+", "not one; leave")):
+    for sign, sentence in (
+        ("steam=up", "steam=up"),
+        ("stem=+", "did you mean 'steam'"),
+        ("kind=+", "not numeric; leave"),
+    ):
         wrong = ["fit", tmp_path / "wells.csv", "-t", "flow", "-m", tmp_path / "m.scn", "--monotone", sign]
         done = CliRunner().invoke(app, list(map(str, wrong)))
         assert done.exit_code in (1, 2)
@@ -247,7 +251,7 @@ def test_an_estimator_of_ones_own():
         ({"target": "rent", "monotone": {"sise": 1}}, "did you mean 'size'"),
         ({"target": "rent", "monotone": {"rent": 1}}, "'rent', which is not an input; leave it out"),
         ({"target": "rent", "monotone": {"size": 2}}, "1, -1 or 0 for each column; got 2 for 'size'"),
-        ({"target": "rent", "monotone": {"district": 1}}, "column 'district' is not one; leave it out"),
+        ({"target": "rent", "monotone": {"district": 1}}, "column 'district' is not numeric; leave it out"),
         ({"target": "heating", "monotone": {"size": 1}}, "monotone is for numbers"),
         ({"target": "rent", "monotone": {"size": 1}, "estimator": "deep"}, 'use estimator="ensemble"'),
         ({"target": "rent", "monotone": {"size": 1}, "loss": "huber"}, "leave loss out"),

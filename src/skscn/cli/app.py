@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from functools import partial
 from pathlib import Path
@@ -38,20 +39,20 @@ _SPREADSHEET = (
     "that begins with =, +, - or @ and is not a number."
 )
 _JOURNAL = (
-    "A file to which each row is written before it is answered: the same command goes on from there after a restart, "
-    "with the same answers."
+    "A file to which each row is written before it is predicted: after a restart, the same command continues from "
+    "there, with the same predictions."
 )
 _OUTLIERS = (
-    "Write the rows that look like outliers to a .csv, .tsv or .parquet file, with their numbers, predictions and "
+    "Write the rows that look like outliers to a .csv, .tsv or .parquet file, with their row numbers, predictions and "
     "weights; for models fitted with --loss huber, welsch, bisquare or kde."
 )
 _DTYPE = (
     "The type of numbers in a .c file: float64 (the default), float32, or int16 or int8 for fixed point, which is for "
-    "small controllers. The file says how far predictions then are from those of the model."
+    "small controllers. The file says how far its predictions are from those of the model."
 )
 _ROWS = (
-    "With --dtype int16, and always with int8: a table of rows like those of training, to which output weights are "
-    "fitted, and on which the error is measured."
+    "A table of rows like those of training, optional with --dtype int16 and required with int8: output weights are "
+    "fitted to one half of them, and the error is measured on the other half."
 )
 
 
@@ -67,7 +68,10 @@ class _WithoutTypes:
 
 
 class _Command(_WithoutTypes, TyperCommand):
-    pass
+    """A command whose help breaks lines where the terminal ends, not where our source does."""
+
+    def __init__(self, *args: Any, help: str | None = None, **settings: Any):
+        super().__init__(*args, help=re.sub(r"(?<!\n)\n(?!\n)", " ", help or ""), **settings)
 
 
 class _Commands(_WithoutTypes, TyperGroup):
@@ -206,11 +210,11 @@ def follow_rows(
     keep: options.Keep = None,
     quiet: options.Quiet = False,
 ) -> None:
-    """Read rows from standard input as they arrive, and answer each at once.
+    """Read rows from standard input, and predict each as soon as it arrives.
 
-    The first line has the names of the columns, each further line is a row. Models with lags and recurrent ones go on
-    from the end of their training rows. With --learn, a target may come later: a line with a time that was answered
-    before is the same row, now with its target.
+    The first line has the names of the columns, and each further line is a row. Models with lags and recurrent models
+    continue from the end of their training rows. With --learn, a target may arrive later, in a line that repeats the
+    time of its row.
 
     Example: skscn follow houses.scn --interval 0.9 < rows.csv
     """
@@ -233,7 +237,7 @@ def update(
     ] = None,
     target: options.TargetName = None,
     weight: Annotated[
-        str | None, typer.Option(metavar="COLUMN", help="The column with the sample weights, in the unit of fit.")
+        str | None, typer.Option(metavar="COLUMN", help="The column with the sample weights, in the unit used in fit.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace MODEL even if the updated model is worse.")] = False,
     as_json: options.Json = False,
@@ -241,10 +245,9 @@ def update(
 ) -> None:
     """Let a model learn from new rows, without the rows that it was trained on.
 
-    The output weights become those of all rows; nodes are not added. The error on the new rows is shown before and
-    after they were learnt. They are learnt in up to ten parts, and if the error on later parts, before learning them,
-    is clearly larger than that of the unchanged model, the updated model is worse: it does not replace MODEL unless
-    --force is given.
+    The output weights become those that fit old and new rows together; no nodes are added. The error on the new rows
+    is shown before and after learning them. The model learns them in up to ten parts, and predicts each part first: if
+    these errors are clearly larger than those of the unchanged model, MODEL is not replaced unless --force is given.
 
     Example: skscn update houses.scn sold.csv -o houses2.scn
     """
@@ -286,7 +289,7 @@ def forecast(
 ) -> None:
     """Forecast the rows that follow the training rows, with a model fitted with --estimator recurrent --feedback.
 
-    Each prediction takes the place of the unknown target in the next row. Times go on in the steps of the training
+    Each prediction takes the place of the unknown target in the next row. Times continue with the step of the training
     rows.
 
     Example: skscn forecast load.scn --steps 96 -o forecast.csv --interval 0.9
@@ -403,7 +406,7 @@ def report(
     title: Annotated[str | None, typer.Option(metavar="TEXT", help="The title of the page.")] = None,
     series: Annotated[
         str | None,
-        typer.Option(metavar="LABEL", help="Which of several series the page is about, if the model has --group."),
+        typer.Option(metavar="LABEL", help="The series to report on, if the model was fitted with --group."),
     ] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -20,6 +20,7 @@ from skscn.fit.plan import Recipe
 from skscn.fit.trainer import GrowingLayer, fit_network
 from skscn.fit.updating import check_can_learn_on, learn_on
 from skscn.fit.validation import held_out_data, read_rows, training_data
+from skscn.jumps import Jumps
 from skscn.network import Network, why_none
 from skscn.progress import CallbackSupportMixin
 from skscn.rows.partitions import mapped
@@ -107,6 +108,8 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
     _weight_unit: float = attribute(1.0)
     # Whether an ensemble grows it, to average it with others; its held-out rows then stay unseen.
     _averaged: bool = attribute(False)
+    # The jumps that an ensemble has found for its members; None to find them.
+    _jumps: Jumps | None = attribute(None)
     # Of the rows that it was grown on, if it is known.
     _fingerprint: str | None = attribute(None)
     # The medians of inputs none of which was missing in training.

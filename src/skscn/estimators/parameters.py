@@ -162,7 +162,9 @@ class NetworkParameters(Estimator):
         text="""{"minmax", "robust", "standard", "quantile", "auto"} or None
         How inputs are scaled: to [0, 1] as in the paper; the middle 96 % of each to [0, 1], with outliers clipped;
         to mean 0 and standard deviation 1; to quantiles of the training rows; or not at all.
-        "auto" follows the configuration. The target is scaled to [0, 1].""",
+        "auto" follows the configuration. The target is scaled to [0, 1]. In regression with one output and squared
+        error, from 3000 rows on, jumps of the function along an input become further inputs of the network, unless
+        scaling is None or the configuration follows the paper.""",
     )
     early_stopping: Criterion | Auto = parameter(
         default="auto",

@@ -91,7 +91,9 @@ class CCode:
         if self.dtype == np.float64:
             return repr(float(value))
         if abs(value) > np.finfo(np.float32).max:
-            raise ValueError(f'The model has numbers such as {value:g}, beyond float32; use dtype="float64".')
+            raise ValueError(
+                f'Numbers in the model, such as {value:g}, exceed the range of float32; use dtype="float64".'
+            )
         return f"{np.float32(value)!s}f"
 
     def limit(self, value: float) -> str:

@@ -21,7 +21,7 @@ from skscn.export._code import CCode
 from skscn.losses import Loss
 from skscn.network import Network
 from skscn.nodes import ACTIVATIONS, Dense
-from skscn.scaling import InputScaling, QuantileScaling
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps
 from skscn.words import count
 
 BITS = {"int16": 16, "int8": 8}
@@ -73,17 +73,18 @@ class FixedInputs:
     @classmethod
     def of(cls, scaling: InputScaling, z: np.ndarray, *, known: bool) -> Self:
         """Between the limits of the scaling or, without any, in twice the range of rows that are ``known``."""
-        if isinstance(scaling, QuantileScaling):
+        own = scaling.scaling if isinstance(scaling, WithJumps) else scaling
+        if isinstance(own, QuantileScaling):
             low, high = 0.0, 1.0
-        elif scaling.high - scaling.low < 2.0**10:
-            low, high = scaling.low, scaling.high
+        elif own.high - own.low < 2.0**10:
+            low, high = own.low, own.high
         elif known:
             middle, half = (z.max() + z.min()) / 2.0, max(float(np.ptp(z)), 1e-6)
             low, high = middle - half, middle + half
         else:
             raise ValueError(
-                f"With scaling={scaling.name!r} inputs have no limits, which fixed point needs; use rows=…, with rows "
-                "of training."
+                f"Fixed point needs limits of the inputs, which scaling={scaling.name!r} does not give; pass "
+                "training rows as rows=…."
             )
         return cls(scaling, np.float32(low), np.float32(65536.0 / (high - low)))
 
@@ -100,21 +101,25 @@ class FixedInputs:
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The whole numbers of rows."""
         scaling, largest = self.scaling, np.finfo(np.float32).max
+        own = scaling.scaling if isinstance(scaling, WithJumps) else scaling
         x = np.asarray(X, np.float64).clip(-largest, largest).astype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(scaling, QuantileScaling):
-                columns = zip(x.T, scaling.knots.T, scaling.shares.T, strict=True)
+            if isinstance(own, QuantileScaling):
+                columns = zip(x.T, own.knots.T, own.shares.T, strict=True)
                 scaled = np.column_stack([_interpolated(*column) for column in columns])
             else:
-                limits = np.array([scaling.low, scaling.high]).clip(-largest, largest).astype(np.float32)
-                moved = x - scaling.offset.astype(np.float32)
-                scaled = (moved / scaling.scale.astype(np.float32)).clip(*limits)
+                limits = np.array([own.low, own.high]).clip(-largest, largest).astype(np.float32)
+                moved = x - own.offset.astype(np.float32)
+                scaled = (moved / own.scale.astype(np.float32)).clip(*limits)
+            if isinstance(scaling, WithJumps):
+                jumps = x[:, scaling.columns] > scaling.thresholds.astype(np.float32)
+                scaled = np.column_stack([scaled, jumps.astype(np.float32)])
             steps = (scaled - self.low) * self.rate
         return _whole(np.nan_to_num(steps).clip(0.0, 65535.0)) - 32768
 
     def statements(self, code: CCode) -> list[str]:
         """From scaled inputs z to whole numbers u."""
-        width = self.scaling.knots.shape[1] if isinstance(self.scaling, QuantileScaling) else len(self.scaling.offset)
+        width = len(self.scaling.sources)
         return [
             # As constants within expressions, they might have more digits.
             f"const real low = {code.number(float(self.low))}, rate = {code.number(float(self.rate))};",
@@ -288,9 +293,9 @@ class FixedNetwork:
         return self.network.loss
 
     @property
-    def n_features(self) -> int:
-        """d, the number of inputs."""
-        return self.network.n_features
+    def n_inputs(self) -> int:
+        """What the nodes see: the columns of X scaled, and the jumps along them."""
+        return self.network.n_inputs
 
     @property
     def n_outputs(self) -> int:
@@ -322,7 +327,7 @@ class FixedNetwork:
         if self.direct_weights.any() or not len(self.output_weights):
             direct = code.integers("direct_weights", self.direct_weights, 32)
             added = f"{each} sums[i] += (int64_t)u[j] * {direct}[{m} * j + i];"
-            lines.append(f"for (int j = 0; j < {self.n_features}; j++) {added}")
+            lines.append(f"for (int j = 0; j < {self.n_inputs}; j++) {added}")
         lines += [*self.nodes.statements(code, self.output_weights), f"{each} {{"]
         if self.ends is not None:
             low, high = code.integers("lowest", self.ends[0], 64), code.integers("highest", self.ends[1], 64)
@@ -341,7 +346,7 @@ def fixed_network(network: Network, bits: int, X: np.ndarray, *, refit: bool) ->
         ACTIVATIONS.values()
     ):
         raise ValueError(
-            'Only networks of one layer with a built-in activation can be in fixed point; use dtype="float32".'
+            'Only networks of one layer with a built-in activation can be written in fixed point; use dtype="float32".'
         )
     if network.signs is not None:
         raise ValueError('In fixed point, rounding may break the constraints of monotone; use dtype="float32".')
@@ -371,7 +376,9 @@ def fixed_network(network: Network, bits: int, X: np.ndarray, *, refit: bool) ->
         np.full_like(sums, np.finfo(np.float32).tiny),
     ]
     if sums.max() > np.finfo(np.float32).max:
-        raise ValueError(f'The model has sums such as {sums.max():g}, beyond float32; use dtype="float64".')
+        raise ValueError(
+            f'Sums in the model, such as {sums.max():g}, exceed the range of float32; use dtype="float64".'
+        )
     # A little larger, so that rounding does not make it too small.
     unit = (np.max(units, axis=0) * (1.0 + 2.0**-20)).astype(np.float32)
     direct, outgoing, intercept = (_whole(np.rint(part / unit)) for part in (direct, outgoing, intercept))
@@ -435,7 +442,7 @@ def in_fixed_point(
     squares = np.mean(errors**2, axis=0)
     rmse, own = float(np.sqrt(squares.mean())), own_error(last, exact)
     if own is not None and rmse > own:
-        remedies = [] if given else ["use rows=…, with rows of training"]
+        remedies = [] if given else ["pass training rows as rows=…"]
         remedies.append('use dtype="int16"' if bits == 8 else 'use dtype="float32"')
         raise ValueError(
             f"With weights of {bits} bits, predictions are off by {rmse:.2g} (root mean square), more than the error "

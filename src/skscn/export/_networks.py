@@ -7,7 +7,7 @@ import numpy as np
 from skscn.export._code import CCode
 from skscn.export._fixed import FixedNetwork
 from skscn.network import Network
-from skscn.scaling import InputScaling, QuantileScaling
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps
 
 # As in np.interp. A number that is stored is rounded to its type, whatever the processor computes with.
 _INTERPOLATE = """
@@ -29,7 +29,16 @@ return share;
 
 
 def scaled(code: CCode, scaling: InputScaling, features: np.ndarray | None = None) -> str:
-    """A function ``void (const real *x, real *z)``: inputs, or some of them, scaled."""
+    """A function ``void (const real *x, real *z)``: inputs, or some of them, scaled, and the jumps along them."""
+    if isinstance(scaling, WithJumps):
+        columns = scaling.columns if features is None else features[scaling.columns]
+        places, thresholds = code.integers("jumps", columns), code.table("thresholds", scaling.thresholds)
+        first, count = len(scaling.scaling.sources), len(columns)
+        lines = [
+            f"{scaled(code, scaling.scaling, features)}(x, z);",
+            f"for (int i = 0; i < {count}; i++) z[{first} + i] = x[{places}[i]] > {thresholds}[i];",
+        ]
+        return code.function("scaled", "void", "const real *x, real *z", "\n".join(lines))
     x = "x[i]" if features is None else f"x[{code.integers('features', features)}[i]]"
     if isinstance(scaling, QuantileScaling):
         count, width = scaling.knots.shape
@@ -51,7 +60,7 @@ def scaled(code: CCode, scaling: InputScaling, features: np.ndarray | None = Non
 
 def hidden(code: CCode, network: Network) -> str:
     """A function ``void (const real *x, real *h)``: the output of every node, for rows that are not scaled."""
-    lines = [f"real z[{network.n_features}];", f"{scaled(code, network.inputs)}(x, z);"]
+    lines = [f"real z[{network.n_inputs}];", f"{scaled(code, network.inputs)}(x, z);"]
     start = 0
     for block in network.layers:
         node = block.nodes.layer.c_function(code, block.nodes)
@@ -62,7 +71,7 @@ def hidden(code: CCode, network: Network) -> str:
 
 def predicted(code: CCode, network: Network | FixedNetwork, features: np.ndarray | None = None) -> str:
     """A function ``void (const real *x, real *f)``: predictions for rows that are not scaled, or for some columns."""
-    lines = [f"real z[{network.n_features}];", f"{scaled(code, network.inputs, features)}(x, z);"]
+    lines = [f"real z[{network.n_inputs}];", f"{scaled(code, network.inputs, features)}(x, z);"]
     lines += network.statements(code) if isinstance(network, FixedNetwork) else _outputs(code, network)
     mean = network.loss.c_function(code, network.n_outputs)
     lines += [] if mean is None else [f"{mean}(f);"]
@@ -75,7 +84,7 @@ def _outputs(code: CCode, network: Network) -> list[str]:
     lines = [f"for (int i = 0; i < {m}; i++) f[i] = {intercept}[i];"]
     if network.linear.direct_weights.any():
         direct = code.table("direct_weights", network.linear.direct_weights)
-        lines += _added(network.n_features, "z[j]", direct, m)
+        lines += _added(network.n_inputs, "z[j]", direct, m)
     for block in network.layers:
         if block.size:
             node = block.nodes.layer.c_function(code, block.nodes)

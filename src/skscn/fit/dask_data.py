@@ -335,7 +335,8 @@ class DaskData(TrainingData):
 
     def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
         """The rows for growth, inputs and targets scaled; the cluster determines how many workers run at a time."""
-        return DaskBackend(self.parts, (*self.shape, self.n_outputs), scaling=inputs, outputs=outputs)
+        shape = (self.shape[0], len(inputs.sources), self.n_outputs)
+        return DaskBackend(self.parts, shape, scaling=inputs, outputs=outputs)
 
     def working(self, loss: Loss, model: Outputs | None) -> DaskData:
         """The rows with the working targets and weights of a loss, given the model so far."""

@@ -84,7 +84,7 @@ class FederatedData(TrainingData):
     def open_backend(self, inputs: InputScaling, outputs: Scaling, n_jobs: int | None) -> Backend:
         """The rows for growth, which the sites scale."""
         self.X.begin(inputs, outputs)
-        return FederatedBackend(self.X, (*self.shape, self.n_outputs))
+        return FederatedBackend(self.X, (self.shape[0], len(inputs.sources), self.n_outputs))
 
     def working(self, loss: Loss, model: Outputs | None) -> FederatedData:
         """The rows as they are, for squared error."""

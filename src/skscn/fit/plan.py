@@ -145,6 +145,11 @@ class Recipe:
             raise ValueError(contradiction)
         return recipe
 
+    @property
+    def finds_jumps(self) -> bool:
+        """Whether jumps of the function along single inputs become inputs."""
+        return self.configuration.finds_jumps and self.loss.plain and self.scaling is not None
+
     def _contradictions(self, estimator: GrowingNetwork) -> Iterator[str]:
         """What does not go together, and what would work."""
         layer, search = type(self.layer).__name__, type(self.configuration).__name__
@@ -198,13 +203,13 @@ class Recipe:
         """With the decisions that depend on the rows: their number, and the numbers of inputs and outputs."""
         if data.n_outputs > 1 and not self.loss.several_outputs:
             raise ValueError(
-                f"loss={name_of(self.loss)!r} is for one output, and y has {data.n_outputs}; wrap the estimator "
-                "in sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+                f"loss={name_of(self.loss)!r} is for one output, but y has {data.n_outputs}; wrap the estimator in "
+                "sklearn.multioutput.MultiOutputRegressor, which fits one model for each."
             )
         if data.n_outputs > 1 and self.monotone:
             raise ValueError(
-                f"monotone is for one output, and y has {data.n_outputs}; wrap the estimator in "
-                "sklearn.multioutput.MultiOutputRegressor, which fits one for each."
+                f"monotone is for one output, but y has {data.n_outputs}; wrap the estimator in "
+                "sklearn.multioutput.MultiOutputRegressor, which fits one model for each."
             )
         refusal = None if self.loss.plain else self.loss.reason_to_refuse(data.statistics_of(None))
         if refusal is not None:
@@ -217,12 +222,12 @@ class Recipe:
         of_layer = max_nodes if criterion is not None else -(-max_nodes // self.max_layers)
         # Above MANY_ROWS, "auto" holds out a constant number of rows, to save memory.
         most_held_out = MANY_ROWS if "early_stopping" in self.by_size else np.inf
+        linear, refit_linear = self.linear_columns(*data.shape)
         return Plan(
             criterion=criterion,
             share_held_out=self.validation_fraction * min(1.0, most_held_out / n_rows),
-            linear=self._linear_columns(*data.shape, _ROWS_PER_LINK),
-            # With a penalty, links need no minimum of rows.
-            refit_linear=self._linear_columns(*data.shape, 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK),
+            linear=linear,
+            refit_linear=refit_linear,
             pace=(
                 self.configuration.pace(self.layer, weight)
                 if self.nodes_per_step is None
@@ -243,9 +248,9 @@ class Recipe:
         """
         given = "X_val and y_val" if hold_out.rows is not None else "" if hold_out.groups is None else "groups"
         if given and not (self.early_stopping is True or self.early_stopping == "validation"):
-            used = "nothing" if not self.early_stopping else f"{self.early_stopping!r}"
+            used = "early_stopping=False" if not self.early_stopping else f"early_stopping={self.early_stopping!r}"
             raise ValueError(
-                f"{given} are for early stopping on held-out rows, and this network is stopped by {used}; use "
+                f"{given} are for early stopping on held-out rows, but this network is grown with {used}; use "
                 "early_stopping=True, or leave them out."
             )
         if given == "groups" and self.validation == "last":
@@ -261,6 +266,15 @@ class Recipe:
         if isinstance(self.early_stopping, str):
             return self.early_stopping
         return "validation" if self.early_stopping else None
+
+    def linear_columns(self, n_rows: int, n_inputs: int) -> tuple[Nodes, Nodes]:
+        """The linear columns of a plan, in growth and in the refit, for this number of inputs."""
+        # With a penalty, links need no minimum of rows.
+        least = 0 if self.loss.refit == "penalised" else _ROWS_PER_LINK
+        return (
+            self._linear_columns(n_rows, n_inputs, _ROWS_PER_LINK),
+            self._linear_columns(n_rows, n_inputs, least),
+        )
 
     def _linear_columns(self, n_rows: int, n_features: int, rows_per_link: int) -> Nodes:
         """An intercept, and a direct link from each input if there are enough rows to fit them; or none of these.
@@ -314,7 +328,8 @@ class Plan:
     max_layers, nodes_per_layer : int
         The largest number of layers, and of nodes in each.
     signs : ndarray of shape (d,) or None
-        1, −1 or 0 for each input of the network; None if it need not be monotone in any.
+        1, −1 or 0 for each input of the network, jumps along columns included; None if it need not be monotone
+        in any.
     """
 
     criterion: str | None
@@ -352,12 +367,12 @@ def signs_of(
         known = [] if names is None else list(names)
         if unknown := [name for name in monotone if name not in known]:
             where = f"the columns are {listed(known)}" if known else "the inputs have no names; give a list of signs"
-            raise ValueError(f"monotone names {listed(unknown)}, and {where}.")
+            raise ValueError(f"monotone names {listed(unknown)}, but {where}.")
         places = [known.index(name) for name in monotone]
     else:
         places = list(range(len(groups)))
         if len(given) != len(groups):
-            raise ValueError(f"monotone has {len(given)} signs, and there are {len(groups)} inputs.")
+            raise ValueError(f"monotone has {len(given)} signs, but there are {len(groups)} inputs.")
     signs = np.zeros(n_inputs)
     for place, sign in zip(places, given, strict=True):
         if sign and encoder is not None and not encoder.is_number(place):
@@ -370,4 +385,4 @@ def signs_of(
 def not_a_number(column: str | int) -> ValueError:
     """What to raise for a sign of a column that is not one of numbers."""
     name = quoted(column) if isinstance(column, str) else column
-    return ValueError(f"monotone is for columns of numbers, and column {name} is not one; leave it out.")
+    return ValueError(f"monotone is for numeric columns, but column {name} is not numeric; leave it out.")

@@ -30,6 +30,7 @@ from skscn.fit.deepen import Check, deepen
 from skscn.fit.plan import FEW_ROWS, Plan, Recipe, signs_of
 from skscn.fit.updating import MARGIN, factor_of
 from skscn.growth import HISTORY, GrowthState, StopReason, begin, best_nodes, grow, last_round, restore, resume
+from skscn.jumps import NO_JUMPS, Jumps, find_jumps, rows_needed
 from skscn.losses import Loss, Penalised
 from skscn.monotone import monotone_weights
 from skscn.network import Constant, LinearColumns, Network, Outputs, WeightedNodes, feature_importances, sampled
@@ -48,7 +49,7 @@ from skscn.refit import (
     solve_path,
 )
 from skscn.rows import Rows
-from skscn.scaling import SCALINGS, InputScaling, Scaling, medians_of, scale_targets
+from skscn.scaling import SCALINGS, InputScaling, Scaling, WithJumps, medians_of, scale_targets
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 from skscn.supervision import Inequality
 
@@ -75,7 +76,7 @@ def fit_network(
     plan = replace(plan, signs=signs_of(estimator.monotone, data.shape[1], names, data.encoder))
     if plan.signs is not None and len(plan.linear) == 1:
         raise ValueError(
-            "monotone needs direct links from all inputs, and this network has none: there are too few rows for each "
+            "monotone needs direct links from all inputs, but this network has none: there are too few rows for each "
             "input; use more rows."
         )
     fingerprint = None
@@ -88,7 +89,7 @@ def fit_network(
         recipe.check_continues(estimator.network_, data.n_outputs)
         if estimator.network_.directions is None or estimator._fingerprint not in (None, fingerprint):
             raise ValueError(
-                "warm_start=True continues a network on the data it was grown on, and these rows are others; learn "
+                "warm_start=True continues a network on the data it was grown on, but these rows are different; learn "
                 "from further rows with partial_fit, or use warm_start=False to start again."
             )
     with ExitStack() as resources:
@@ -174,6 +175,11 @@ class NetworkSpec:
     single_output: bool
     single_precision: bool
     below: tuple[Nodes, ...] = ()
+
+    @property
+    def n_inputs(self) -> int:
+        """What the first layer sees."""
+        return len(self.inputs.sources)
 
     def network(
         self, loss: Loss, linear: Nodes, blocks: Sequence[Nodes], solution: Solution, factor: Factor | None
@@ -282,8 +288,13 @@ class Fit:
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
-            inputs, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            scaling, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            jumps = found_jumps(recipe, train) if estimator._jumps is None else estimator._jumps
+            inputs = WithJumps(scaling, *jumps) if len(jumps.columns) else scaling
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
+        linear, refit_linear = recipe.linear_columns(data.shape[0], len(inputs.sources))
+        signs = None if plan.signs is None else plan.signs[inputs.sources]
+        self.plan = plan = replace(plan, linear=linear, refit_linear=refit_linear, signs=signs)
         self.spec = NetworkSpec(
             recipe.layer,
             loss,
@@ -489,7 +500,7 @@ class GrowingLayer:
     def grown(self) -> Nodes:
         """All nodes so far, including those that early stopping will not keep."""
         rule = self.output_weights
-        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.data.shape[1])
+        return rule.grown if rule.nodes else Nodes.none(self.spec.layer, self.spec.n_inputs)
 
     @property
     def best(self) -> Nodes:
@@ -553,6 +564,8 @@ class GrowingLayer:
         if factor is not None and held_out is not None and self.fit.sees_everything:
             whole = held_out.joined(factor)
         signs = self.fit.plan.signs
+        # Jumps along a column have its sign.
+        columns_signs = None if signs is None else signs[: self.data.shape[1]]
         if averages:
             # A node has the shares of all networks that are larger than those before it.
             weights = [sum(share for nodes, share in sizes.items() if nodes > node) for node in range(most)]
@@ -568,7 +581,19 @@ class GrowingLayer:
             solution = rule.solution(layer.rows, most)
         blocks = [*spec.below, layer.grown.take(slice(most))]
         network = spec.network(spec.loss, layer.state.fixed[0], blocks, solution, whole)
-        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=signs), self.data)
+        return spec.with_bounds(replace(network, alpha=solution.alpha, shares=shares, signs=columns_signs), self.data)
+
+
+def found_jumps(recipe: Recipe, data: TrainingData) -> Jumps:
+    """The jumps that some of the rows confirm, in regression with one output and inputs that are not sparse."""
+    count = rows_needed(*data.shape)
+    if not (count and recipe.finds_jumps and data.movable) or data.classes is not None or data.n_outputs > 1:
+        return NO_JUMPS
+    if sparse.issparse(data.X):
+        return NO_JUMPS
+    some = data.take(sampled(data.shape[0], count))
+    # As an array, where rows are in files.
+    return find_jumps(some.X[0:count], some.targets[:, 0], some.sample_weight)
 
 
 def _shrunk(solution: Solution, shares: np.ndarray) -> Solution:
@@ -622,8 +647,8 @@ class Refit:
     ) -> Network:
         """The network of these blocks of nodes under a loss; nodes that depend on others before them are left out.
 
-        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. So many
-        ``earlier`` blocks at the beginning are those of earlier rounds.
+        Losses that choose penalties may also choose among smaller networks with these numbers of nodes. The
+        first ``earlier`` blocks are those of earlier rounds.
         """
         data = self.everything if final and self.everything is not None else self.data
         if isinstance(loss, Penalised):

@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from skscn.estimators.base import GrowingNetwork
 
 
+# Rows in order of time are divided into this number of stretches, each of which counts for one of these shares of the
+# one after it. With output weights of the first ones, at least _FIRST of them, up to _AHEAD further ones are predicted:
+# nobody knows how far ahead a model is used. Older rows count for less if at most this share of the errors is left.
+_STRETCHES, _FIRST, _AHEAD, _WORTHWHILE = 16, 8, 5, 0.95
+_KEPT = (1.0, *(0.5 ** (1.0 / life) for life in (8.0, 4.0, 2.0, 1.0)))
 # The largest number of passes over further rows in which their loss is minimised, and the change of the outputs,
 # relative to their size, with which it ends.
 _PASSES, _CONVERGED = 50, 1e-4
@@ -82,6 +87,51 @@ def target_gate(network: Network) -> TargetGate | None:
     low, high = network.outputs.inverse_transform(np.stack(network.bounds))
     mean_squares = network.factor.residual_squares / network.factor.weight
     return TargetGate.of_training(low, high, network.outputs.scale * np.sqrt(mean_squares))
+
+
+def following(network: Network, X: Any, targets: np.ndarray, weights: np.ndarray | None, alpha: float | str) -> Network:
+    """The network with output weights in which older rows count for less, if that predicts later rows better.
+
+    So predictions follow what has changed. Each choice is tested from several times on: with output weights of the rows
+    before, on the rows after. A network under squared error, for which nothing has changed, stays as it is, and so does
+    one with too few rows to tell.
+
+    Parameters
+    ----------
+    network : Network
+        Under squared error.
+    X, targets, weights
+        All rows, in order of time, as in :func:`with_rows`.
+    alpha : float or "gcv"
+        The ridge.
+    """
+    size = len(network.coefficients)
+    if len(X) * _FIRST / _STRETCHES < 2 * size:
+        return network
+    empty = Factor.empty(size, network.n_outputs, network.linear.size)
+    roots = np.ones(len(X)) if weights is None else np.sqrt(weights)
+    stretches = [
+        _FurtherRows(network, X[rows], targets[rows], roots[rows]).joined(empty, _themselves)[0]
+        for rows in np.array_split(np.arange(len(X)), _STRETCHES)
+    ]
+
+    def penalised(factor: Factor) -> Factor:
+        penalty = factor.cross_validated() if alpha == "gcv" else float(alpha)
+        return factor.regularised(penalty) if penalty > 0.0 else factor
+
+    tried = list[tuple[float, Factor]]()
+    for keep in _KEPT:
+        factor, squares = empty, 0.0
+        for number, stretch in enumerate(stretches):
+            if number >= _FIRST:
+                beta = penalised(factor).solution(network.shares)
+                squares += sum(later.squared_error(beta) for later in stretches[number : number + _AHEAD])
+            factor = factor.merged(stretch, keep)
+        tried.append((squares, factor))
+    squares, factor = min(tried, key=lambda choice: choice[0])
+    if squares > _WORTHWHILE * tried[0][0]:
+        return network
+    return _solved(network, penalised(factor), network.shares)
 
 
 @dataclass(frozen=True)
@@ -181,7 +231,8 @@ def _solved(network: Network, factor: Factor, shares: np.ndarray | None) -> Netw
         coefficients = factor.coefficients if shares is None else shares[:, np.newaxis] * factor.coefficients
     else:
         (block,) = network.layers
-        beta = coefficients = monotone_weights(factor, network.linear.nodes, block.nodes, network.signs, shares)
+        signs = network.signs[network.inputs.sources]
+        beta = coefficients = monotone_weights(factor, network.linear.nodes, block.nodes, signs, shares)
         directions = sparse.csc_array(sparse.identity(len(beta)))
     first, *others = np.split(beta, np.cumsum([network.linear.size, *(block.size for block in network.layers)])[:-1])
     layers = tuple(replace(block, output_weights=own) for block, own in zip(network.layers, others, strict=True))
@@ -346,7 +397,7 @@ def _weighted(
     """
     targets, factors = targets_of(y)
     if targets.shape[1] != estimator.network_.n_outputs:
-        raise ValueError(f"y has {targets.shape[1]} outputs, and the model has {estimator.network_.n_outputs}.")
+        raise ValueError(f"y has {targets.shape[1]} outputs, but the model has {estimator.network_.n_outputs}.")
     if sample_weight is None and factors is None and estimator._weight_unit == 1.0:
         return Learnable(X, targets, None)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64) / estimator._weight_unit

@@ -98,7 +98,7 @@ class Encoding(NamedTuple):
             return X
         if self.medians is None:
             raise ValueError(
-                "X contains NaN, and this model does not know what to fill in: it was saved by an earlier version, or "
+                "X contains NaN, but this model does not know what to fill in: it was saved by an earlier version, or "
                 "fitted on a sparse matrix. Fit it again, or fill in missing values."
             )
         return fill_medians(X, self.medians)
@@ -237,12 +237,12 @@ def _categories(estimator: Any, X: Any) -> list[str]:
         return []
     which, names = np.asarray(estimator.categorical_features), column_names(X)
     if which.dtype.kind == "b" and which.shape != (len(names),):
-        raise ValueError(f"The mask categorical_features has shape {which.shape}, and X has {len(names)} columns.")
+        raise ValueError(f"The mask categorical_features has shape {which.shape}, but X has {len(names)} columns.")
     chosen = np.flatnonzero(which).tolist() if which.dtype.kind == "b" else which.tolist()
     known = {name: name for name in names} | dict(enumerate(names))
     unknown = [str(item) for item in chosen if item not in known]
     if unknown:
-        raise ValueError(f"categorical_features names {listed(unknown)}; the columns of X are {listed(names)}.")
+        raise ValueError(f"categorical_features names {listed(unknown)}, but the columns of X are {listed(names)}.")
     return [known[item] for item in chosen]
 
 
@@ -332,7 +332,7 @@ def training_data(
         if kind != "regression":
             raise ValueError(ONLY_SUMS)
         if y is not None or sample_weight is not None:
-            raise TypeError("Sites have their own targets, and no weights; call fit(sites).")
+            raise TypeError("Sites have their own targets, and do not support weights; call fit(sites).")
         federated, columns = FederatedData(X), X.members[0].columns
         names = None if isinstance(columns, int) else np.array(columns, dtype=object)
         # The sites have checked their rows, which two others represent.
@@ -371,8 +371,8 @@ def training_data(
 def _refuse_categories(estimator: GrowingNetwork) -> None:
     if estimator.categorical_features is not None and not isinstance(estimator.categorical_features, str):
         raise ValueError(
-            "categorical_features names columns of rows in memory; encode categories before rows are written to files, "
-            "chunks or Dask collections."
+            "categorical_features needs rows in memory; for files, chunks and Dask collections, encode categories "
+            "beforehand."
         )
 
 

@@ -82,7 +82,7 @@ def _drift(
     if wander:
         low, high = wander
         found.append(
-            f"for long stretches of time, targets {_off(high, 'up to ')}, and for others they {_off(low, 'up to ')}"
+            f"in some long stretches of time, targets {_off(high, 'up to ')}, and in others they {_off(low, 'up to ')}"
         )
     if rising and same_model:
         first_part, last_part = map(short, rising)
@@ -93,8 +93,8 @@ def _drift(
     elif rising:
         found.append(f"the error rises with time (RMSE from the first part to the last: {listed(map(short, rising))})")
     return (
-        f"Something changes with time that the inputs do not show: {'; '.join(found)}. If it goes on, errors will be "
-        "larger than in the tests, and grow with time. Retrain often, or add inputs that show the change."
+        f"Something that the inputs do not show changes with time: {'; '.join(found)}. If this continues, errors "
+        "will be larger than in the tests, and grow with time. Retrain often, or add inputs that show the change."
     )
 
 
@@ -109,15 +109,15 @@ def _moving(share: float, outside: float, within: float) -> str:
 def _offset(r2: float) -> str:
     return (
         f"Predictions are too high or too low for long stretches of time (R² would be {r2:.2f} without this): "
-        "something drifts that the inputs do not show. Retrain often, or add inputs that show the drift."
+        "something that the inputs do not show drifts. Retrain often, or add inputs that show the drift."
     )
 
 
 def _uneven(parts: Sequence[float], low: float, high: float) -> str:
     shown = f" (from the first part to the last: {listed(f'{part:.2f}' for part in parts)})" if len(parts) > 1 else ""
     return (
-        f"R² depends on the stretch of time in which it is measured{shown}; on as many later rows, expect any value "
-        f"from {low:.2f} to {high:.2f}."
+        f"R² depends on the stretch of time in which it is measured{shown}; on the same number of later rows, expect "
+        f"any value from {low:.2f} to {high:.2f}."
     )
 
 
@@ -132,15 +132,15 @@ def _new_classes(rows: int, tested: int) -> str:
     have = "has a class" if rows == 1 else "have classes"
     return (
         f"Accuracy and log loss cannot be trusted for later rows: {count(rows, 'row')} of the {tested:,} tested {have} "
-        "that no earlier row has, which no model can predict."
+        "not seen in earlier rows, which no model can predict."
     )
 
 
 def _series_differ(means: Sequence[tuple[str, float]]) -> str:
     off = listed(f"{_off(mean)} ({name})" for name, mean in means)
     return (
-        f"The series differ in what the inputs do not show: on average, targets {off}. The model does not "
-        "know which series a row belongs to; a copy of that column, under another name, tells it."
+        f"The series differ in something that the inputs do not show: on average, targets {off}. The model does not "
+        "know which series a row belongs to; to tell it, add a copy of that column under another name."
     )
 
 
@@ -157,8 +157,8 @@ def _intervals(found: Sequence[tuple[str, float]], coverage: float, further: flo
             )
     if further is not None:
         sentences.append(
-            f"Intervals are too narrow further on: in the rows after each part, those for {coverage:.0%} contained "
-            f"{further:.0%} of the true values."
+            f"Intervals are too narrow for rows further ahead: in the rows after each part, those for {coverage:.0%} "
+            f"contained {further:.0%} of the true values."
         )
     return " ".join(sentences)
 
@@ -226,8 +226,8 @@ def _gaps(recurrent: bool, usual: str, steps: int) -> str:
 
 def _unlike_tests(own: float, tested: float) -> str:
     return (
-        f"The model does not even fit its training rows as well (RMSE {short(own)}) as the models of the tests "
-        f"predicted later rows (RMSE {short(tested)}); fit again with another seed (random_state=…)."
+        f"The model has a larger error on its own training rows (RMSE {short(own)}) than the models of the tests on "
+        f"later rows (RMSE {short(tested)}); fit again with another seed (random_state=…)."
     )
 
 
@@ -245,8 +245,7 @@ def _seen(share: float, data: str) -> str:
             "on new rows."
         )
     return (
-        f"About {100 * share:.0f} % of the rows of {data} are rows that the model was trained on; scores on new rows "
-        "will be worse."
+        f"The model was trained on about {100 * share:.0f} % of the rows of {data}; scores on new rows will be worse."
     )
 
 

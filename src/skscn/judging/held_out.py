@@ -207,14 +207,15 @@ class HeldOutTests:
             if name == "rmse" and self.persistence is not None:
                 baseline = f"{baseline[:-1]}, the last known value: {short(self.persistence)})"
             if name == "r2" and (later := self.later_r2):
-                more = f"  (on as many later rows, if nothing changes: {later[0]:.2f} to {later[1]:.2f})"
+                more = f"  (on the same number of later rows, if nothing changes: {later[0]:.2f} to {later[1]:.2f})"
             lines.append((TITLES[name], f"{short(self.value(name))}{more}{baseline}"))
         if self.rare is not None and np.isfinite(self.value("rare_recall")):
             lines.append(self.rare.line(self.value("rare_recall")))
         if self.within is not None:
             contained = f"{COVERAGE:.0%} prediction intervals contained {self.within:.1%} of the true values"
             if share := self.later_within:
-                contained += f"  (of as many later rows, if nothing changes: {share[0]:.0%} to {share[1]:.0%})"
+                low, high = share
+                contained += f"  (on the same number of later rows, if nothing changes: {low:.0%} to {high:.0%})"
             lines.append(("Intervals", contained))
         return [*lines, *self._forecast_lines()]
 
@@ -339,7 +340,7 @@ class HeldOutTests:
         return [tests] if self.training is None else [tests, self.training]
 
     def _drift(self) -> Caution | None:
-        """Something changes with time that the inputs do not show."""
+        """Something that the inputs do not show changes with time."""
         courses, values = self._courses, dict[str, Any]()
         level, gain = changing_level(courses), changing_gain(courses)
         if level:

@@ -290,7 +290,7 @@ class OnlineSCNRegressor(RegressorMixin, OnlineNetwork):
             self._single_output = targets.ndim == 1
             self.width_ = AdaptiveWidth(self.coverage, np.empty((0, T.shape[1])))
         elif T.shape[1] != self.learner_.n_outputs:
-            raise ValueError(f"y has {T.shape[1]} outputs, and this model has learnt {self.learner_.n_outputs}.")
+            raise ValueError(f"y has {T.shape[1]} outputs, but this model has learnt {self.learner_.n_outputs}.")
         for error in np.abs(self._learn_rows(rows, T)):
             self.width_.hit(error)
         return self

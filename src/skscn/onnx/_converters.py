@@ -88,7 +88,7 @@ def _classifier_shapes(operator: Any) -> None:
 def _convert_hidden(scope: Any, operator: Any, container: Any) -> None:
     graph, network = GraphBuilder(scope, container), operator.raw_operator.network
     x = graph("Cast", operator.inputs[0].full_name, to=graph.double)
-    graph.name(hidden_columns(graph, scaled_rows(graph, x, network), network), operator.outputs[0])
+    graph.name(hidden_columns(graph, scaled_rows(graph, x, network.inputs), network), operator.outputs[0])
 
 
 def _convert_filling(scope: Any, operator: Any, container: Any) -> None:

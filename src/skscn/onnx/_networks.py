@@ -9,7 +9,7 @@ import numpy as np
 
 from skscn.network import Network
 from skscn.onnx._graph import GraphBuilder
-from skscn.scaling import QuantileScaling
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps
 from skscn.tables.filling import Filling
 
 _LARGEST = np.finfo(np.float64).max
@@ -26,7 +26,7 @@ def weighted_sum(graph: GraphBuilder, x: str, model: Any, response: Callable[[An
 
 def network_outputs(graph: GraphBuilder, x: str, network: Network) -> str:
     """Predictions of shape (rows, outputs)."""
-    x = scaled_rows(graph, x, network)
+    x = scaled_rows(graph, x, network.inputs)
     straight = graph("MatMul", x, graph.constant(network.linear.direct_weights))
     outputs = graph("Add", straight, graph.constant(network.linear.intercept))
     if network.n_nodes:
@@ -45,8 +45,11 @@ def hidden_columns(graph: GraphBuilder, x: str, network: Network) -> str:
     return columns[0] if len(columns) == 1 else graph("Concat", *columns, axis=1)
 
 
-def scaled_rows(graph: GraphBuilder, x: str, network: Network) -> str:
-    scaling = network.inputs
+def scaled_rows(graph: GraphBuilder, x: str, scaling: InputScaling) -> str:
+    if isinstance(scaling, WithJumps):
+        columns = graph("Gather", x, graph.constant(scaling.columns.astype(np.int64)), axis=1)
+        jumps = graph("Cast", graph("Greater", columns, graph.constant(scaling.thresholds)), to=graph.double)
+        return graph("Concat", scaled_rows(graph, x, scaling.scaling), jumps, axis=1)
     if isinstance(scaling, QuantileScaling):
         return _quantiles(graph, x, scaling)
     moved = graph("Sub", x, graph.constant(scaling.offset))

@@ -38,12 +38,13 @@ from skscn.persistence._fields import (
     shorten,
     write_fields,
 )
-from skscn.scaling import SCALINGS, QuantileScaling, Scaling
+from skscn.scaling import SCALINGS, QuantileScaling, Scaling, WithJumps
 from skscn.tables.filling import Filling
 from skscn.tables.row_encoder import RowEncoder
 
-# Letters of shapes: d inputs, w inputs of the nodes of a layer, L nodes, p linear columns, q = p + L, m outputs,
-# c classes, k members, n rows, f columns of a member, s knots of a scaling, t steps, h, r held-out rows.
+# Letters of shapes: d columns, j jumps along them, i inputs of a network, which are both, w inputs of the nodes of a
+# layer, L nodes, p linear columns, q = p + L, m outputs, c classes, k members, n rows, f columns of a member, s knots
+# of a scaling, t steps, h, r held-out rows.
 _SHARE = 1.0 + 1e-9
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -72,6 +73,21 @@ def _check_quantiles(scaling: QuantileScaling) -> None:
 
 
 _QUANTILES = Record(QuantileScaling, _check_quantiles, name=f.Choice(*SCALINGS), knots="sd", shares="sd")
+_SCALINGS: dict[str, Field] = {"Scaling": scaling("d"), "QuantileScaling": _QUANTILES}
+
+
+def _check_jumps(scaling: WithJumps) -> None:
+    unknown = (scaling.columns >= len(scaling.scaling.sources)).any()
+    refuse_if(unknown, "a network has jumps along columns that there are not")
+
+
+_JUMPS = Record(
+    WithJumps,
+    _check_jumps,
+    scaling=f.OneOf("scalings", _SCALINGS),
+    columns=f.Array("j", np.int64, lowest=0),
+    thresholds="j",
+)
 
 
 def _check_filling(filling: Filling) -> None:
@@ -177,7 +193,7 @@ class _LayerField(Field):
 
 LAYER = _LayerField.plain
 _NODES = Record(Nodes, weights="wL", biases="L", scopes=f.Array("L", finite=False), layer=_LayerField())
-_LINEAR_NODES = Record(partial(Nodes, IDENTITY), weights="dp", biases="p", scopes=f.Array("p", finite=False))
+_LINEAR_NODES = Record(partial(Nodes, IDENTITY), weights="ip", biases="p", scopes=f.Array("p", finite=False))
 
 
 def factor(letter: str) -> Record:
@@ -199,7 +215,9 @@ def _check_network(network: Network) -> None:
     refuse_if(wrong, "a network has no hidden layer, or layers with different numbers of outputs")
     columns = network.linear.size + network.n_nodes
     refuse_if(len(network.coefficients) != columns, "a network has more or fewer directions than columns")
-    fits = all(block.nodes.layer.fits(block.nodes, network.n_features) for block in network.layers)
+    wrong = len(network.inputs.sources) != network.n_inputs
+    refuse_if(wrong, "a network has more or fewer inputs than its scaling makes of the columns")
+    fits = all(block.nodes.layer.fits(block.nodes, network.n_inputs) for block in network.layers)
     refuse_if(not fits, "the nodes of a network do not fit its inputs, or those below them")
     deep = all(isinstance(block.nodes.layer, Deep) for block in network.layers)
     refuse_if(deep, "a network has no first layer")
@@ -215,7 +233,7 @@ def _check_network(network: Network) -> None:
 
 # What has not changed since the first version.
 _COMMON: dict[str, Field | str] = {
-    "inputs": f.OneOf("scalings", {"Scaling": scaling("d"), "QuantileScaling": _QUANTILES}),
+    "inputs": f.OneOf("scalings", {**_SCALINGS, "WithJumps": _JUMPS}),
     "outputs": scaling("m"),
     "bounds": f.Optional(f.Converted(f.Several(f.Array("m")), list, tuple)),
     "coefficients": "qm",
@@ -276,11 +294,13 @@ _NETWORK = _NetworkField(
 
 
 def describe_network(stored: dict[str, Any]) -> tuple[int, int]:
-    """Inputs and nodes of a network, from the header of a file."""
+    """Columns of X and nodes of a network, from the header of a file."""
     if "layers" not in stored:
         d, nodes = stored["weights"]
         return d, nodes
-    return stored["linear"]["nodes"]["weights"][0], sum(block["nodes"]["biases"][0] for block in stored["layers"])
+    jumps = stored["inputs"].get("columns", [0])[0]
+    nodes = sum(block["nodes"]["biases"][0] for block in stored["layers"])
+    return stored["linear"]["nodes"]["weights"][0] - jumps, nodes
 
 
 class _HistoryField(Field):

@@ -73,7 +73,7 @@ class StreamDisplay:
             parts.append(self._draw_nodes)
         self.axes_ = _axes(len(parts)) if axes is None else list(axes)
         if len(self.axes_) != len(parts):
-            raise ValueError(f"This record has {len(parts)} parts to draw, and there are {len(self.axes_)} axes.")
+            raise ValueError(f"This record has {len(parts)} parts to draw, but there are {len(self.axes_)} axes.")
         for part, ax in zip(parts, self.axes_, strict=True):
             part(ax)
         self.alarm_lines_, *_ = [self._mark_alarms(ax) for ax in self.axes_]

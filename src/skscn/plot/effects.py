@@ -338,7 +338,7 @@ def _grid_of(column: ColumnValues, name: str, given: Any) -> tuple[str, list[Any
         values = grid(data) if given is None else np.asarray(given, dtype=np.float64)
         return "number", values.tolist(), values, data
     if given is not None:
-        raise ValueError(f"values are for columns of numbers, and {quoted(name)} is {column.holds}; leave them out.")
+        raise ValueError(f"values are for numeric columns, but {quoted(name)} is {column.holds}; leave them out.")
     if column.kind == "date":
         data = column.data[known].astype("datetime64[us]")
         values = _dates(data)

@@ -192,6 +192,7 @@ class ReservoirFit:
         self.name, self.data, self.sequences, self.budget, self.log = name, data, data.sequences, budget, log
         self.verbose, self.callbacks, self.learnt = verbose, callbacks, learnt
         self.histories: list[np.ndarray] = []
+        self._begun: dict[tuple[int, float, int], GrowingReservoir] = {}
         self.reason = StopReason.MAX_NODES
         self._ends = False
 
@@ -285,9 +286,19 @@ class ReservoirFit:
         self, sequences: Sequences, config: ReservoirConfig, budget: GrowthBudget, share: float, round: int = 1
     ) -> GrowingReservoir:
         outputs = self.data.outputs if len(self.data.outputs.scale) == 1 else None
-        return GrowingReservoir.of(
-            sequences, config, share, budget.max_nodes, budget.algorithm, budget.window, outputs=outputs, round=round
-        )
+
+        def begun(most: int) -> GrowingReservoir:
+            return GrowingReservoir.of(
+                sequences, config, share, most, budget.algorithm, budget.window, outputs=outputs, round=round
+            )
+
+        # The linear columns of networks with delay lines of the same length are the same; of many rows, none are kept.
+        if len(sequences.u) > _PILOT_ROWS:
+            return begun(budget.max_nodes)
+        key = len(sequences.u), share, config.length
+        if key not in self._begun:
+            self._begun[key] = begun(0)
+        return self._begun[key].copied(config, budget.max_nodes, round)
 
     def _steps(
         self, growing: GrowingReservoir, monitor: StoppingMonitor, budget: GrowthBudget, seed: int

@@ -23,7 +23,7 @@ from skscn.stopping import BestNodes
 # α per row, relative to columns of variance 1.
 PENALTIES = (0.0, *np.geomspace(1e-15, 1.0, 16).tolist())
 # How many times the error of a rival with as many nodes means that the rival is out of reach, by the number of nodes.
-_RACE, _TOLERANCE = (30, 60), (1.5, 1.0)
+_RACE, _TOLERANCE = (10, 20, 30, 60), (3.0, 2.0, 1.5, 1.0)
 # Free runs: how many, how long, with which penalties.
 _RUNS, _STEPS, _FREE_PENALTIES = 10, 400, (0.0, 1e-14, 1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2)
 # ... and how long for pilot networks.
@@ -99,7 +99,7 @@ class LaterRows(BestNodes):
         nodes, linear = self.growing.output_weights.nodes, self.rival.growing.linear
         then = min(choice.error for choice in self.rival.choices if choice.columns - linear <= nodes)
         tolerance = float(np.interp(nodes, _RACE, _TOLERANCE, left=np.inf))
-        waits = self.standing.waited >= self.patience // 2 and self.standing.best > self.rival.standing.best
+        waits = self.standing.waited >= self.patience // 2 and self.standing.best >= self.rival.standing.best
         return waits or self.standing.best > tolerance * then
 
     def _add(self, nodes: Nodes) -> None:

@@ -79,7 +79,7 @@ def quantile_measures(
     )
     loss, below = _measured(terms, means, blocks)
     baselines = reference.mean(axis=0)[1:]
-    meaning = f"distances to true values above count {quantile:g} times, to those below {1.0 - quantile:g} times"
+    meaning = f"true values above the prediction have weight {quantile:g}, and those below {1.0 - quantile:g}"
     share_meant = f"share of the true values that are not above the prediction; should be {percent(quantile)}"
     return [
         Measure("Pinball loss", f"mean error in which {meaning}", *loss, baselines[0], score="pinball"),

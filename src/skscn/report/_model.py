@@ -87,7 +87,7 @@ def _recurrent_facts(estimator: ReservoirRegressor) -> dict[str, str]:
         **({"Members": f"{len(networks)}, which run as one network"} if len(networks) > 1 else {}),
         "Nodes": f"{reservoir.n_nodes}{f', {products} of them products' if products else ''}",
         "Delay line": count(reservoir.length, "earlier row") if reservoir.length else "none",
-        "Feedback of the output": "the target of the row before is an input" if reservoir.fed_back else "none",
+        "Feedback of the output": "the target of the previous row is an input" if reservoir.fed_back else "none",
         "Linear part": f"an intercept and {count(links, 'direct link')}",
         "Echo state": f"the initial state is forgotten; feedback of a node to itself: {own}",
         "Ridge penalty": number(reservoir.alpha),
@@ -105,7 +105,7 @@ def _linear_part(network: Network) -> str:
 
 def _size(network: Network) -> int:
     """Weights, biases, output weights and the linear part, as they are used to predict."""
-    linear = network.n_outputs * (network.n_features + 1) if network.linear.size else 0
+    linear = network.n_outputs * (network.n_inputs + 1) if network.linear.size else 0
     return int(
         sum(block.weights.size for block in network.layers) + network.biases.size + network.output_weights.size + linear
     )

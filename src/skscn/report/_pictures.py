@@ -473,7 +473,8 @@ def _describe_horizons(display: HorizonDisplay) -> str:
     return (
         f"{count(len(runs.last), 'forecast')} from starts that are evenly spread over the rows. The RMSE is "
         f"{errors[0]} {count(int(first), 'row')} ahead and {errors[1]} {count(int(last), 'row')} ahead; that of the "
-        f"last known value is {references[0]} and {references[1]}. The dotted line is the error of the mean of all."
+        f"last known value is {references[0]} and {references[1]}. The dotted line is the "
+        "error of always predicting the mean."
     )
 
 

@@ -247,8 +247,8 @@ def dask_backend(
 
     The cluster determines how many workers run at a time, not ``n_jobs``.
     """
-    blocks, n_features, _ = read_collections(X, targets, sample_weight)
-    shape = (blocks.n_rows, n_features, targets.shape[1])
+    blocks, _, _ = read_collections(X, targets, sample_weight)
+    shape = (blocks.n_rows, len(scaling.sources), targets.shape[1])
     return DaskBackend(blocks.changed_with_starts(_as_part), shape, scaling=scaling)
 
 

@@ -45,8 +45,8 @@ from skscn.supervision import SampledSums, Slopes, Sums
 
 ONLY_SUMS = (
     'Rows stay at their sites, which answer with sums only; use SCNRegressor with configuration="ladder", "renewal", '
-    '"free" or "quickprop", loss="squared" and a bounded activation such as "sigmoid", without a checkpoint, '
-    "warm_start, and early stopping on held-out rows."
+    '"free" or "quickprop", loss="squared" and a bounded activation such as "sigmoid", without '
+    "checkpoint, warm_start, or early stopping on held-out rows."
 )
 # Bytes of an integer, its unit 2^-_POINT, and the largest number, which leaves room for the sum over many sites.
 _BYTES, _POINT, _LARGEST = 32, 160, 2.0**80
@@ -148,7 +148,7 @@ def _outline(value: Any, arrays: list[np.ndarray]) -> Any:
     if isinstance(value, Activation):
         if ACTIVATIONS.get(value.name) is not value:
             raise ValueError(
-                f"Sites know activations by their names, and {value.name!r} is not one of {[*ACTIVATIONS]}."
+                f"Sites know activations by their names, but {value.name!r} is not one of {[*ACTIVATIONS]}."
             )
         return {"activation": value.name}
     if isinstance(value, type):
@@ -158,7 +158,7 @@ def _outline(value: Any, arrays: list[np.ndarray]) -> Any:
     if is_dataclass(value):
         name = type(value).__name__
         if _classes().get(name) is not type(value):
-            raise ValueError(f"Sites cannot be asked for {name}. {ONLY_SUMS}")
+            raise ValueError(f"Sites do not support {name}. {ONLY_SUMS}")
         return {
             "class": name,
             "of": {field.name: _outline(getattr(value, field.name), arrays) for field in fields(value)},
@@ -288,7 +288,9 @@ class Site:
         x25519 = optional("cryptography.hazmat.primitives.asymmetric.x25519", "A site")
         names = [member.name for member in members]
         if len(members) < 2 or names.count(self.name) != 1:
-            raise ValueError("a sum is masked by other sites; there must be two or more, with different names.")
+            raise ValueError(
+                "sums are masked together with other sites; there must be at least two, with different names."
+            )
         own, self._secrets = names.index(self.name), []
         self._first = sum(member.n_rows for member in members[:own])
         for place, member in enumerate(members):
@@ -342,7 +344,7 @@ class Sites:
         outputs = {(member.columns, member.n_outputs, member.single_output) for member in self.members}
         if len(outputs) > 1:
             raise ValueError(
-                "The sites have different columns, or numbers of targets; all need the same, in one order."
+                "The sites differ in their columns or their number of targets; all need the same, in the same order."
             )
 
     @property
@@ -377,7 +379,7 @@ class Sites:
             if any(answer[0] == "keys" for answer in answers):
                 self._agreed, forgotten = False, forgotten + 1
                 if forgotten > _FORGOTTEN:
-                    raise ValueError("A site forgets its keys again and again; keep one Site during the whole fit.")
+                    raise ValueError("A site keeps losing its keys; use the same Site object during the whole fit.")
                 continue
             if any(answer[0] == "log" for answer in answers):
                 return None
@@ -403,7 +405,7 @@ class Sites:
         members = tuple(sorted(found, key=lambda member: member.name))
         present = tuple(replace(member, key="") for member in members)
         if self._known is not None and present != self._known:
-            raise ValueError("A site is not what it was when the sites were opened; open them again with Sites.")
+            raise ValueError("A site has changed since the sites were opened; open them again with Sites.")
         self._known = present
         self._answers(Agree(members))
         if self._begin is not None:

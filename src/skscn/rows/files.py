@@ -358,7 +358,7 @@ def chunk_backend(
         sqrt_weight = 1.0 if sample_weight is None else np.sqrt(sample_weight[rows])[:, np.newaxis]
         first[rows] = targets[rows] * sqrt_weight
     storage = _ScratchStorage(X, scaling, first, sample_weight)
-    return LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs)
+    return LocalBackend(storage, (len(targets), len(scaling.sources), targets.shape[1]), n_jobs=n_jobs)
 
 
 @final

@@ -762,7 +762,7 @@ def memory_backend(
     """
     residual = targets if sample_weight is None else targets * np.sqrt(sample_weight)[:, np.newaxis]
     storage = MemoryStorage(X, scaling, residual, sample_weight)
-    return LocalBackend(storage, (*X.shape, targets.shape[1]), n_jobs=n_jobs)
+    return LocalBackend(storage, (len(targets), len(scaling.sources), targets.shape[1]), n_jobs=n_jobs)
 
 
 class OpensBackend(Protocol):

@@ -81,6 +81,8 @@ class Configuration(ABC):
 
     # The values for this strategy where an estimator's parameter is "auto"; these are the paper's choices.
     scaling: str | None = "minmax"
+    # Whether jumps of the function along single inputs become inputs.
+    finds_jumps = False
     direct_link = False
     early_stopping = False
     alpha: float | str = 0.0

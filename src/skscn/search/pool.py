@@ -327,6 +327,7 @@ class Pooled(Configuration):
     """The best of one pool, by the orthogonalised score."""
 
     scaling = "robust"
+    finds_jumps = True
     direct_link = True
     early_stopping = True
     alpha = "gcv"

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from skscn.checks import fit_context
-from skscn.series._search import FEWEST_ROWS, Candidates, find_terms
+from skscn.series._search import FEWEST_ROWS, Candidates, find_season, find_terms
 from skscn.series._terms import (
     LONGEST,
     LagTerm,
@@ -198,7 +198,8 @@ class Lags(TransformerMixin, BaseEstimator):
     columns : sequence of str or int, or None, default=None
         The inputs, by name or place, to which `inputs` and `means` apply; None for all.
     max_lag : int, default=30
-        The longest lag, and the longest window, that "auto" tries; at most a quarter of the rows.
+        The longest lag, and the longest window, that "auto" tries; at most a quarter of the rows. With `target="auto"`,
+        a season of the target that is longer is tried as well, if its autocorrelation has one.
     max_terms : int, default=20
         The most columns that "auto" adds.
     continues : bool, default=True
@@ -416,7 +417,17 @@ class Lags(TransformerMixin, BaseEstimator):
         self, parts: list[tuple[np.ndarray, np.ndarray, np.ndarray]], given: list[LagTerm], longest: int
     ) -> list[LagTerm]:
         """The terms that the search finds; a part is the inputs, the targets and what is to be explained in a group."""
-        terms = [term for term in self._candidate_terms(min(int(self.max_lag), longest // 4)) if term not in given]
+        tried = self._candidate_terms(min(int(self.max_lag), longest // 4))
+        if self._target is not None and self.delay_ is not None:
+            lag = max(term.rows for term in tried if term.of_target)
+            season = find_season([targets[-_MOST_ROWS:] for _, targets, _ in parts], lag + 1)
+            if season is not None:
+                # How the target went on a season ago, and from where, tells how the last known one goes on.
+                then = (season, season + self.delay_)
+                tried += [
+                    LagTerm(True, place, False, rows) for place in range(len(self._target_names)) for rows in then
+                ]
+        terms = [term for term in tried if term not in given]
         if not terms:
             return []
         depth, share = depth_of([*terms, *given]), _MOST_ROWS / sum(len(rows) for rows, _, _ in parts)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skscn.series._terms import LagTerm, Past, are_complete
+from skscn.series._terms import LagTerm, Past, are_complete, last_known
 
 # The share of the rows, the last ones, on which the number of lags is decided.
 LATER = 0.25
@@ -30,6 +30,10 @@ _MOST_STEPS = 60
 _LEAST_NEW = 1e-3
 # Targets further from the median than this number of robust standard deviations are brought nearer before the search.
 _FAR = 6.0
+# A season is looked for that the series have at least this number of times, and found if changes have at least this
+# autocorrelation; lags with this share of the highest one are as good.
+_SEASONS, _REPEATED, _NEARLY = 4, 0.3, 0.9
+_TINY = np.finfo(float).tiny
 # Candidates whose products are looked at: all, or the ones that explain most on their own.
 _MOST_PAIRED = 1000
 
@@ -87,6 +91,32 @@ def find_terms(candidates: Candidates, most: int) -> list[LagTerm]:
     best = min((errors for _, errors in tried), key=np.mean)
     fewest = min(size for size, errors in tried if _is_as_good(errors, best))
     return sorted(candidates.terms[place] for place in search.chosen[: min(fewest, most)])
+
+
+def find_season(targets: list[np.ndarray], shortest: int) -> int | None:
+    """The lag, of at least ``shortest`` rows, at which changes of the target repeat themselves; None if there is none.
+
+    The autocorrelation of the differences from row to row, which neither a trend nor a level that wanders disturbs, in
+    the early rows of the series (n, m): the search decides on later ones whether the lag is worth adding.
+    """
+    longest = max(map(len, targets)) // _SEASONS
+    if longest <= shortest:
+        return None
+    sums = np.zeros(longest + 1)
+    for series in targets:
+        changes = np.nan_to_num(np.diff(last_known(series[: round((1.0 - LATER) * len(series))]), axis=0))
+        changes -= changes.mean(axis=0)
+        spectrum = np.fft.rfft(changes, 2 * len(changes), axis=0)
+        own = np.fft.irfft(np.abs(spectrum) ** 2, axis=0)[: longest + 1] / np.maximum(np.sum(changes**2, axis=0), _TINY)
+        sums[: len(own)] += len(series) * own.mean(axis=1)
+    # Fewer pairs of rows are as far apart as that.
+    rows = sum(map(len, targets))
+    found = sums / rows / (1.0 - np.arange(longest + 1) / rows)
+    # Multiples of a season repeat it as well: the first peak that is nearly as high as the highest one.
+    season = shortest + int((found[shortest:] >= _NEARLY * found[shortest:].max()).argmax())
+    while season < longest and found[season + 1] > found[season]:
+        season += 1
+    return season if found[season] >= _REPEATED else None
 
 
 def _exhausted(errors: list[float]) -> bool:

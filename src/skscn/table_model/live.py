@@ -260,7 +260,7 @@ class LiveModel:
             raise ValueError(f"{name} is missing; a model that uses earlier rows needs a time in every row.")
         if latest is not None and time <= latest:
             name = quoted(str(self._encoder.time_))
-            raise ValueError(f"{name} is {time}, and the last row was at {latest}; rows must come in order of time.")
+            raise ValueError(f"{name} is {time}, but the last row was at {latest}; rows must come in order of time.")
         if latest is None and self.model.uses_past and not self._clock(label).is_followed_by(time):
             self._begin_anew(label)
             self.events.append(f"The first row ({time}) does not follow the training rows; earlier rows are unknown.")

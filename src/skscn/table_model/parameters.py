@@ -39,25 +39,25 @@ DECLARATIONS = {
     "every": Declaration(
         None,
         "str or None",
-        'Resample rows at irregular times: "5min" makes one row of the rows of each five minutes, with the means of '
-        'numbers, "5min:last" with their last values, "5min:interpolated" with values interpolated at its end. Steps '
-        "without rows are not added. Needs ``time``.",
+        'Resample rows at irregular times: "5min" turns the rows of each five minutes into one, with the means of '
+        'numbers; "5min:last" uses their last values, and "5min:interpolated" interpolates at the end of each step. '
+        "Steps without rows are not added. Needs ``time``.",
         value="5min",
     ),
     "group": Declaration(
         None,
         "str or None",
         "The column that says which rows belong together, such as those of a patient or a machine; it is not an "
-        "input. Tests and early stopping hold out whole groups. With ``lags`` or recurrent networks, each of them "
-        "is a series with its own earlier rows, and the model is tested on later rows.",
+        "input. Tests and early stopping hold out whole groups. With ``lags`` or recurrent networks, each group is a "
+        "series of its own, and the model is tested on later rows.",
         value="COLUMN",
     ),
     "lags": Declaration(
         None,
         '{"auto"}, list of int or None',
-        'Use values of the inputs some rows ago as inputs: ``lags="auto"`` searches for a few that help, '
-        '``lags=[1, 2, 5]`` uses those. Lags count rows; ``parameters={"max_lag": 60}`` searches further back than 30 '
-        "rows.",
+        'Use earlier values of the inputs as further inputs: ``lags="auto"`` searches for a few useful lags, '
+        '``lags=[1, 2, 5]`` uses these. Lags count rows; ``parameters={"max_lag": 60}`` searches 60 rows back instead '
+        "of 30.",
         value="auto|1,2,5",
     ),
     "estimator": Declaration(
@@ -95,16 +95,16 @@ DECLARATIONS = {
     "delay": Declaration(
         None,
         "int or None",
-        "With ``lags``: the target of a row is known this number of rows later, so targets that are at least as "
-        "old are inputs too.",
+        "With ``lags``: the number of rows after which the target of a row is known; targets that are at least as "
+        "old are then used as inputs, too.",
         least=1,
         value="ROWS",
     ),
     "feedback": Declaration(
         False,
         "bool",
-        "With recurrent networks: the target of the row before is an input, and ``forecast`` lets predictions "
-        "take its place.",
+        "With recurrent networks: the target of the previous row is an input; ``forecast`` uses the previous "
+        "prediction instead.",
     ),
     "drop": Declaration((), "str or sequence of str", "Columns to ignore.", value="COLUMN"),
     "weight": Declaration(None, "str or None", "The column with the sample weights.", value="COLUMN"),
@@ -117,8 +117,8 @@ DECLARATIONS = {
     "monotone": Declaration(
         None,
         "dict of str to int, or None",
-        "Columns of numbers with which predictions never decrease or never increase, whatever the others are; with "
-        "``lags``, also with their earlier values and moving means.",
+        "Numeric columns with which predictions may only increase or only decrease, whatever the other columns are; "
+        "with ``lags``, this includes their earlier values and moving means.",
         'By name, such as ``monotone={"steam": 1, "price": -1}``; 0 leaves a column free.',
         value="COLUMN=+|-",
     ),
@@ -133,7 +133,7 @@ DECLARATIONS = {
     "dates": Declaration(
         "auto",
         '{"auto", "day-first", "month-first"}',
-        "How to read dates such as 03/04/2024 if the other dates of the column do not settle it.",
+        "How to read dates such as 03/04/2024 if the other dates of the column do not show which order is meant.",
         choices=("auto", "day-first", "month-first"),
     ),
     "parameters": Declaration(
@@ -146,7 +146,7 @@ DECLARATIONS = {
     "n_jobs": Declaration(
         None,
         "int or None",
-        "Number of processors to use; -1 means all, or one for a small table. The model does not depend on it.",
+        "Number of processors to use; -1 means all, or one for a small table. The model is the same for any number.",
         value="N",
     ),
     "memory_limit": Declaration(

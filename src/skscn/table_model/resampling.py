@@ -220,7 +220,7 @@ class ArrivingSteps:
             raise ValueError(f"{quoted(resampling.time)} is missing; resampling needs a time in every row.")
         if waiting and moment < waiting[-1][0]:
             raise ValueError(
-                f"{quoted(resampling.time)} is {moment}, and the last row was at {waiting[-1][0]}; rows must come in "
+                f"{quoted(resampling.time)} is {moment}, but the last row was at {waiting[-1][0]}; rows must come in "
                 "order of time."
             )
         between = resampling.method == "interpolated"

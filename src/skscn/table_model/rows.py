@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -266,7 +267,7 @@ def build_lags(model: TableModel, settings: FitSettings, encoder: TableEncoder, 
         return None
     if model.delay is not None and target.task == "classification":
         raise ValueError(
-            f"delay is for numbers, and the target {quoted(target.name)} has classes; leave it out: lags of the other "
+            f"delay is for numbers, but the target {quoted(target.name)} has classes; leave it out: lags of the other "
             "columns are possible."
         )
     given = model.lags if isinstance(model.lags, str) else list(model.lags)
@@ -295,7 +296,8 @@ def lag_lines(lags: Lags | None, encoder: Any) -> list[tuple[str, str]]:
     """The line that says which earlier values a model uses, if it may use any."""
     if lags is None:
         return []
-    return [("Lags", listed(added_columns(lags, encoder)) or "none; no earlier values were found that help")]
+    names = (re.sub(r", (mean of \d+ rows)$", r" (\1)", name) for name in added_columns(lags, encoder))
+    return [("Lags", listed(names) or "none; no earlier values were found that help")]
 
 
 def fit_encoder(model: TableModel, rows: TableRows, given: dict[str, Any], time: str | None) -> TableEncoder:

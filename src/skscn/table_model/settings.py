@@ -50,7 +50,7 @@ _ELSEWHERE = {
     "quantile": 'use loss="quantile:0.9"',
     "feedback": "use feedback=True",
     "warm_start": "fit always trains a new model",
-    "checkpoint": "it is for estimators of single tables of numbers",
+    "checkpoint": "use it with an estimator, such as SCNRegressor",
 }
 
 
@@ -89,7 +89,7 @@ class FitSettings:
             values["class_weight"] = model.class_weight
         _check_kind(model, values, encoder=own[0], recurrent=recurrent, others=own[1] | own[2])
         if model.lags is None and (names := _OF_LAGS & {*values}):
-            raise ValueError(f'{min(names)} is about lags; add lags="auto".')
+            raise ValueError(f'{min(names)} is a parameter of lags; add lags="auto".')
         if model.dates != "auto":
             values["dates"] = model.dates
         if isinstance(model.loss, str) and model.loss.startswith("quantile:"):
@@ -158,12 +158,13 @@ def check_combination(model: TableModel) -> None:
         )
     if recurrent and loss not in (None, "squared"):
         raise ValueError(
-            f'loss="{loss}" cannot be combined with estimator="recurrent", which minimises the squared error; with '
+            f'loss="{loss}" cannot be combined with estimator="recurrent", which minimises the squared error; for '
             'another loss, use lags="auto".'
         )
     if recurrent and model.weight is not None:
         raise ValueError(
-            'weight cannot be combined with estimator="recurrent", which has no weights; with weights, use lags="auto".'
+            'weight cannot be combined with estimator="recurrent", which does not support weights; use lags="auto" '
+            "instead."
         )
     if model.folds is not None and (model.folds < 0 or model.folds == 1):
         raise ValueError("folds must be 0 or at least 2.")
@@ -184,7 +185,7 @@ def _check_monotone(model: TableModel, monotone: Mapping[str, int]) -> None:
         lags = ', with lags="auto" for a series' if model.recurrent else ""
         raise ValueError(f'monotone cannot be combined with estimator="{kind}"; use estimator="ensemble"{lags}.')
     if model.loss not in (None, "squared"):
-        raise ValueError("monotone cannot be combined with another loss than the squared error; leave loss out.")
+        raise ValueError("monotone supports only the squared error; leave loss out.")
     if not isinstance(kind, str) and not isinstance(kind, SCNRegressor | SCNEnsembleRegressor):
         raise ValueError(f"monotone is for SCNRegressor and SCNEnsembleRegressor, not for {type(kind).__name__}.")
 
@@ -196,20 +197,20 @@ def check_target(model: TableModel, settings: FitSettings, target: Target) -> No
     if classes and model.recurrent:
         numbers = ', or add task="regression" if they are numbers' if whole else ""
         raise ValueError(
-            f'estimator="recurrent" predicts numbers, and the target {quoted(target.name)} has classes; use '
+            f'estimator="recurrent" predicts numbers, but the target {quoted(target.name)} has classes; use '
             f'lags="auto" instead, which works with classes{numbers}.'
         )
     if classes and model.bounds is not None:
-        raise ValueError(f"bounds are for numbers, and the target {quoted(target.name)} has classes; leave them out.")
+        raise ValueError(f"bounds are for numbers, but the target {quoted(target.name)} has classes; leave them out.")
     if classes and model.monotone is not None:
-        raise ValueError(f"monotone is for numbers, and the target {quoted(target.name)} has classes; leave it out.")
+        raise ValueError(f"monotone is for numbers, but the target {quoted(target.name)} has classes; leave it out.")
     known = [known for known, loss in LOSSES.items() if (loss.classifies if classes else loss.regresses)]
     if not isinstance(name, str) or name in known:
         return
     theirs, ours, other = ("numbers", "classes", "regression") if classes else ("classes", "numbers", "classification")
     task = f', or add task="{other}"' if not classes or whole else ""
     raise ValueError(
-        f'loss="{name}" is for {theirs}, and the target {quoted(target.name)} has {ours}; use one of '
+        f'loss="{name}" is for {theirs}, but the target {quoted(target.name)} has {ours}; use one of '
         f"{listed(known)}{task}."
     )
 

@@ -46,6 +46,7 @@ from skscn.fit.data import HELD_OUT, NO_VALIDATION_ROWS, ValidationArguments
 from skscn.fit.plan import signs_of
 from skscn.fit.validation import check_validation_arguments, group_numbers, read_further, read_rows, read_training
 from skscn.growth import StopReason
+from skscn.jumps import Jumps
 from skscn.network import feature_importances, sampled
 from skscn.rows import Chunks
 from skscn.scaling import medians_of
@@ -131,7 +132,8 @@ class BaseEnsemble(Estimator, ABC):
         Which rows the early stopping of the members holds out. "last" is for rows in order of time: each member is
         grown on the rows up to a different time, between half and one and a half times `validation_fraction` before
         the end, and only later rows are out of bag. So `oob_score_`, `combination` and prediction intervals are based
-        on rows later than those that a member was trained on.""",
+        on rows later than those that a member was trained on. In the end, older rows count for less in output weights
+        where that predicts later training rows better, in regression under squared error.""",
     )
     categorical_features: CategoricalFeatures = parameter(
         default="from_dtype",
@@ -162,6 +164,8 @@ class BaseEnsemble(Estimator, ABC):
 
     # What is required of targets.
     _checks: ClassVar[dict[str, Any]]
+    # One of this number of members maps its inputs to quantiles, so that members differ more.
+    _quantiles_every: ClassVar[float] = np.inf
     members_: list[GrowingNetwork] = attribute()
     features_: list[np.ndarray] = attribute()
     weights_: np.ndarray = attribute()
@@ -272,7 +276,9 @@ class BaseEnsemble(Estimator, ABC):
         targets, strata = self._targets(data)
         estimator = self._template(len(outputs))
         n_members = resolve_members(self.n_members, len(outputs), classes=is_classifier(self))
-        plans = [self._plan(*each, data, strata) for each in enumerate(member_seeds(self.random_state, n_members))]
+        jumps = self._found_jumps(estimator, data)
+        seeds = member_seeds(self.random_state, n_members)
+        plans = [self._plan(*each, data, strata, jumps) for each in enumerate(seeds)]
         tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
         grown = self._processes.grow(tasks, n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
@@ -321,7 +327,11 @@ class BaseEnsemble(Estimator, ABC):
             template.set_params(monotone=signs_of(template.monotone, width, names, encoder))
         return template
 
-    def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray) -> MemberPlan:
+    def _found_jumps(self, estimator: GrowingNetwork, data: DistinctRows) -> Jumps | None:
+        """The jumps of the function, which are found once for all members; None if each is to find its own."""
+        return None
+
+    def _plan(self, number: int, seed: int, data: DistinctRows, strata: np.ndarray, jumps: Jumps | None) -> MemberPlan:
         """A member's own draws. They depend only on its seed, so the first members do not depend on n_members."""
         rng = np.random.default_rng(seed)
         n_features = data.X.shape[1]
@@ -331,7 +341,10 @@ class BaseEnsemble(Estimator, ABC):
         counts = bootstrap_counts(strata, drawn, rng) if self.bootstrap else None
         # Windows of different lengths give residuals at different distances from the training rows.
         stretch = rng.uniform(*_SHARES_HELD_OUT) if self.validation == "last" else 1.0
-        return MemberPlan(number, seed, features, counts, stretch)
+        own_jumps = None if jumps is None else jumps.among(features)
+        # Quantiles do not extrapolate, as rows in order of time may need.
+        by_quantiles = self.validation == "random" and number % self._quantiles_every == self._quantiles_every - 1
+        return MemberPlan(number, seed, features, counts, stretch, by_quantiles, own_jumps)
 
     @property
     def _processes(self) -> Processes:
@@ -348,7 +361,7 @@ class BaseEnsemble(Estimator, ABC):
             return equal
         if not out_of_bag.rows.size:
             raise ValueError(
-                'combination="nonnegative" weights the members by their errors on out-of-bag rows, and there are none; '
+                'combination="nonnegative" weights the members by their errors on out-of-bag rows, but there are none; '
                 f'{GET_OUT_OF_BAG_ROWS}, or combination="average".'
             )
         return nonnegative_weights(out_of_bag.errors(), equal)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from skscn.adaptive_intervals import check_coverage
 from skscn.checks import fit_context
 from skscn.declarations import attribute, parameter
-from skscn.estimators.base import lazily
+from skscn.estimators.base import GrowingNetwork, lazily
 from skscn.estimators.ensemble._base import GET_OUT_OF_BAG_ROWS, BaseEnsemble
 from skscn.estimators.ensemble.members import DistinctRows, select_columns
 from skscn.estimators.ensemble.out_of_bag import (
@@ -30,8 +30,11 @@ from skscn.estimators.ensemble.out_of_bag import (
 )
 from skscn.estimators.parameters import MatrixLike
 from skscn.estimators.regressor import IRVFLRegressor, ModifiedQuickpropRegressor, SCNRegressor
-from skscn.fit.plan import FEW_ROWS
+from skscn.fit.data import ArrayData
+from skscn.fit.plan import FEW_ROWS, Recipe
+from skscn.fit.trainer import found_jumps
 from skscn.fit.validation import read_rows
+from skscn.jumps import Jumps
 from skscn.losses import OUTLIER
 
 
@@ -39,9 +42,11 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     """Regression with an ensemble of stochastic configuration networks, with prediction intervals.
 
     The members differ in their random draws, in the rows that early stopping holds out, and, optionally, in bootstrap
-    rows and columns. Rows that a member has not seen are *out of bag*; predictions for them, from those members that
-    have not seen them, are an honest estimate of the error. After these predictions, the output weights of a member are
-    those of all its rows, those it has held out included, if the loss is squared error.
+    rows and columns. Unless rows are in order of time, every third member has scaling="quantile" where the base
+    estimator has "auto", its default configuration and squared error. Rows that a member has not seen are *out of bag*;
+    predictions for them, from those members that have not seen them, are an honest estimate of the error. After these
+    predictions, the output weights of a member are those of all its rows, those it has held out included, if the loss
+    is squared error.
 
     Attributes
     ----------
@@ -79,6 +84,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     row_weights_: np.ndarray = attribute()
     _learn_conformal: partial[Conformal | None] | None = attribute(None)
     _checks: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+    _quantiles_every = 3
 
     def _default_estimator(self, n_rows: int | None = None) -> SCNRegressor:
         few = n_rows is not None and n_rows < FEW_ROWS and self.validation == "random"
@@ -117,6 +123,15 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     def _targets(self, data: DistinctRows) -> tuple[np.ndarray, np.ndarray]:
         targets = np.asarray(data.y, dtype=np.float64).reshape(len(data.y), -1)
         return targets, np.zeros(len(targets), dtype=int)
+
+    def _found_jumps(self, estimator: GrowingNetwork, data: DistinctRows) -> Jumps | None:
+        # Members of ordered rows must not learn from later ones.
+        if self.validation == "last":
+            return None
+        rows = slice(data.n_training)
+        return found_jumps(
+            Recipe.of(estimator), ArrayData.regression(data.X[rows], data.y[rows], data.sample_weight[rows])
+        )
 
     def _score(self, data: DistinctRows, out_of_bag: OutOfBag) -> None:
         combined = out_of_bag.combined(self.weights_)
@@ -291,7 +306,7 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
     def _intervals(self, method: str) -> Conformal:
         check_is_fitted(self, "members_")
         if self._conformal is None:
-            raise ValueError(f"{method} learns from out-of-bag rows, and there are none; {GET_OUT_OF_BAG_ROWS}.")
+            raise ValueError(f"{method} learns from out-of-bag rows, but there are none; {GET_OUT_OF_BAG_ROWS}.")
         return self._conformal
 
 

@@ -30,7 +30,7 @@ from skscn.network import Network, sampled
 from skscn.nodes import IDENTITY, Dense, Inputs, Nodes
 from skscn.output_weights import LeastSquares
 from skscn.rows import Rows
-from skscn.scaling import InputScaling, QuantileScaling, Scaling, scale_inputs
+from skscn.scaling import InputScaling, QuantileScaling, Scaling, WithJumps, scale_inputs
 from skscn.search import Polished
 from skscn.search.pool import Search
 from skscn.supervision import Sums, forward_selection
@@ -82,10 +82,12 @@ def imitate(
         raise ValueError("compact is for ensembles of networks with one layer of dense nodes.")
     if any(network.signs is not None for network in networks):
         raise ValueError("compact does not keep monotone inputs; predict with the ensemble.")
-    first, width = networks[0], X.shape[1]
-    inputs = scale_inputs(first.inputs.name, X)
+    first, inputs = networks[0], _common_inputs(networks, features, X)
+    width = len(inputs.sources)
     X, sample_weight = _with_points_between(X, sample_weight, inputs, _ROWS_PER_NODE * max_nodes)
-    nodes = Nodes.joined([_rescaled(*pair, inputs, width) for pair in zip(networks, features, strict=True)])
+    # Nodes of another scaling would compute something else.
+    alike = [pair for pair in zip(networks, features, strict=True) if pair[0].inputs.name == inputs.name]
+    nodes = Nodes.joined([_rescaled(*pair, inputs) for pair in alike])
     direct = width if max(network.linear.size for network in networks) > 1 else 0
     linear = Nodes(IDENTITY, np.eye(width, direct + 1, k=1), np.eye(1, direct + 1)[0])
     outputs = np.tensordot(
@@ -122,6 +124,18 @@ def imitate(
     refit = Refit(data.keep(kept), data.take(others), data if linked else None, spec, "gcv", None, averaged=False)
     network = refit.network([found], loss, final=True).without_factor()
     return network if linked else replace(network, loss=first.loss), history[: network.n_nodes]
+
+
+def _common_inputs(networks: Sequence[Network], features: Sequence[np.ndarray], X: Any) -> InputScaling:
+    """The scaling of the first network for all columns, with the jumps of all networks."""
+    scaling, jumps = scale_inputs(networks[0].inputs.name, X), set[tuple[int, float]]()
+    for network, own in zip(networks, features, strict=True):
+        if isinstance(network.inputs, WithJumps):
+            jumps |= set(zip(own[network.inputs.columns].tolist(), network.inputs.thresholds.tolist(), strict=True))
+    if not jumps:
+        return scaling
+    columns, thresholds = zip(*sorted(jumps), strict=True)
+    return WithJumps(scaling, np.array(columns), np.array(thresholds))
 
 
 def _with_points_between(
@@ -162,16 +176,21 @@ def _polished(
     return best[1], best[0]
 
 
-def _rescaled(network: Network, features: np.ndarray, inputs: InputScaling, width: int) -> Nodes:
+def _rescaled(network: Network, features: np.ndarray, inputs: InputScaling) -> Nodes:
     """The nodes of a network as nodes of all inputs, in another scaling; in one of quantiles, as they are."""
     nodes, own = network.nodes, network.inputs
-    weights, biases = np.zeros((width, len(nodes))), nodes.biases
-    weights[features] = nodes.weights
+    weights, biases = np.zeros((len(inputs.sources), len(nodes))), nodes.biases
+    weights[features] = nodes.weights[: len(features)]
+    if isinstance(own, WithJumps) and isinstance(inputs, WithJumps):
+        places = list(zip(inputs.columns.tolist(), inputs.thresholds.tolist(), strict=True))
+        jumps = zip(features[own.columns].tolist(), own.thresholds.tolist(), strict=True)
+        weights[[len(inputs.scaling.sources) + places.index(jump) for jump in jumps]] = nodes.weights[len(features) :]
+    inputs, own = (each.scaling if isinstance(each, WithJumps) else each for each in (inputs, own))
     if not isinstance(inputs, QuantileScaling) and not isinstance(own, QuantileScaling):
         # An input that is constant has an infinite scale, and is 0 in any case.
         scale = np.where(np.isfinite(inputs.scale), inputs.scale, 0.0)[features]
         weights[features] *= (scale / own.scale)[:, np.newaxis]
-        biases = biases + ((inputs.offset[features] - own.offset) / own.scale) @ nodes.weights
+        biases = biases + ((inputs.offset[features] - own.offset) / own.scale) @ nodes.weights[: len(features)]
     return Nodes(nodes.layer, weights, biases)
 
 

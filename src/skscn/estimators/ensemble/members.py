@@ -6,7 +6,7 @@ of a row that is out of bag for it. Where rows repeat more than ten times on ave
 too, and all rows are kept.
 
 With validation="last" rows are in order of time and are not merged. Each member is grown on rows up to a different
-time, and only later rows are out of bag.
+time, and only later rows are out of bag. In the end, older rows count for less where that predicts later ones better.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
-from sklearn.base import clone
+from sklearn.base import clone, is_regressor
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _check_sample_weight
@@ -29,8 +29,9 @@ from sklearn.utils.validation import _check_sample_weight
 from skscn.estimators.base import GrowingNetwork
 from skscn.fit.data import LARGEST_MEAN_COUNT, finalised
 from skscn.fit.plan import FEW_ROWS, Recipe
-from skscn.fit.updating import why_not
+from skscn.fit.updating import following, why_not
 from skscn.growth import StopReason
+from skscn.jumps import Jumps
 from skscn.progress import Listener, current_listener, listening
 from skscn.threads import single_threaded
 
@@ -215,7 +216,8 @@ def _mix(values: np.ndarray) -> np.ndarray:
 class MemberPlan:
     """What makes a member differ.
 
-    Its number, its seed, its columns, how often each row was drawn, if any were, and the factor of validation_fraction.
+    Its number, its seed, its columns, how often each row was drawn, if any were, the factor of validation_fraction,
+    whether its inputs are mapped to quantiles, where scaling is "auto", and the jumps along its columns, if known.
     """
 
     number: int
@@ -223,6 +225,8 @@ class MemberPlan:
     features: np.ndarray
     counts: np.ndarray | None
     stretch: float
+    by_quantiles: bool = False
+    jumps: Jumps | None = None
 
 
 class GrownMember(NamedTuple):
@@ -253,7 +257,7 @@ def grow_member(
     training = slice(data.n_training)
     weights = data.sample_weight[training] * (1.0 if plan.counts is None else plan.counts[training])
     member = _member(estimator, plan, int(np.count_nonzero(weights)))
-    X, member._averaged = select_columns(data.X, plan.features), True
+    X, member._averaged, member._jumps = select_columns(data.X, plan.features), True, plan.jumps
     different = bool(np.ptp(weights))
     given = {"sample_weight": weights if different else None}
     if data.n_held_out:
@@ -274,8 +278,12 @@ def grow_member(
         member.partial_fit(X[held_out], data.y[held_out], sample_weight=weights[held_out] if different else None)
         # They were counted before.
         member.n_rows_seen_ = seen
+        if member.validation == "last" and member.network_.loss.plain and is_regressor(member):
+            targets, own = data.y[training].reshape(data.n_training, -1), weights / member._weight_unit
+            alpha = Recipe.of(member).alpha
+            member.network_ = following(member.network_, X[training], targets, own if different else None, alpha)
     # A later fit of its own is another matter.
-    del member._averaged
+    del member._averaged, member._jumps
     if not different:
         # What a row without a weight of its own counted for.
         member._weight_unit = float(weights[0])
@@ -296,7 +304,10 @@ def _member(estimator: GrowingNetwork, plan: MemberPlan, n_rows: int) -> Any:
         member.set_params(monotone=member.monotone[plan.features])
     # At most halfway from the requested share to all rows.
     member._validate_params()
-    share = Recipe.of(member).validation_fraction
+    recipe = Recipe.of(member)
+    if plan.by_quantiles and member.scaling == "auto" and recipe.finds_jumps:
+        member.set_params(scaling="quantile")
+    share = recipe.validation_fraction
     member.set_params(validation_fraction=min(plan.stretch * share, 0.5 + 0.5 * share))
     holds_out = member.early_stopping in (True, "validation")
     if holds_out and max(1, round(member.validation_fraction * n_rows)) >= n_rows:
