@@ -374,7 +374,7 @@ def test_a_model_that_is_no_better_than_guessing_is_said_to_be_so(skscn, tmp_pat
 # ---- plants
 
 
-@pytest.mark.parametrize(("name", "seed"), [("tanks", 25), ("reactor", 7), ("furnace", 7), ("distillation", 7)])
+@pytest.mark.parametrize(("name", "seed"), [("tanks", 26), ("reactor", 7), ("furnace", 7), ("distillation", 7)])
 def test_r2_is_that_of_the_rows_that_follow_or_is_doubted(skscn, plants, tmp_path, name, seed):
     columns = plants.PLANTS[name](2400, seed)
     first, later = (

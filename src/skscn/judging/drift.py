@@ -26,8 +26,8 @@ _BY_CHANCE, _RISE = 0.005, 1.2
 # A level that wanders slowly: by how many standard errors means of neighbouring stretches are alike, in one course or
 # in all together, and the share of the squared residuals that they have.
 _ALIKE, _SHARE = 2.65, 0.15
-# The share of cases in which R² of later rows is above a limit, or below one; the largest correlation of stretches.
-_CASES, _MOST_ALIKE = 0.95, 0.8
+# The largest correlation of neighbouring stretches.
+_MOST_ALIKE = 0.8
 
 
 class PredictedRows(NamedTuple):
@@ -173,8 +173,8 @@ def _correlation(values: np.ndarray) -> float:
     return float(centred[1:] @ centred[:-1]) / squares if squares > 0.0 else 0.0
 
 
-def later_r2(tests: PredictedRows) -> tuple[float, float] | None:
-    """What R² of as many later rows is expected to lie between, in 9 of 10 cases, if nothing changes.
+def later_r2(tests: PredictedRows, cases: float = 0.9) -> tuple[float, float] | None:
+    """What R² of as many later rows is expected to lie between, in this share of cases, if nothing changes.
 
     How much squared errors, and squares of the target, differ between stretches says how much their totals may.
     """
@@ -186,7 +186,7 @@ def later_r2(tests: PredictedRows) -> tuple[float, float] | None:
     if not min(error, spread) > 0.0:
         return None
     # The logarithm of their ratio, to first order.
-    off = _half_width((sums / [error, spread]) @ [1.0, -1.0])
+    off = _half_width((sums / [error, spread]) @ [1.0, -1.0], cases)
     low, high = (float(1.0 - error / spread * np.exp(end)) for end in (off, -off))
     return low, high
 
@@ -203,12 +203,12 @@ def later_share(inside: np.ndarray) -> tuple[float, float] | None:
     return max(0.0, mean - off), min(1.0, mean + off)
 
 
-def _half_width(off: np.ndarray) -> float:
-    """How far a mean may be off that of as many later rows, in 9 of 10 cases; ``off`` has mean 0 over the stretches.
+def _half_width(off: np.ndarray, cases: float = 0.9) -> float:
+    """How far a mean may be off that of as many later rows, in this share of cases; ``off`` has mean 0 over stretches.
 
     Where errors last longer than a few stretches, it holds in fewer cases.
     """
     alike = min(max(_correlation(off) + 2.0 / STRETCHES, 0.0), _MOST_ALIKE)
     inflation = (1.0 + alike) / (1.0 - alike)
     freedom = max((STRETCHES - 1.0) / inflation, 2.0)
-    return float(t.ppf(_CASES, freedom) * np.sqrt(2.0 * inflation * np.var(off, ddof=1) / STRETCHES))
+    return float(t.ppf(0.5 + 0.5 * cases, freedom) * np.sqrt(2.0 * inflation * np.var(off, ddof=1) / STRETCHES))

@@ -32,8 +32,8 @@ _STANDARD_ERRORS = 2.0
 # A model whose error is no further than this below the baseline's is no better than that.
 _NO_BETTER = 0.995
 # How much R² may gain where predictions are too high or too low for long, and how far R² of later rows may be below the
-# one of the tests, before that is said.
-_UNCERTAIN, _FAR_BELOW = 0.15, 0.3
+# one of the tests, in this share of cases, before that is said.
+_UNCERTAIN, _FAR_BELOW, _CASES = 0.15, 0.3, 0.6
 # A smaller R² promises so little that its uncertainty needs no caution.
 _WEAK = 0.2
 # The share of the rows with inputs outside their earlier range, and of the squared errors that these rows have, from
@@ -407,7 +407,8 @@ class HeldOutTests:
     def _uneven(self) -> Caution | None:
         """R² differs much over time, perhaps by a few rows far off, and so may R² of later rows."""
         later = self.later_r2
-        if later is None or not self.value("r2") - later[0] > _FAR_BELOW:
+        likely = later and later_r2(self._tests, _CASES)
+        if not later or not likely or not self.value("r2") - likely[0] > _FAR_BELOW:
             return None
         values = [float(1.0 - part.scores["rmse"] ** 2 / self._variance) for part in self.parts]
         return Caution("uneven", {"parts": values, "low": later[0], "high": later[1]})
