@@ -6,10 +6,13 @@ from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, QuantileRegressor
 from sklearn.preprocessing import StandardScaler
 
+from skscn import refit
 from skscn.activations import ACTIVATIONS
-from skscn.losses import Huber, LogLoss, Poisson, Quantile
+from skscn.fit import trainer
+from skscn.fit.data import ArrayData
+from skscn.losses import Huber, LogLoss, Poisson, Quantile, Welsch
 from skscn.nodes import IDENTITY, Dense, Nodes
-from skscn.refit import Candidate, Columns, HeldOut, Reweighting, blend, solve_path
+from skscn.refit import Candidate, Columns, HeldOut, Reweighting, blend, solve_candidates, solve_path
 from skscn.rows import open_rows
 from skscn.scaling import ArrayStatistics, Scaling, scale_inputs
 
@@ -161,3 +164,64 @@ def test_sizes_are_candidates_too():
     found = solve_path(columns_of(labels), LogLoss(), None, sizes=(0, 3))
     assert sorted({candidate.size for candidate in found}) == [4, 7, 12]
     assert all(not candidate.coefficients[candidate.size :].any() for candidate in found)
+
+
+# The second node is almost the first one where the third input is 0, which it is in all but the first rows.
+FEW = 60
+NARROW = np.where(np.arange(600)[:, np.newaxis] < FEW, X, X * [1.0, 1.0, 0.0])
+TWINS = Nodes(
+    LAYER,
+    np.insert(NODES.weights, 1, NODES.weights[:, 0] + [0.0, 0.0, 0.05], axis=1),
+    np.insert(NODES.biases, 1, NODES.biases[0]),
+)
+TWINS_LAST = [*range(5), *range(6, 13), 5]
+
+
+def columns_of_twins(y, count, linear=LINEAR, nodes=TWINS):
+    rows = open_rows(NARROW[:count], y[:count], layer=LAYER, scaling=PLAIN)
+    return Columns(rows, IDENTITY_SCALING, linear, [nodes])
+
+
+def test_columns_know_which_of_the_given_ones_they_are():
+    y = SIGNAL[:, np.newaxis]
+    few, every = columns_of_twins(y, FEW), columns_of_twins(y, 600)
+    np.testing.assert_array_equal(few.numbers, np.arange(13))
+    np.testing.assert_array_equal(every.numbers, TWINS_LAST)
+    h = np.column_stack([np.ones(600), NARROW, np.tanh(NARROW @ TWINS.weights + TWINS.biases)])[:, every.numbers]
+    np.testing.assert_allclose(every.triangle.T @ every.triangle, h.T @ h, atol=1e-9)
+    np.testing.assert_array_equal(every.first(9).numbers, TWINS_LAST[:9])
+
+
+def test_columns_in_another_order_begin_with_their_own_output_weights(monkeypatch):
+    y = (SIGNAL > 0).astype(float)[:, np.newaxis]
+    few = columns_of_twins(y, FEW)
+    every = columns_of_twins(y, 600, few.linear, few.blocks[0])
+    beta = np.arange(1.0, 14.0)[:, np.newaxis]
+    candidate = Candidate(13, 0, 3, few.triangle @ beta, 0.0)
+    monkeypatch.setattr(refit, "_solved", lambda spectrum, loss, penalty, points: points)
+    (there,) = solve_candidates(every, LogLoss(), [candidate], 1.0, few)
+    np.testing.assert_allclose(every.solution(there.coefficients).output_weights, beta[TWINS_LAST], rtol=1e-6)
+    # On the same columns, whatever their order is, nothing moves.
+    (same,) = solve_candidates(every, LogLoss(), [there], 2.0, every)
+    np.testing.assert_allclose(same.coefficients, there.coefficients)
+
+
+def test_columns_in_another_order_keep_their_shares(monkeypatch):
+    def shares(held_out, loss, columns, solution):
+        return np.append(np.ones(4), np.arange(9, 0, -1) / 9.0)
+
+    y = SIGNAL + 0.1 * RNG.normal(size=600)
+    data = ArrayData.regression(NARROW, y, None)
+    training, held_out = data.take(np.arange(FEW)), data.take(np.arange(FEW, 600))
+    spec = trainer.NetworkSpec(
+        LAYER, Welsch(), PLAIN, IDENTITY_SCALING, LINEAR, bounded=False, single_output=True, single_precision=False
+    )
+    of_all = trainer.Refit(training, held_out, data, spec, 0.0, None, averaged=False)
+    with monkeypatch.context() as patched:
+        patched.setattr(trainer, "prefix_shares", lambda *_: np.ones(13))
+        whole = of_all.network([TWINS], Welsch(), final=True)
+    monkeypatch.setattr(trainer, "prefix_shares", shares)
+    averaged = of_all.network([TWINS], Welsch(), final=True)
+    np.testing.assert_array_equal(averaged.layers[0].nodes.biases, TWINS.biases[np.array(TWINS_LAST[4:]) - 4])
+    expected = shares(None, None, None, None)[TWINS_LAST]
+    np.testing.assert_allclose(averaged.coefficients[:, 0] / whole.coefficients[:, 0], expected)

@@ -91,31 +91,29 @@ class Columns:
     ----------
     triangle : ndarray of shape (k, k)
         R.
+    numbers : ndarray of shape (k,)
+        Which of the given columns these are: linear ones first, then those of the nodes. The order may be another one,
+        since a column that adds little to others on these rows comes after them.
     """
 
     def __init__(self, rows: Rows, outputs: Scaling, linear: Nodes, blocks: Sequence[Nodes]):
         basis = ColumnBasis(rows.n_outputs)
         self.rows, self.outputs = rows, outputs
-        self.linear = linear.take(basis.append_linear(rows, linear))
-        self.blocks = [nodes.take(basis.append_independent(rows, nodes)) for nodes in blocks]
+        kept = [basis.append_linear(rows, linear), *(basis.append_independent(rows, nodes) for nodes in blocks)]
+        given = [linear, *blocks]
+        self.linear, *self.blocks = (nodes.take(some) for nodes, some in zip(given, kept, strict=True))
+        starts = np.cumsum([0, *map(len, given)])[:-1]
+        self.numbers = np.concatenate([start + some for start, some in zip(starts, kept, strict=True)])
         self.triangle = basis.factor
 
     def first(self, size: int) -> Columns:
         """The first columns only, at least the linear ones."""
         fewer = copy(self)
-        fewer.triangle = self.triangle[:size, :size]
+        fewer.triangle, fewer.numbers = self.triangle[:size, :size], self.numbers[:size]
         ends = np.cumsum([len(self.linear), *(len(nodes) for nodes in self.blocks)])
         counts = np.clip(size - ends[:-1], 0, np.diff(ends))
         fewer.blocks = [nodes.take(slice(count)) for nodes, count in zip(self.blocks, counts, strict=True)]
         return fewer
-
-    def has_order_of(self, other: Columns) -> bool:
-        """Whether these columns are those of the same nodes in the same order.
-
-        A column that adds little to others on some rows comes after them there, and is left out if it adds nothing.
-        """
-        pairs = list(zip([self.linear, *self.blocks], [other.linear, *other.blocks], strict=True))
-        return all(np.array_equal(a.weights, b.weights) and np.array_equal(a.biases, b.biases) for a, b in pairs)
 
     @property
     def nothing(self) -> np.ndarray:
@@ -580,10 +578,11 @@ def solve_candidates(
 ) -> list[Candidate]:
     """Some candidates of a path solved again, in the same order, on other rows or with a factor of the penalties.
 
-    Each begins with the output weights that it had on the columns ``before``, if these have the same nodes, unless the
-    loss is smoothed: it becomes sharp along the path only.
+    Each begins with the output weights that it had on the columns ``before``, of which ``columns`` are made, if none is
+    left out, unless the loss is smoothed: it becomes sharp along the path only.
     """
     same = len(before.triangle) == len(columns.triangle) and not loss.smoothed
+    numbers = np.arange(len(before.triangle)) if before is columns else columns.numbers
     variants = loss.variants()
     paths: dict[tuple[int, int], _Path] = {}
     solved: list[Candidate] = []
@@ -594,7 +593,7 @@ def solve_candidates(
         path = paths[key]
         if same:
             beta = solve_triangular(before.triangle, candidate.coefficients)
-            path.points = path.spectrum.points(columns.triangle @ beta)
+            path.points = path.spectrum.points(columns.triangle @ beta[numbers])
         solved.append(candidate._replace(coefficients=path.solve(candidate.penalty)))
     return solved
 

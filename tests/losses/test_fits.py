@@ -7,7 +7,7 @@ import onnxruntime
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import make_friedman1, make_multilabel_classification
-from sklearn.metrics import mean_pinball_loss
+from sklearn.metrics import mean_pinball_loss, root_mean_squared_error
 
 from skscn import (
     Chunks,
@@ -247,6 +247,25 @@ def test_rows_of_weight_0_counted_for_nothing_at_all():
     assert model.row_weights_[[3, 699]].tolist() == [0.0, 0.0]
     assert model.set_params(loss="squared").fit(X, Y) is model
     assert not hasattr(model, "row_weights_")
+
+
+def test_a_steep_region_is_learnt_in_spite_of_outliers():
+    """Welsch's loss with a tenth of the targets wrong, compared with squared error without any, on a narrow peak."""
+    ratios = []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        rows, test = rng.uniform(size=(1000, 4)), rng.uniform(size=(1500, 4))
+        wanted, true = (
+            np.sin(5 * x[:, 0]) + 6 * np.exp(-60 * ((x[:, 0] - 0.5) ** 2 + (x[:, 1] - 0.4) ** 2)) for x in (rows, test)
+        )
+        target = wanted + 0.1 * rng.normal(size=1000)
+        wrong = target + (rng.permutation(1000) < 100) * rng.uniform(2, 10, 1000) * target.std()
+        welsch, squared = (
+            root_mean_squared_error(true, SCNRegressor(loss=loss, random_state=seed).fit(rows, y).predict(test))
+            for loss, y in (("welsch", wrong), ("squared", target))
+        )
+        ratios.append(welsch / squared)
+    assert np.exp(np.mean(np.log(ratios))) < 1.3
 
 
 @pytest.mark.slow

@@ -737,15 +737,16 @@ class Refit:
         if data is not self.data:
             before = columns
             with self._columns(data, before.linear, before.blocks) as columns:
-                if columns.has_order_of(before):
+                shares = shares[columns.numbers]
+                if len(columns.triangle) == len(before.triangle):
                     # All rows have much the same solution as the training rows.
                     reweighting = Reweighting(columns, self.alpha)
-                    reweighting.coefficients = columns.triangle @ solution.output_weights
+                    reweighting.coefficients = columns.triangle @ solution.output_weights[columns.numbers]
                     self._minimise(reweighting, loss, data)
                 else:
                     reweighting = self._minimised(columns, loss, data, earlier)
                 solution = reweighting.solution()
-        solution = _shrunk(solution, shares[: len(columns.triangle)])
+        solution = _shrunk(solution, shares)
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData, earlier: int) -> Reweighting:
