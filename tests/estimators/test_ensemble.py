@@ -517,7 +517,7 @@ def test_members_keep_twice_the_nodes_with_which_each_is_best():
 
 
 @pytest.mark.parametrize(
-    ("n_rows", "expected"), [(299, 20), (300, 10), (999, 10), (1_000, 7), (10_000, 7), (99_999, 7), (100_000, 5)]
+    ("n_rows", "expected"), [(299, 20), (300, 10), (999, 10), (1_000, 6), (10_000, 6), (99_999, 6), (100_000, 5)]
 )
 def test_how_many_members_depends_on_the_number_of_rows(n_rows, expected):
     assert resolve_members("auto", n_rows, classes=False) == expected
@@ -528,5 +528,5 @@ def test_how_many_members_depends_on_the_number_of_rows(n_rows, expected):
 def test_the_number_of_members_is_chosen_by_default():
     X = np.random.default_rng(0).uniform(size=(1200, 2))
     member = SCNRegressor(max_nodes=2, configuration="ladder")
-    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X, X[:, 0]).members_) == 7
+    assert len(SCNEnsembleRegressor(member, random_state=0).fit(X, X[:, 0]).members_) == 6
     assert len(SCNEnsembleRegressor(member, random_state=0).fit(X[:200], X[:200, 0]).members_) == 20

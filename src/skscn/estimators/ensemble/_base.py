@@ -102,7 +102,7 @@ class BaseEnsemble(Estimator, ABC):
         default="auto",
         constraint=[AT_LEAST_1, StrOptions({"auto"})],
         text="""int or "auto"
-        Number of networks. "auto" is 20 below 300 rows, 10 below 1,000 (of classes 10,000), 7 below 100,000, and 5
+        Number of networks. "auto" is 20 below 300 rows, 10 below 1,000 (of classes 10,000), 6 below 100,000, and 5
         beyond: the more rows, the less networks differ, and the more a further one costs.""",
     )
     bootstrap: bool = parameter(

@@ -65,7 +65,7 @@ def resolve_members(n_members: int | str, n_rows: int, *, classes: bool) -> int:
     if not isinstance(n_members, str):
         return n_members
     many = 10_000 if classes else 1_000
-    return 20 if n_rows < FEW_ROWS else 10 if n_rows < many else 7 if n_rows < 100_000 else 5
+    return 20 if n_rows < FEW_ROWS else 10 if n_rows < many else 6 if n_rows < 100_000 else 5
 
 
 @dataclass(frozen=True)
