@@ -15,7 +15,7 @@ from sklearn.pipeline import make_pipeline
 
 from skscn.tables import TableEncoder
 from skscn.tables.kinds import KINDS
-from skscn.tables.text import DATE_FORMATS
+from skscn.tables.text import DATE_FORMATS, number_format, numbers
 
 DAYS = [dt.date(2019, 1, 1) + dt.timedelta(days=100 * i) for i in range(8)]
 
@@ -510,3 +510,20 @@ def test_words_among_numbers_are_missing_in_all_columns():
     np.testing.assert_array_equal(encoder.transform(later)[:, [0, 2]], [filled] * 5 + [[2.5, 2.5]])
     with pytest.raises(ValueError, match="Column 'level' holds 'other'"):
         encoder.transform(pa.table({"flow": ["1"], "level": ["other"], "state": ["bad"]}))
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["806", "2.607", "1.627"], [806.0, 2607.0, 1627.0]),
+        (["2.473.335", "12.600"], [2473335.0, 12600.0]),
+        (["1.600 €", "900 €"], [1600.0, 900.0]),
+        (["98.832", "97.114"], [98.832, 97.114]),
+        (["0.500", "12"], [0.5, 12.0]),
+        (["1234", "2.607"], [1234.0, 2.607]),
+        (["12,5", "2.607"], [12.5, 2607.0]),
+    ],
+)
+def test_points_separate_thousands_where_the_column_shows_it(texts, expected):
+    decimal, unit = number_format(texts)
+    assert numbers(texts, decimal, unit).tolist() == expected

@@ -48,6 +48,9 @@ _NUMBER_WITH_UNIT = re.compile(
 )
 # Values that are numbers only if the comma is the decimal sign: no group of three follows, or dots stand before it.
 _DECIMAL_COMMA = re.compile(r"[-+]?[$€£]? ?(?:0,\d+|\d+,(?:\d{1,2}|\d{4,})|\d{1,3}(?:\.\d{3})+,\d+) ?[%$€£]?", re.ASCII)
+# Whole numbers with a point between groups of three digits, and those too small to have one.
+_POINTED = re.compile(r"[-+]?[$€£]? ?[1-9]\d{0,2}(?:\.\d{3})+ ?[%$€£]?", re.ASCII)
+_BELOW_A_THOUSAND = re.compile(r"[-+]?[$€£]? ?\d{1,3} ?[%$€£]?", re.ASCII)
 _MONTHS = ["january", "february", "march", "april", "may", "june", "july"]
 _MONTHS += ["august", "september", "october", "november", "december"]
 _SHORT_MONTHS = [month[:3] for month in _MONTHS]
@@ -85,8 +88,19 @@ def stripped(texts: ColumnValues) -> ColumnValues:
 
 
 def decimal_sign(texts: Sequence[str]) -> str:
-    """The decimal sign of the numbers in text."""
-    return "," if any("," in text and _DECIMAL_COMMA.fullmatch(text) for text in texts) else "."
+    """The decimal sign of the numbers in text.
+
+    Points separate thousands if every value with a point could be meant so, and if one has two of them, or others are
+    below a thousand and have none: 806 beside 2.607.
+    """
+    if any("," in text and _DECIMAL_COMMA.fullmatch(text) for text in texts):
+        return ","
+    pointed = [text for text in texts if ("." in text and _NUMBER["."].fullmatch(text)) or text.count(".") > 1]
+    if not pointed or not all(map(_POINTED.fullmatch, pointed)):
+        return "."
+    others = [text for text in texts if "." not in text and _NUMBER["."].fullmatch(text)]
+    small = bool(others) and all(map(_BELOW_A_THOUSAND.fullmatch, others))
+    return "," if small or any(text.count(".") > 1 for text in pointed) else "."
 
 
 def numbers(texts: Sequence[str], decimal: str, unit: str | None = None) -> np.ndarray:
