@@ -100,8 +100,6 @@ def models():
     places = RNG.uniform(size=(4000, 3))
     jumping = skscn.SCNRegressor(**SMALL).fit(places, Y.mean() + (places[:, 0] > 0.5) + places[:, 1])
     yield "SCNRegressor-jumps", jumping
-    table_model = skscn.TableModel("y", estimator="network", parameters={"max_nodes": 4}, folds=0, random_state=0)
-    yield "TableModel-table", table_model.fit(TABLE.append_column("y", pa.array(Y)))
     yield "SCNEnsembleRegressor-table", skscn.SCNEnsembleRegressor(network, **members).fit(TABLE, Y)
 
 
@@ -109,8 +107,6 @@ def answers(model, rows) -> dict[str, list]:
     """What a model says about the rows, method by method."""
     if isinstance(model, RecurrentStream):
         return {"predict_one": model.predict_one(rows[0])}
-    if isinstance(model, skscn.TableModel):
-        return {"predict": model.predict(rows).tolist()}
     return {
         name: np.asarray(getattr(model, name)(rows)).tolist()
         for name in ("predict", "predict_proba", "decision_function", "predict_interval")

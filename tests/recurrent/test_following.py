@@ -207,7 +207,7 @@ if tuple(map(int, sklearn.__version__.split(".")[:2])) >= (1, 9):
         callback = EndAt(2, "member")
         model = RecurrentSCNEnsembleRegressor(12, **TINY, n_jobs=jobs).set_callbacks(callback).fit(X, Y)
         # Members that other processes have begun are finished; how many these are depends on the processes.
-        assert 2 <= len(model.members_) <= (2 if jobs is None else 11)
+        assert len(model.members_) == 2 if jobs is None else len(model.members_) >= 2
         assert len(callback.nodes) == len(model.members_)
         assert callback.nodes[-1] == model.n_nodes_
         if jobs is None:

@@ -91,7 +91,7 @@ def decimal_sign(texts: Sequence[str]) -> str:
     """The decimal sign of the numbers in text.
 
     Points separate thousands if every value with a point could be meant so, and if one has two of them, or others are
-    below a thousand and have none: 806 beside 2.607.
+    below a thousand and have none, such as 806 next to 2.607.
     """
     if any("," in text and _DECIMAL_COMMA.fullmatch(text) for text in texts):
         return ","
