@@ -450,7 +450,8 @@ def _polish(
     ends = [0, *(record.nodes for record in state.records), step.nodes]
     whole = [stop for start, stop in pairwise(ends) if stop - start >= pace.after(start)]
     possible = state.independent is not None and step.nodes in whole
-    if not possible or not search.is_due(max(whole[:-1], default=0), step.nodes, *_last_polishing(state.records)):
+    last, gain = _last_polishing(state.records)
+    if not possible or not search.is_due(max(whole[:-1], default=0), step.nodes, last, gain):
         return step
     started, before, nodes = perf_counter(), rows.rmse, output_weights.grown
     factor = output_weights.final_factor(rows, step.nodes)
@@ -458,7 +459,7 @@ def _polish(
         return step
     # The columns of layers below stay as they are, like linear ones.
     factor = replace(factor, linear=output_weights.fixed)
-    found = search.polish(rows, nodes, factor, np.random.default_rng((seed, step.nodes, 1)))
+    found = search.polish(rows, nodes, factor, gain, np.random.default_rng((seed, step.nodes, 1)))
     if found is None:
         return step
     previous = BeforePolishing(

@@ -58,7 +58,7 @@ def test_rows_in_files_give_the_same_network():
 def test_a_result_that_is_worse_on_all_rows_is_not_taken(monkeypatch):
     """Draws depend on the number of nodes alone, so the network is the one that is not polished at all."""
 
-    def spoilt(self, rows, nodes, factor, rng):
+    def spoilt(self, rows, nodes, factor, gain, rng):
         return rows.nodes(nodes.weights * 0.01, nodes.biases)
 
     monkeypatch.setattr(module.Polished, "polish", spoilt)

@@ -32,11 +32,11 @@ def grown(activation="sigmoid", weights=None, nodes=6):
     return rows, rule
 
 
-def problem(activation="sigmoid", weights=None, weight_decay=WEIGHT_DECAY, damping=1.0):
+def problem(activation="sigmoid", weights=None, weight_decay=WEIGHT_DECAY, damping=1.0, few=300):
     """In double precision."""
     search = Search(grown(activation, weights)[0], np.random.default_rng(0), moderate=0.0)
     where = (search.layer, search.X, search.sqrt_weight, search.basis, search.residual)
-    return LocalProblem(*where, weight_decay, 0.0, LONGEST, damping)
+    return LocalProblem(*where, weight_decay, 0.0, LONGEST, damping, few)
 
 
 def points(count=3):
@@ -66,10 +66,28 @@ def test_the_gradient_of_the_error_after_re_evaluating_all_output_weights(activa
     np.testing.assert_allclose(-2.0 * gradient, slopes, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize("weights", [None, P], ids=["plain", "weighted"])
+def test_the_matrix_is_that_of_columns_without_what_the_network_has(weights, monkeypatch):
+    monkeypatch.setattr(polish, "_SHIFT", 0.0)
+    at = points()
+    for few in (len(X), 120):
+        where = problem(weights=weights, weight_decay=0.0, few=few)
+        state, inputs = polish._Together(where, at), where.X[:few]
+        matrix, _ = state.normal_equations(*weights_to_improve(at, ALL))
+        slope, h = where.layer.slope_and_value(inputs, at[:, :-1].T, at[:, -1])
+        roots = np.ones((few, 1)) if where.sqrt_weight is None else where.sqrt_weight[:few, np.newaxis]
+        known = np.linalg.qr(np.column_stack([where.basis[:, :few].T, h * roots]))[0]
+        columns = ((slope * roots)[:, :, np.newaxis] * where.centred[:, :few].T[:, np.newaxis]).reshape(few, -1)
+        columns -= known @ (known.T @ columns)
+        products = np.kron(state.output_weights @ state.output_weights.T, np.ones((4, 4)))
+        np.testing.assert_allclose(matrix, len(X) / few * (columns.T @ columns) * products, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("few", [len(X), 60])
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("damping", [1.0, 0.01])
-def test_steps_together_never_increase_the_error_and_reduce_it(activation, damping):
-    where, at = problem(activation, damping=damping), points()
+def test_steps_together_never_increase_the_error_and_reduce_it(activation, damping, few):
+    where, at = problem(activation, damping=damping, few=few), points()
     errors = [error_left(where, improve_together(where, at, steps, ALL)) for steps in (0, 2, 10)]
     assert errors[2] <= errors[1] <= errors[0]
     assert errors[2] < 0.95 * errors[0]
@@ -98,7 +116,7 @@ def test_nodes_lose_their_weights_of_inputs_that_hardly_matter_or_keep_them_as_t
     rows, rule = grown()
     nodes, factor = rule.grown, rule.final_factor(rows, rule.nodes)
     search = Polished((1.0, 10.0)).informed(0.9, np.array([1.0, 0.5, 0.01]))
-    found = search.polish(rows, nodes, factor, np.random.default_rng(0)).weights
+    found = search.polish(rows, nodes, factor, 0.0, np.random.default_rng(0)).weights
     mostly = nodes.weights[2] ** 2 > (nodes.weights[:2] ** 2).sum(axis=0)
     assert mostly.any()
     assert not mostly.all()
@@ -116,10 +134,10 @@ def problem_search():
     return Search(grown()[0], np.random.default_rng(0), moderate=0.0)
 
 
-def test_flat_nodes_do_no_harm():
-    found = improve_together(
-        problem(), np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]]), 5, ALL
-    )
+@pytest.mark.parametrize("few", [len(X), 60])
+def test_flat_nodes_do_no_harm(few):
+    at = np.array([[0.0, 0.0, 0.0, 1e3], [0.0, 0.0, 0.0, -1e3], [1.0, 1.0, 1.0, 1e3]])
+    found = improve_together(problem(few=few), at, 5, ALL)
     assert np.isfinite(found).all()
 
 

@@ -135,8 +135,11 @@ class Configuration(ABC):
         """
         return False
 
-    def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
-        """All nodes of a network polished, with R and C of its columns; None where the strategy cannot do that."""
+    def polish(self, rows: Rows, nodes: Nodes, factor: Factor, gain: float, rng: np.random.Generator) -> Nodes | None:
+        """All nodes of a network polished, with R and C of its columns; None where the strategy cannot do that.
+
+        The last time removed the share ``gain`` of the error.
+        """
         return None
 
     @abstractmethod

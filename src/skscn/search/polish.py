@@ -3,7 +3,8 @@
 With Q an orthonormal basis of the other columns, e the residual that they leave, and V the part of the new columns
 that is orthogonal to Q, the error after re-evaluating all output weights is ‖e‖² − ‖C⁻ᵀVᵀe‖², where VᵀV = CᵀC. The
 Gauss–Newton matrix of Kaufman (1975) needs only the derivative of the columns, projected on what is orthogonal to all
-of them. With several outputs it is the same matrix for each, times products of output weights.
+of them. With several outputs it is the same matrix for each, times products of output weights. It only says where to go
+next, so that a slice of the rows is enough for it; the gradient and the error are those of all rows.
 
 Arrays have one row per column of the network, so that the loops over the rows of the sample are long.
 """
@@ -38,6 +39,18 @@ def cholesky(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if failed:
         raise LinAlgError
     return factor, inverse
+
+
+def orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An orthonormal basis of the space of some vectors, the rows of an array, and their coordinates, a column each.
+
+    The vectors are independent up to rounding, as those of a basis are on a sample of its rows.
+    """
+    gram = (vectors @ vectors.T).astype(np.float64)
+    limits = np.finfo(vectors.dtype)
+    gram.flat[:: len(gram) + 1] += 100.0 * limits.eps * np.trace(gram) / max(len(gram), 1) + limits.tiny
+    coordinates, inverse = cholesky(gram) if len(gram) else (gram, gram)
+    return inverse.T.astype(vectors.dtype) @ vectors, coordinates
 
 
 def weights_to_improve(points: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -82,6 +95,10 @@ class LocalProblem:
         The mean of the features.
     centred : ndarray of shape (d + 1, n)
         Features minus their mean above a row of ones: weights and biases then depend less on each other.
+    few : int
+        How many rows, the first ones, the Gauss–Newton matrix is formed on.
+    basis_of_few : ndarray of shape (k, few)
+        The basis on these rows, orthonormal there.
     """
 
     layer: Layer
@@ -92,10 +109,12 @@ class LocalProblem:
     weight_decay: float
     floor: float
     longest: float
-    damping: float = 1.0
+    damping: float
+    few: int
     penalty: float = field(init=False)
     centre: np.ndarray = field(init=False)
     centred: np.ndarray = field(init=False)
+    basis_of_few: np.ndarray = field(init=False)
 
     def __post_init__(self) -> None:
         X, centre = self.X, self.X.mean(axis=0, dtype=np.float64)
@@ -103,7 +122,8 @@ class LocalProblem:
         np.subtract(X.T, centre[:, np.newaxis], out=centred[:-1], casting="same_kind")
         centred[-1] = 1.0
         penalty = self.weight_decay * float(np.einsum("ij,ij->", self.residual, self.residual, dtype=np.float64))
-        vars(self).update(penalty=penalty, centre=centre, centred=centred)
+        basis = self.basis if self.few == len(X) else orthonormal(self.basis[:, : self.few])[0]
+        vars(self).update(penalty=penalty, centre=centre, centred=centred, basis_of_few=basis)
 
     def move(self, points: np.ndarray, move: np.ndarray, used: np.ndarray) -> np.ndarray:
         """The points after a move, in which biases are those of centred inputs."""
@@ -141,17 +161,19 @@ class _Together:
 
     def normal_equations(self, used: np.ndarray, there: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The Gauss–Newton matrix and minus the gradient, with respect to the weights of used inputs, and biases."""
-        problem, beta, (count, inputs), n = self.problem, self.output_weights, used.shape, len(self.problem.X)
-        x = problem.centred
+        problem, beta, (count, inputs), few = self.problem, self.output_weights, used.shape, self.problem.few
+        x, basis, directions = problem.centred[:, :few], problem.basis_of_few, self.directions[:, :few]
+        if few < len(problem.X):
+            directions = orthonormal(directions - (directions @ basis.T) @ basis)[0]
         if inputs < len(x) - 1:
             x = x[np.column_stack([used, np.full(count, len(x) - 1)])]
         # Of the columns with respect to these weights and the biases.
-        derivatives = (self.slope[:, np.newaxis] * x).reshape(-1, n)
+        derivatives = (self.slope[:, np.newaxis, :few] * x).reshape(-1, few)
         gram = derivatives @ derivatives.T
-        for vectors in (problem.basis, self.directions):
+        for vectors in (basis, directions):
             known = derivatives @ vectors.T
             gram -= known @ known.T
-        matrix = gram.astype(np.float64)
+        matrix = gram.astype(np.float64) * (len(problem.X) / few)
         # Of each output, weighted by how much a node contributes to it.
         matrix.reshape(count, inputs + 1, count, inputs + 1)[:] *= (beta @ beta.T)[:, None, :, None]
         left = beta.astype(self.residual.dtype) @ self.residual

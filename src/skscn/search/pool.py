@@ -34,6 +34,7 @@ from skscn.search.polish import (
     LocalProblem,
     cholesky,
     improve_together,
+    orthonormal,
     weights_to_improve,
 )
 from skscn.supervision import SMALLEST_MEAN_SQUARE, Sums, admissible, forward_selection, participates
@@ -69,6 +70,9 @@ _THOROUGH, _QUICK, _MUCH_DAMPING = 8, 4, 1.0
 # Inputs that the network depends on this much less than on the most relevant one hardly matter: their weights would
 # mainly fit noise. They can still be drawn.
 _RELEVANT = 0.07
+# The rows on which the Gauss–Newton matrix is formed, or more if it has many weights; and where the last polishing of
+# all nodes removed much of the error. The gradient and the error are those of all rows.
+_CURVED, _PER_WEIGHT, _MORE_CURVED = 600, 4, 2000
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
@@ -80,7 +84,7 @@ _FIRST, _FACTOR, _ROWS_PER_WEIGHT, _SMALL_FACTOR, _MUCH = 12, 1.5, 10, 1.1, 0.1
 _MANY_ROWS, _MORE_ROWS, _ROWS_TO_JUDGE, _WORTHWHILE = 50_000, 16_000, 50, 2e-3
 # The rows on which they are polished, or more if they have many weights; the most nodes of a block, and weights in it;
 # steps for each block, and the damping of the first one: almost Gauss–Newton.
-_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 6, 0.01
+_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 8, 0.01
 
 
 class Search:
@@ -130,12 +134,7 @@ class Search:
         """
         if not len(self.basis):
             return
-        # Vectors that are orthonormal over all rows are almost so over a sample, so their Gram matrix is well
-        # conditioned; the shift is for a vector that is almost zero in the sample.
-        gram = (self.basis @ self.basis.T).astype(np.float64)
-        gram.flat[:: len(gram) + 1] += 100.0 * np.finfo(self.precision).eps * np.trace(gram) / len(gram)
-        self.change, inverse = cholesky(gram)
-        self.basis = inverse.T.astype(self.precision) @ self.basis
+        self.basis, self.change = orthonormal(self.basis)
         self.explained = (self.basis @ self.residual.T).astype(np.float64)
         self.residual = self.residual - self.explained.T.astype(self.precision) @ self.basis
 
@@ -247,16 +246,21 @@ class Search:
         left &= sizes**2 > _REPETITION * gram.diagonal()
         return nodes if left.all() else nodes.take(np.flatnonzero(left))
 
-    def polish(self, nodes: Nodes, steps: int, scope: float, damping: float, allowed: np.ndarray) -> Nodes:
+    def polish(
+        self, nodes: Nodes, steps: int, scope: float, damping: float, allowed: np.ndarray, curved: int = _CURVED
+    ) -> Nodes:
         """Nodes after some Levenberg–Marquardt steps on all of them together, none of them longer than the scope.
 
-        Only those weights change that are ``allowed`` to, shape (k, d).
+        Only those weights change that are ``allowed`` to, shape (k, d). The Gauss–Newton matrix is formed on
+        ``curved`` rows, or more if there are many weights.
         """
         # On rows without any error left there is nothing to improve.
         if not self.residual.any():
             return nodes
         where = (self.layer, self.X, self.sqrt_weight, self.basis, self.residual)
-        problem = LocalProblem(*where, _WEIGHT_DECAY / scope**2, self.smallest / 400, scope, damping)
+        few = max(curved, _PER_WEIGHT * int(np.count_nonzero(allowed) + len(nodes)), 2 * len(self.basis))
+        few, decay = min(few, len(self.X)), _WEIGHT_DECAY / scope**2
+        problem = LocalProblem(*where, decay, self.smallest / 400, scope, damping, few)
         found = improve_together(problem, np.vstack([nodes.weights, nodes.biases]).T, steps, allowed).T
         return replace(nodes, weights=found[:-1], biases=found[-1])
 
@@ -420,7 +424,7 @@ class Polished(Pooled):
             size *= factor
         return size <= nodes
 
-    def polish(self, rows: Rows, nodes: Nodes, factor: Factor, rng: np.random.Generator) -> Nodes | None:
+    def polish(self, rows: Rows, nodes: Nodes, factor: Factor, gain: float, rng: np.random.Generator) -> Nodes | None:
         """All nodes polished, block by block in a random order; None where they cannot be polished.
 
         Nodes first lose their weights of inputs that hardly matter to the network, unless these are most of what they
@@ -441,10 +445,10 @@ class Polished(Pooled):
         search = self._open(rows, rng, max(_MORE_ROWS if many else _ROWS, needed))
         sweep = Sweep(search, factor)
         size = max(1, min(_BLOCK, _WEIGHTS // (1 + used.shape[1])))
-        scope = max(self.scopes)
+        scope, curved = max(self.scopes), _MORE_CURVED if gain >= _MUCH else _CURVED
         for block in np.array_split(rng.permutation(len(nodes)), -(-len(nodes) // size)):
             sweep.leave(block)
-            found = search.polish(start.take(block), _STEPS_PER_BLOCK, scope, _LITTLE_DAMPING, allowed[block])
+            found = search.polish(start.take(block), _STEPS_PER_BLOCK, scope, _LITTLE_DAMPING, allowed[block], curved)
             # A node that would be active on too few rows stays as it is.
             *_, supported = search.new_parts(found)
             places = block[supported]

@@ -171,7 +171,7 @@ def _polished(
             factor = Factor(rule.factor, rule.coefficients(), rows.residual_squares, rows.weight, rule.fixed)
             if number < _POLISHINGS:
                 # If nodes became dependent on others, blocks of other nodes may not.
-                polished = search.polish(rows, found, factor, np.random.default_rng(number))
+                polished = search.polish(rows, found, factor, 0.0, np.random.default_rng(number))
                 found = found if polished is None else polished
     return best[1], best[0]
 
