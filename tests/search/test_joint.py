@@ -112,6 +112,41 @@ def test_of_many_inputs_a_node_keeps_to_those_it_was_drawn_with(monkeypatch):
     assert (found.weights != nodes.weights).any()
 
 
+def test_with_too_few_rows_for_all_weights_the_largest_of_each_node_are_polished_if_that_pays(monkeypatch):
+    rows, rule = grown()
+    nodes, factor = rule.grown, rule.final_factor(rows, rule.nodes)
+    # On 300 rows, at fifteen for each, six nodes can have two weights of inputs, and the bias.
+    monkeypatch.setattr(pool, "_FEWEST_WEIGHTS", 2)
+    search = Polished((1.0, 10.0))
+    search.rows_per_weight = 15
+    assert search.polish(rows, nodes, factor, 0.0, np.random.default_rng(0)) is None
+    found = search.polish(rows, nodes, factor, 0.05, np.random.default_rng(0)).weights
+    smallest = np.abs(nodes.weights).argmin(axis=0)
+    np.testing.assert_array_equal(found != nodes.weights, np.arange(3)[:, np.newaxis] != smallest)
+    monkeypatch.setattr(pool, "_FEWEST_WEIGHTS", 3)
+    assert search.polish(rows, nodes, factor, 0.05, np.random.default_rng(0)) is None
+
+
+def test_a_block_that_would_depend_on_the_others_stays_as_it_was(monkeypatch):
+    rows, rule = grown()
+    nodes, factor = rule.grown, rule.final_factor(rows, rule.nodes)
+    monkeypatch.setattr(pool, "_BLOCK", 2)
+
+    def join(self, block, numbers, before=Sweep.join):
+        """The first block is refused."""
+        joined.append(numbers)
+        return len(joined) > 1 and before(self, block, numbers)
+
+    joined = []
+    monkeypatch.setattr(Sweep, "join", join)
+    found = Polished((1.0, 10.0)).polish(rows, nodes, factor, 0.0, np.random.default_rng(0))
+    np.testing.assert_array_equal(joined[0], joined[1])
+    assert len(joined) == 4
+    refused = np.isin(np.arange(6), joined[0])
+    np.testing.assert_array_equal((found.weights != nodes.weights).all(axis=0), ~refused)
+    np.testing.assert_array_equal(found.take(joined[0]).biases, nodes.take(joined[0]).biases)
+
+
 def test_nodes_lose_their_weights_of_inputs_that_hardly_matter_or_keep_them_as_they_are():
     rows, rule = grown()
     nodes, factor = rule.grown, rule.final_factor(rows, rule.nodes)

@@ -53,6 +53,14 @@ def orthonormal(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return inverse.T.astype(vectors.dtype) @ vectors, coordinates
 
 
+def largest(weights: np.ndarray, allowed: np.ndarray, most: int) -> np.ndarray:
+    """Of the weights (b, d) of each node that are ``allowed``, at most this number, the largest ones."""
+    order = np.argsort(-np.where(allowed, np.abs(weights), -1.0), axis=1, kind="stable")
+    found = np.zeros_like(allowed)
+    np.put_along_axis(found, order[:, :most], True, axis=1)
+    return found & allowed
+
+
 def weights_to_improve(points: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Of nodes with weights and biases of shape (b, d + 1), the inputs (b, p) whose weights are improved.
 

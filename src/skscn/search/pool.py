@@ -34,6 +34,7 @@ from skscn.search.polish import (
     LocalProblem,
     cholesky,
     improve_together,
+    largest,
     orthonormal,
     weights_to_improve,
 )
@@ -77,14 +78,16 @@ _CURVED, _PER_WEIGHT, _MORE_CURVED = 600, 4, 2000
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
 # are at least this many rows for each of their weights; by a smaller factor as long as polishing removes at least this
-# share of the error, as it does where the function is smooth.
+# share of the error, as it does where the function is smooth. Where there are too few rows, but polishing removed some
+# of the error the last time, it is the largest weights of each node that are polished, if these are not too few.
 _FIRST, _FACTOR, _ROWS_PER_WEIGHT, _SMALL_FACTOR, _MUCH = 12, 1.5, 10, 1.1, 0.1
+_SOME, _FEWEST_WEIGHTS = 0.05, 3
 # Of more rows than this, they are polished on more rows, and judged on a sample first, with this many rows for each
 # column, of whose squared error they must remove at least this share.
 _MANY_ROWS, _MORE_ROWS, _ROWS_TO_JUDGE, _WORTHWHILE = 50_000, 16_000, 50, 2e-3
 # The rows on which they are polished, or more if they have many weights; the most nodes of a block, and weights in it;
-# steps for each block, and the damping of the first one: almost Gauss–Newton.
-_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 8, 0.01
+# steps for each block, and the damping of the first one: with less, most first steps would go too far.
+_ROWS, _BLOCK, _WEIGHTS, _STEPS_PER_BLOCK, _LITTLE_DAMPING = 4000, 16, 256, 6, 0.3
 
 
 class Search:
@@ -437,6 +440,9 @@ class Polished(Pooled):
             most = (pruned**2).sum(axis=0) >= 0.5 * (nodes.weights**2).sum(axis=0)
             start = replace(nodes, weights=np.where(most, pruned, nodes.weights))
         points = np.vstack([nodes.weights, nodes.biases])
+        possible = int(rows.weight / (max(self.rows_per_weight, 1) * len(nodes))) - 1
+        if gain >= _SOME and possible >= _FEWEST_WEIGHTS:
+            allowed = largest(nodes.weights.T, allowed, possible)
         used, there = weights_to_improve(points.T, allowed)
         needed = self.rows_per_weight * int(np.count_nonzero(there))
         if not rows.layer.differentiable or rows.weight < max(_ENOUGH_TO_POLISH, needed):
@@ -455,7 +461,10 @@ class Polished(Pooled):
             points[:-1, places], points[-1, places] = found.weights[:, supported], found.biases[supported]
             found = replace(found, weights=points[:-1, block], biases=points[-1, block])
             if not sweep.join(found, block):
-                return None
+                # Polished, they would depend on the others.
+                points[:-1, block], points[-1, block] = nodes.weights[:, block], nodes.biases[block]
+                if not sweep.join(nodes.take(block), block):
+                    return None
         found = replace(nodes, weights=points[:-1], biases=points[-1])
         return found if not many or _is_better(rows, found, factor, rng) else None
 
