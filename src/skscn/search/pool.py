@@ -73,7 +73,7 @@ _THOROUGH, _QUICK, _MUCH_DAMPING = 8, 4, 1.0
 _RELEVANT = 0.07
 # The rows on which the Gauss–Newton matrix is formed, or more if it has many weights; and where the last polishing of
 # all nodes removed much of the error. The gradient and the error are those of all rows.
-_CURVED, _PER_WEIGHT, _MORE_CURVED = 600, 4, 2000
+_CURVED, _PER_WEIGHT, _MORE_CURVED = 600, 4, 1000
 # The decay of polished weights, relative to the largest scope.
 _WEIGHT_DECAY = 1e-4
 # All nodes are polished when the network reaches this size, and again whenever it has grown by this factor, if there
