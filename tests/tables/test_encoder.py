@@ -98,6 +98,15 @@ def test_every_way_to_write_a_date(format):
     np.testing.assert_allclose(encoded(pa.table({"when": texts}))["when"], days, rtol=0, atol=1e-9)
 
 
+@pytest.mark.parametrize("texts", [["Jan 1 2000", "Dec 31 2001"], ["January 1, 2000", "December 31, 2001"]])
+def test_dates_written_with_the_month_first(texts):
+    np.testing.assert_array_equal(encoded(pa.table({"when": texts}))["when"], [10957, 11687])
+
+
+def test_a_month_and_a_year_are_not_a_day():
+    assert TableEncoder().fit(pa.table({"when": ["Jan 2020", "Feb 2021"]})).columns_[0].kind != "date"
+
+
 def test_a_fraction_of_a_second_does_not_hide_a_date():
     days = encoded(pa.table({"when": ["31.12.2020 12:00:00.250", "01.01.2021 18:00:00.75"]}))["when"]
     np.testing.assert_allclose(days, [18627.5, 18628.75], rtol=0, atol=1e-9)

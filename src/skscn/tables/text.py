@@ -19,7 +19,7 @@ DATE_FORMATS = tuple(
     for year in ("%y", "%Y")
     for date in (
         *(f"%d.%m.{year}", f"{year}/%m/%d", f"%m/%d/{year}", f"%d/%m/{year}"),
-        *(f"%d-%m-{year}", f"%m-%d-{year}", f"%d %b {year}", f"%d-%b-{year}"),
+        *(f"%d-%m-{year}", f"%m-%d-{year}", f"%d %b {year}", f"%d-%b-{year}", f"%b %d, {year}"),
     )
     if not date.startswith("%y")
     for time in ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
@@ -67,6 +67,8 @@ _PARTS = {
     "%S": r" *(?P<second>[0-5]?\d|6[01])(?:(?<=:\d\d:\d\d)[.,]\d+)?",
     "%p": "(?P<half>[ap]m)",
     " ": r"\s*",
+    # Something must stand here: "Jan 2020" is not January 20.
+    ", ": r"(?:,\s*|\s+)",
 }
 _SEPARATORS = dict.fromkeys(map(ord, ".,:/-\n\t\r\f\v"), " ")
 _ISO_8601 = re.compile(
@@ -215,7 +217,7 @@ def _whole_numbers(texts: Sequence[str], pattern: re.Pattern[str]) -> np.ndarray
 
 @cache
 def _date_pattern(format: str) -> re.Pattern[str]:
-    parts = (_PARTS.get(part, re.escape(part)) for part in re.split("(%.| )", format))
+    parts = (_PARTS.get(part, re.escape(part)) for part in re.split("(%.|, | )", format))
     return re.compile("".join(parts), re.ASCII | re.IGNORECASE)
 
 
