@@ -273,6 +273,13 @@ def _unconfirmed(score: str, then: float, now: float, outside: bool, shuffled: b
     )
 
 
+def _biased(mean: float, rmse: float, without: float) -> str:
+    return (
+        f"On average, targets {_off(mean)}; without that, the RMSE would be {short(without)}, not {short(rmse)}. "
+        "Update the model with newer rows, or add inputs that show the difference."
+    )
+
+
 def _seasonal(period: int, score: str, own: float, baseline: float) -> str:
     return (
         f"The value {count(period, 'row')} before is a better prediction than the model's ({score} {short(baseline)} "
@@ -306,4 +313,5 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "seen": _seen,
     "unconfirmed": _unconfirmed,
     "seasonal": _seasonal,
+    "biased": _biased,
 }
