@@ -327,6 +327,12 @@ def test_wrong_parameters_are_refused_in_a_sentence(options, sentence):
         TableModel(**options).fit(flats(60))
 
 
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame()])
+def test_a_table_without_columns_is_refused(frame):
+    with pytest.raises(ValueError, match=r"There are no columns in the table, so none is named 'rent'\."):
+        TableModel("rent").fit(frame)
+
+
 def test_messages_of_the_library_become_options_of_the_program():
     said = 'add lags="auto", time=False, feedback=True or parameters={"max_nodes": 200}; raise memory_limit (folds=0)'
     expected = "add --lags auto, --no-time, --feedback or --set max_nodes=200; raise --memory-limit (--folds 0)"
