@@ -286,6 +286,38 @@ def test_dates_are_monotone_unless_their_season_is_an_input_too():
         SCNRegressor(monotone={"day": 1}).fit(table.drop(columns="flow"), table["flow"])
 
 
+@pytest.mark.parametrize("memory_limit", [None, 4000])
+def test_points_separate_thousands_where_the_file_has_decimal_commas(tmp_path, memory_limit):
+    rng = np.random.default_rng(0)
+    miles, age = rng.integers(10_000, 99_999, 300), rng.uniform(0, 9, 300).round(1)
+    price = 200_000 - miles - 5000 * age.round()
+    lines = [
+        f"{m:,};{a};{int(p):,}".replace(",", "p").replace(".", ",").replace("p", ".")
+        for m, a, p in zip(miles, age, price, strict=True)
+    ]
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        half = len(lines) // 2 if folder == "two" else len(lines)
+        for number, part in enumerate((lines[:half], lines[half:])):
+            if part:
+                (tmp_path / folder / f"{number}.csv").write_text(
+                    "\n".join(["miles;age;price", *part]), encoding="utf-8"
+                )
+    options = {"estimator": "network", "time": False, "parameters": FEW, "folds": 2, "memory_limit": memory_limit}
+    for path in (tmp_path / "one" / "0.csv", tmp_path / "two"):
+        model = TableModel("price", **options).fit(path)
+        model.save(tmp_path / "cars.scn")
+        predicted = load_model(tmp_path / "cars.scn").predict(path)
+        assert 1000.0 < np.abs(predicted - price).max() < 40_000.0
+        assert predicted.mean() == pytest.approx(price.mean(), rel=0.05)
+        np.testing.assert_array_equal(
+            model.encoder_.transform(pd.DataFrame({"miles": miles, "age": age})), np.column_stack([miles, age])
+        )
+        rows = "\n".join(["miles;age;price", *lines[:3]])
+        said = program("follow", tmp_path / "cars.scn", "-q", text=rows).split()[1:]
+        np.testing.assert_allclose(list(map(float, said)), predicted[:3])
+
+
 def test_intervals_of_a_free_run_are_refused():
     rows = plant(330)
     model = TableModel("quality", estimator="recurrent", feedback=True, folds=0, parameters=FEW).fit(rows[:300])

@@ -22,6 +22,7 @@ from skscn.judging.sketch import RowSketch
 from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, are_counts
 from skscn.progress import listening
+from skscn.readers.arrow import decimal_of
 from skscn.rows import Chunks
 from skscn.rows.reading import default_memory_limit
 from skscn.scaling import medians_of
@@ -220,7 +221,7 @@ def _read_table(fit: _TableFit) -> _TrainingTable:
     table = file.read([*fit.inputs, *apart], exact=fit.exact)
     if len(table) < FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
-    target, reason = learn_target(fit.target, table.column(fit.target), model.task)
+    target, reason = learn_target(fit.target, table.column(fit.target), model.task, decimal_of(table))
     check_target(model, fit.settings, target)
     series, groups = _series(fit, table, cycles=bool(fit.settings.encoder.get("cycles", True)))
     whole = model.past is not None
@@ -471,7 +472,7 @@ def _fit_from_disk(fit: _TableFit, limit: int) -> None:
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
     column = head.column(fit.target)
-    target, reason = learn_target(fit.target, column, model.task)
+    target, reason = learn_target(fit.target, column, model.task, decimal_of(head))
     check_target(model, settings, target)
     series = find_series(head, fit.inputs, model.time, dates=settings.dates, tested=False)
     if series.order is not None:
