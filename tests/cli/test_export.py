@@ -46,6 +46,7 @@ def test_fixed_point(skscn, houses_model, houses, tmp_path):
     assert "rows like those of training" in path.read_text(encoding="utf-8")
     done = skscn("export", houses_model, path, "--rows", houses, code=1)
     assert "--rows is for fixed point; use it with --dtype int16 or --dtype int8." in done.stderr
+    assert "'int7' is not one of" in skscn("export", houses_model, path, "--dtype", "int7", code=2).stderr
     done = skscn("export", houses_model, tmp_path / "houses.onnx", "--dtype", "int16", code=2)
     assert "is for .c files" in done.stderr
 

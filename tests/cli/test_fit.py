@@ -186,6 +186,15 @@ def test_an_interrupt_of_tests_keeps_the_whole_model(skscn, houses, tmp_path, mo
     done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, code=130)
     assert "m.scn contains the whole model; only its tests were cut short." in done.stderr
     assert not describe_model(tmp_path / "m.scn")["notes"]["skscn"]["interrupted"]
+    kept = (tmp_path / "m.scn").read_bytes()
+    done = skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, "--seed", "1", code=130)
+    assert "m.partial.scn contains the whole model; only its tests were cut short; " in done.stderr
+    assert "m.scn is unchanged" in done.stderr
+    assert (tmp_path / "m.scn").read_bytes() == kept
+    monkeypatch.undo()
+    skscn("fit", houses, "-t", "price", "-m", tmp_path / "m.scn", *QUICK, "--seed", "1")
+    assert (tmp_path / "m.scn").read_bytes() != kept
+    assert list(tmp_path.iterdir()) == [tmp_path / "m.scn"]
 
 
 def test_the_choice_of_a_model_is_explained():

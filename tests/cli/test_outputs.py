@@ -96,7 +96,6 @@ def test_a_place_that_will_not_do_is_the_first_thing_said(skscn, here, command, 
 
 def test_what_was_cut_short_goes_beside_a_model(tmp_path):
     path = tmp_path / "m.scn"
-    assert path_to_write(path, True) == path
+    assert path_to_write(path) == path
     path.touch()
-    assert path_to_write(path, True) == tmp_path / "m.partial.scn"
-    assert path_to_write(path, False) == path
+    assert path_to_write(path) == tmp_path / "m.partial.scn"

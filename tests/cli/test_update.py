@@ -175,6 +175,14 @@ def test_a_loss_that_cannot_be_updated_is_refused_as_in_update(skscn, houses, so
     assert follow(path, sold.read_text(encoding="utf-8"), "--learn", code=1).stderr == refused
 
 
+def test_names_are_written_before_the_first_row(model, sold):
+    header, row = sold.read_text(encoding="utf-8").splitlines()[:2]
+    options = ["--keep", "town"]
+    names, predicted = follow(model, f"{header}\n{row}\n", *options).stdout.splitlines()
+    assert follow(model, f"{header}\n", *options).stdout == f"{names}\n"
+    assert len(predicted.split(",")) == len(names.split(",")) == 2
+
+
 def test_the_journal_is_named_where_its_rows_are_counted(model, sold, tmp_path):
     options = ["--learn", "--journal", str(tmp_path / "journal")]
     done = CliRunner().invoke(app, ["follow", str(model), *options], input=sold.read_text(encoding="utf-8"))

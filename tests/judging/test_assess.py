@@ -36,6 +36,42 @@ def test_a_regressor_of_scikit_learn():
         assess(model, frame[300:], "targets")
 
 
+def biases(model, table):
+    return [caution for caution in assess(model, table, "y").cautions if caution.code == "biased"]
+
+
+@pytest.mark.parametrize("options", [{"estimator": "network"}, {"estimator": "network", "loss": "quantile:0.9"}, None])
+def test_predictions_that_are_off_on_average_are_a_caution(options):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"x": rng.uniform(size=600)})
+    table["y"] = 3.0 * table["x"] + 0.2 * rng.normal(size=600)
+    if options is None:
+        model = HistGradientBoostingRegressor(random_state=0).fit(table[["x"]][:300], table["y"][:300])
+    else:
+        model = TableModel("y", folds=0, parameters={"max_nodes": 5}, **options).fit(table[:300])
+    later = table[300:]
+    assert biases(model, later) == []
+    found = biases(model, later.assign(y=later["y"] - 0.4))
+    if options is not None and "loss" in options:
+        assert found == []
+        return
+    (caution,) = found
+    assert caution.values["mean"] == pytest.approx(-0.4, abs=0.05)
+    assert caution.values["without"] == pytest.approx(0.2, abs=0.05)
+    assert str(caution).startswith("On average, targets are below predictions by 0.")
+
+
+def test_mean_errors_by_chance_are_no_bias():
+    rng, found = np.random.default_rng(0), 0
+    X = pd.DataFrame({"x0": rng.uniform(size=100)})
+    model = HistGradientBoostingRegressor(random_state=0).fit(X, np.zeros(100))
+    for _ in range(200):
+        n_rows = int(rng.integers(8, 60))
+        rows = pd.DataFrame({"x0": rng.uniform(size=n_rows), "y": rng.normal(size=n_rows)})
+        found += len(biases(model, rows))
+    assert found <= 4
+
+
 def test_a_pipeline_that_classifies():
     frame = load_breast_cancer(as_frame=True).frame
     X, y = frame.drop(columns="target"), frame["target"]

@@ -91,6 +91,28 @@ def test_the_columns_of_a_table_are_set_as_they_are(model, table):
     assert draw(single, towns, 0).effect.values == ["Oslo", "Rome"]
 
 
+def test_text_is_what_the_model_reads_it_as(table):
+    """Decimal commas, units and dates in text; numbers that are categories to the model."""
+    days = table["day"].dt.strftime("%d.%m.%Y %H:%M")
+    size = table["size"].map(lambda size: "n/a" if np.isnan(size) else f"{size:.3f} km".replace(".", ","))
+    text = table.assign(size=size, day=days).astype({"rent": float})
+    model = TableModel("rent", time=False, folds=0, parameters={"max_nodes": 10, "n_members": 2}).fit(text)
+    plain = TableModel("rent", time=False, folds=0, parameters={"max_nodes": 10, "n_members": 2}).fit(
+        table.assign(size=table["size"].round(3), day=table["day"].dt.floor("min"))
+    )
+    rows = table.assign(size=table["size"].round(3))
+    for name, kind in (("size", "number"), ("day", "date"), ("town", "category")):
+        effect, expected = (draw(*pair, name).effect for pair in ((model, text), (plain, rows)))
+        assert effect.kind == kind
+        assert list(effect.values) == list(expected.values)
+        np.testing.assert_allclose(effect.responses, expected.responses, rtol=1e-6)
+    single = SCNRegressor(max_nodes=5, random_state=0).fit(text[["size", "town"]], text["rent"])
+    assert draw(single, text[["size", "town"]], "size").effect.kind == "number"
+    rooms = text[["town"]].assign(rooms=np.arange(200) % 3)
+    single = SCNRegressor(max_nodes=5, categorical_features=["rooms"], random_state=0).fit(rooms, text["rent"])
+    assert draw(single, rooms, "rooms").effect.values == ["0", "1", "2"]
+
+
 def test_a_monotone_model_is_seen_to_be_one(model, table, tmp_path):
     model.save(tmp_path / "m.scn")
     for each in (model, load_model(tmp_path / "m.scn")):
@@ -123,6 +145,8 @@ def test_bars_below_are_the_data():
     [
         ("sise", {}, "did you mean 'size'"),
         (9, {}, "There is no column 9; there are 5 columns"),
+        ("rent", {}, "There is no input 'rent'; the inputs are size, old, town, day"),
+        (4, {}, "There is no input 'rent'"),
         (("size", "town"), {}, "drawn for numbers, and 'town' is text"),
         (("size", "size"), {}, "one column, or two different ones"),
         ("town", {"values": [1.0]}, "values are for numeric columns, but 'town' is text"),

@@ -416,7 +416,9 @@ def test_files_of_a_folder_must_be_alike(tmp_path):
     write(TABLE, tmp_path / "a.parquet")
     write(TABLE.drop_columns("a"), tmp_path / "b.parquet")
     with pytest.raises(
-        ValueError, match="b.parquet has the columns b, c, y, p and a.parquet has a, b, c, y, p; give all"
+        ValueError,
+        match="b.parquet has the columns b, c, y, p and a.parquet has a, b, c, y, p; give all files the same. "
+        "All files in a folder are one table; to read one of them, name it.",
     ):
         Chunks(tmp_path, "y")
     write(table_with(a=["Rome"] * N), tmp_path / "b.parquet")

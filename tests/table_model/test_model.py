@@ -2,6 +2,7 @@
 
 import csv
 import io
+import json
 from copy import deepcopy
 
 import numpy as np
@@ -215,6 +216,7 @@ def test_signs_of_the_program_are_those_of_python(tmp_path):
     assert chunks.estimator_.monotone[:2] == [1, -1]
     for sign, sentence in (
         ("steam=up", "steam=up"),
+        ("steam=1", "must be COLUMN=+ or COLUMN=-; got 'steam=1'"),
         ("stem=+", "did you mean 'steam'"),
         ("kind=+", "not numeric; leave"),
     ):
@@ -222,6 +224,98 @@ def test_signs_of_the_program_are_those_of_python(tmp_path):
         done = CliRunner().invoke(app, list(map(str, wrong)))
         assert done.exit_code in (1, 2)
         assert sentence in " ".join(done.stderr.split())
+
+
+def pump(n_rows, seed=0):
+    """Flow rises with speed and falls with pressure, which rises with speed; filter does nothing."""
+    rng = np.random.default_rng(seed)
+    speed, dirt = rng.uniform(1, 3, n_rows), rng.uniform(0, 1, n_rows)
+    pressure = speed + rng.uniform(0, 1, n_rows)
+    flow = 2.0 * speed - pressure + np.sin(4.0 * dirt) + 0.2 * rng.normal(size=n_rows)
+    table = pd.DataFrame({"speed": speed, "pressure": pressure, "dirt": dirt, "filter": rng.uniform(size=n_rows)})
+    return table.assign(flow=flow)
+
+
+@pytest.mark.parametrize(
+    "options", [{"estimator": "network", "folds": 3}, {"folds": 0}, {"estimator": "network", "lags": [1], "folds": 2}]
+)
+def test_a_sign_that_the_rows_contradict_is_a_caution(options):
+    table = pump(300)
+    if "lags" in options:
+        table = table.assign(time=pd.date_range("2026-01-01", periods=300, freq="h"))
+    parameters = {"max_nodes": 20} | ({} if "estimator" in options else {"n_members": 4})
+    signs = {"speed": 1, "pressure": 1, "dirt": 0, "filter": -1}
+    wrong = TableModel("flow", monotone=signs, parameters=parameters, **options).fit(table)
+    (caution,) = [caution for caution in wrong.assessment_.cautions if caution.code == "wrong_sign"]
+    assert (caution.values["column"], caution.values["sign"]) == ("pressure", 1)
+    assert 0.1 < caution.values["gain"] < 0.6
+    assert "may only increase with pressure, but in rows that were held out the target decreases" in str(caution)
+    right = TableModel("flow", monotone={**signs, "pressure": -1}, parameters=parameters, **options).fit(table)
+    assert "wrong_sign" not in [caution.code for caution in right.assessment_.cautions]
+
+
+def test_inspect_shows_the_signs(tmp_path):
+    options = {"estimator": "network", "folds": 0, "parameters": {"max_nodes": 5}}
+    for signs, line in (({"speed": 1, "pressure": -1, "dirt": 0}, "Monotone speed=+, pressure=-"), (None, None)):
+        TableModel("flow", monotone=signs, **options).fit(pump(100)).save(tmp_path / "pump.scn")
+        shown = [" ".join(each.split()) for each in program("inspect", tmp_path / "pump.scn").splitlines()]
+        assert [each for each in shown if each.startswith("Monotone")] == ([] if line is None else [line])
+        assert json.loads(program("inspect", tmp_path / "pump.scn", "--json"))["monotone"] == (
+            {} if signs is None else {"speed": 1, "pressure": -1}
+        )
+
+
+def test_dates_are_monotone_unless_their_season_is_an_input_too():
+    rows = pump(120)
+    options = {
+        "time": False,
+        "estimator": "network",
+        "folds": 0,
+        "parameters": {"max_nodes": 5},
+        "monotone": {"day": 1},
+    }
+    days = pd.to_timedelta(np.random.default_rng(0).permutation(120) / 24.0, "D")
+    table = rows.assign(day=pd.Timestamp("2026-01-01") + days.round("D"))
+    model = TableModel("flow", **options).fit(table)
+    later = model.predict(table.assign(day=table["day"] + pd.Timedelta("300D")))
+    assert (later >= model.predict(table) - 1e-12).all()
+    table = rows.assign(day=pd.Timestamp("2026-01-01") + 365 * days)
+    with pytest.raises(ValueError, match=r"'day' has dates, whose place in the year.* or replace it by a number"):
+        TableModel("flow", **options).fit(table)
+    with pytest.raises(ValueError, match="'day' has dates"):
+        SCNRegressor(monotone={"day": 1}).fit(table.drop(columns="flow"), table["flow"])
+
+
+@pytest.mark.parametrize("memory_limit", [None, 4000])
+def test_points_separate_thousands_where_the_file_has_decimal_commas(tmp_path, memory_limit):
+    rng = np.random.default_rng(0)
+    miles, age = rng.integers(10_000, 99_999, 300), rng.uniform(0, 9, 300).round(1)
+    price = 200_000 - miles - 5000 * age.round()
+    lines = [
+        f"{m:,};{a};{int(p):,}".replace(",", "p").replace(".", ",").replace("p", ".")
+        for m, a, p in zip(miles, age, price, strict=True)
+    ]
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        half = len(lines) // 2 if folder == "two" else len(lines)
+        for number, part in enumerate((lines[:half], lines[half:])):
+            if part:
+                (tmp_path / folder / f"{number}.csv").write_text(
+                    "\n".join(["miles;age;price", *part]), encoding="utf-8"
+                )
+    options = {"estimator": "network", "time": False, "parameters": FEW, "folds": 2, "memory_limit": memory_limit}
+    for path in (tmp_path / "one" / "0.csv", tmp_path / "two"):
+        model = TableModel("price", **options).fit(path)
+        model.save(tmp_path / "cars.scn")
+        predicted = load_model(tmp_path / "cars.scn").predict(path)
+        assert 1000.0 < np.abs(predicted - price).max() < 40_000.0
+        assert predicted.mean() == pytest.approx(price.mean(), rel=0.05)
+        np.testing.assert_array_equal(
+            model.encoder_.transform(pd.DataFrame({"miles": miles, "age": age})), np.column_stack([miles, age])
+        )
+        rows = "\n".join(["miles;age;price", *lines[:3]])
+        said = program("follow", tmp_path / "cars.scn", "-q", text=rows).split()[1:]
+        np.testing.assert_allclose(list(map(float, said)), predicted[:3])
 
 
 def test_intervals_of_a_free_run_are_refused():
@@ -263,6 +357,12 @@ def test_an_estimator_of_ones_own():
 def test_wrong_parameters_are_refused_in_a_sentence(options, sentence):
     with pytest.raises(ValueError, match=sentence.replace("(", r"\(")):
         TableModel(**options).fit(flats(60))
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame(), pl.DataFrame()])
+def test_a_table_without_columns_is_refused(frame):
+    with pytest.raises(ValueError, match=r"There are no columns in the table, so none is named 'rent'\."):
+        TableModel("rent").fit(frame)
 
 
 def test_messages_of_the_library_become_options_of_the_program():

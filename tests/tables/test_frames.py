@@ -221,9 +221,10 @@ def test_intervals_are_categories(values):
             "Column 'a' holds values of several kinds, number and text; convert",
         ),
         (pd.DataFrame([["x", "y"]] * 30, columns=["a", "a"]), "There are several columns 'a'; rename all but one"),
+        (pd.DataFrame(index=range(30)), "X has no columns; give it at least one"),
         (pd.DataFrame({"a": [np.inf, *ROWS[1:]]}), "infinity.*: column 'a'; correct these values, or leave them empty"),
     ],
-    ids=["complex", "several kinds", "names", "infinite"],
+    ids=["complex", "several kinds", "names", "no columns", "infinite"],
 )
 def test_what_cannot_be_learnt_is_refused_by_name(frame, sentence):
     with pytest.raises(ValueError, match=sentence):

@@ -7,7 +7,7 @@ import re
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -434,7 +434,9 @@ def export(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", metavar="FILE", help="Another way to name the file.")
     ] = None,
-    dtype: Annotated[str | None, typer.Option(metavar="TYPE", help=_DTYPE)] = None,
+    dtype: Annotated[
+        Literal["float64", "float32", "int16", "int8"] | None, typer.Option(metavar="TYPE", help=_DTYPE)
+    ] = None,
     rows: Annotated[Path | None, typer.Option(metavar="DATA", help=_ROWS)] = None,
     quiet: options.Quiet = False,
 ) -> None:

@@ -77,7 +77,8 @@ def _run(model: TableModel, file: TableFile, data: Path, path: Path, console: Co
     started, written = clock.perf_counter(), list[Path]()
 
     def save(trained: TableModel) -> None:
-        out = path_to_write(path, trained.record_["interrupted"])
+        # Only a model that is whole and tested replaces another.
+        out = path_to_write(path)
         trained.record_["data"] = data_name(data)
         trained.save(out)
         written.append(out)
@@ -87,11 +88,14 @@ def _run(model: TableModel, file: TableFile, data: Path, path: Path, console: Co
             model.fit(file, observer=growth)
         except KeyboardInterrupt:
             raise KeyboardInterrupt("nothing had finished, so no model was written") from None
-    out = written[0]
+    before = written[0]
+    out = before if growth.interrupted else path
     try:
         model.save(out)
     except KeyboardInterrupt:
-        raise KeyboardInterrupt(f"{out} contains the model, without the results of its tests") from None
+        raise KeyboardInterrupt(f"{before} contains the model, without the results of its tests") from None
+    if out != before:
+        before.unlink()
     listing = f"skscn evaluate {shlex.quote(str(out))} {shlex.quote(str(data))} --outliers outliers.csv"
     console.result(*describe_fit(model, out, clock.perf_counter() - started, listing))
     if growth.interrupted:
@@ -102,6 +106,6 @@ def _run(model: TableModel, file: TableFile, data: Path, path: Path, console: Co
         raise typer.Exit(130)
 
 
-def path_to_write(path: Path, cut_short: bool) -> Path:
-    """The file to write: a model that was cut short does not replace another, it goes next to it."""
-    return path.with_name(f"{path.stem}.partial{path.suffix}") if cut_short and path.exists() else path
+def path_to_write(path: Path) -> Path:
+    """The file for a model that is not tested yet, or was cut short: next to a model that is there."""
+    return path.with_name(f"{path.stem}.partial{path.suffix}") if path.exists() else path

@@ -46,6 +46,8 @@ def follow_lines(
         try:
             # Rows that come one by one do not gain by threads, and lose by them where other processes need the cores.
             with table_writer(None) as write, single_threaded(), end_at_signals():
+                # The header, before there is a row.
+                write(follower.nothing()[:0])
                 for number, line in enumerate(rows, start=1):
                     _answer(follower, number, line, write, console)
                     if new := [name for name in live.outside if name not in outside]:

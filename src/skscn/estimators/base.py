@@ -239,16 +239,24 @@ class GrowingNetwork(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Callback
 
     def _fitted_attributes(self, layer: GrowingLayer) -> dict[str, Any]:
         """The fitted attributes of an estimator that stopped now."""
-        fit, network, history = layer.fit, layer.network(), layer.history
-        return {
-            "network_": network,
-            "history_": history,
-            "n_nodes_": network.n_nodes,
-            "n_iter_": len(history),
-            "encoder_": fit.data.encoder,
-            "held_out_": fit.rows.held_out.numbers if fit.hold_out.rows is None else np.zeros(0, dtype=int),
-            "_seed": fit.start.seed,
-        }
+        fit = layer.fit
+        held_out = fit.rows.held_out.numbers if fit.hold_out.rows is None else np.zeros(0, dtype=int)
+        return network_attributes(layer.network(), layer.history, fit.data.encoder, held_out, fit.start.seed)
+
+
+def network_attributes(
+    network: Network, history: np.ndarray, encoder: RowEncoder | None, held_out: np.ndarray, seed: int
+) -> dict[str, Any]:
+    """The fitted attributes that follow from a network and its history."""
+    return {
+        "network_": network,
+        "history_": history,
+        "n_nodes_": network.n_nodes,
+        "n_iter_": len(history),
+        "encoder_": encoder,
+        "held_out_": held_out,
+        "_seed": seed,
+    }
 
 
 class NetworkRegressor(RegressorMixin, MultiOutputMixin, GrowingNetwork):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -49,7 +49,8 @@ class SiteStatistics:
         return self.sites.below(cuts, targets=self.targets)
 
 
-def _refuse(*_: object) -> NoReturn:
+def _needs_rows(*_: Any, **__: Any) -> Any:
+    """In place of a method that needs single rows."""
     raise ValueError(ONLY_SUMS)
 
 
@@ -72,7 +73,7 @@ class FederatedData(TrainingData):
     def take(self, rows: np.ndarray) -> ArrayData:
         """No rows, if none are asked for."""
         if len(rows):
-            _refuse()
+            raise ValueError(ONLY_SUMS)
         X, targets, numbers = np.empty((0, self.shape[1])), np.empty((0, self.n_outputs)), np.empty(0, dtype=int)
         return ArrayData(X, targets, numbers, None, targets[:, 0] if self.single_output else targets)
 
@@ -89,10 +90,15 @@ class FederatedData(TrainingData):
     def working(self, loss: Loss, model: Outputs | None) -> FederatedData:
         """The rows as they are, for squared error."""
         if not loss.plain:
-            _refuse()
+            raise ValueError(ONLY_SUMS)
         return self
 
-    _refuse: Any = _refuse
-
-    row_numbers = class_totals = with_classes = with_class_factors = keep = statistics_of = _refuse
-    row_values = mean_loss = fingerprint_sums = _refuse
+    row_numbers = _needs_rows
+    class_totals = _needs_rows
+    with_classes = _needs_rows
+    with_class_factors = _needs_rows
+    keep = _needs_rows
+    statistics_of = _needs_rows
+    row_values = _needs_rows
+    mean_loss = _needs_rows
+    fingerprint_sums = _needs_rows

@@ -22,6 +22,7 @@ from skscn.nodes import IDENTITY, LAYERS, Dense, Layer, Nodes
 from skscn.output_weights import ALGORITHMS, LeastSquares, OutputWeights
 from skscn.search import Configuration, StepSchedule
 from skscn.supervision import SUPERVISIONS, Supervision
+from skscn.tables.columns import Column, Moment, Number
 from skscn.tables.row_encoder import RowEncoder
 from skscn.words import listed, quoted
 
@@ -375,14 +376,23 @@ def signs_of(
             raise ValueError(f"monotone has {len(given)} signs, but there are {len(groups)} inputs.")
     signs = np.zeros(n_inputs)
     for place, sign in zip(places, given, strict=True):
-        if sign and encoder is not None and not encoder.is_number(place):
-            raise not_a_number(encoder.names[place] if encoder.names else place)
+        column = None if encoder is None else encoder.column(place)
+        if sign and column is not None and not can_be_monotone(column):
+            raise not_a_number(column)
         if sign:
             signs[groups[place][0]] = sign
     return signs
 
 
-def not_a_number(column: str | int) -> ValueError:
-    """What to raise for a sign of a column that is not one of numbers."""
-    name = quoted(column) if isinstance(column, str) else column
-    return ValueError(f"monotone is for numeric columns, but column {name} is not numeric; leave it out.")
+def can_be_monotone(column: Column) -> bool:
+    """Whether a column becomes one number; dates do if they span too little to show a season or a daily course."""
+    return type(column) is Number or (type(column) is Moment and not column.cycles)
+
+
+def not_a_number(column: Column) -> ValueError:
+    """What to raise for a sign of a column that does not become one number."""
+    why, more = "is not numeric", ""
+    if isinstance(column, Moment):
+        why = "has dates, whose place in the year, the week or the day is an input too"
+        more = ", or replace it by a number, such as days since the first date"
+    return ValueError(f"monotone is for numeric columns, but column {quoted(column.name)} {why}; leave it out{more}.")

@@ -184,6 +184,8 @@ def read_numbers(estimator: Any, X: Any, y: Any = "no_validation", *, reset: boo
     refuse_masked(X=X, y=y)
     if not isinstance(X, np.ndarray):
         check_frame(X)
+        if is_frame(X) and not X.shape[1]:
+            raise ValueError("X has no columns; give it at least one.")
         if is_frame(X) and not has_only_numbers(X):
             hint = _encoders(estimator)
             X = with_numbers(X, lambda name, values: _NumbersAlone(name, None, False, hint=hint).floats(values))

@@ -24,10 +24,14 @@ from skscn.judging.scores import (
     regression_scores,
     true_class_shares,
 )
-from skscn.judging.uncertainty import confidence_limits, row_blocks
+from skscn.judging.uncertainty import confidence_limits, means, resampled_limits, row_blocks
+from skscn.losses import Poisson, Squared
 from skscn.readers import as_file
 from skscn.tables import OutsideColumn, Target
 from skscn.words import count, finite, quoted, short, shortened
+
+# A mean error is remarked on if it has this share of the squared errors.
+_BIAS = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,7 +233,7 @@ class Answers:
 
 
 def judge(answers: Answers, model: Any, blocks: np.ndarray | None) -> dict[str, Any]:
-    """The scores, their limits, those of the baseline, and the verdict."""
+    """The scores, their limits, those of the baseline, the verdict, and a caution if the mean error is not 0."""
     y, predicted, shares = answers.y, answers.predicted, answers.probabilities
     rare, loss, true_shares = None, loss_of(model), None
     if shares is None or answers.classes is None:
@@ -241,6 +245,9 @@ def judge(answers: Answers, model: Any, blocks: np.ndarray | None) -> dict[str, 
     known = Baseline.of(y, "regression" if shares is None else "classification", loss=loss)
     baseline = known.scores(y, rare)
     better, verdict = compared(scores, baseline, known.words, rare)
+    # Other losses estimate no means.
+    has_mean = shares is None and (loss is None or isinstance(loss, Squared | Poisson))
+    bias = _bias(y - predicted, blocks) if has_mean else None
     return {
         "scores": scores,
         "baseline": baseline,
@@ -250,7 +257,19 @@ def judge(answers: Answers, model: Any, blocks: np.ndarray | None) -> dict[str, 
         "better": better,
         "verdict": verdict,
         "rare": rare,
+        "cautions": [] if bias is None else [bias],
     }
+
+
+def _bias(residuals: np.ndarray, blocks: np.ndarray | None) -> Caution | None:
+    """Predictions are too high or too low on average: further than by chance, by twice its 95 % interval."""
+    mean, square = float(residuals.mean()), float(np.mean(residuals**2))
+    if not mean**2 > _BIAS * square:
+        return None
+    low, high = resampled_limits(np.column_stack([np.ones_like(residuals), residuals]), means, blocks)
+    if abs(mean) <= float(high[0] - low[0]):
+        return None
+    return Caution("biased", {"mean": mean, "rmse": float(np.sqrt(square)), "without": float(np.std(residuals))})
 
 
 def seasonal_period(times: np.ndarray) -> int | None:

@@ -163,6 +163,15 @@ def _intervals(found: Sequence[tuple[str, float]], coverage: float, further: flo
     return " ".join(sentences)
 
 
+def _wrong_sign(column: str, sign: int, gain: float) -> str:
+    may, do = ("increase", "decreases") if sign > 0 else ("decrease", "increases")
+    return (
+        f"Predictions may only {may} with {shortened(column)}, but in rows that were held out the target {do} with it, "
+        f"at least for some of its values (allowing for that would decrease the RMSE by {gain:.0%} or more): check its "
+        "sign in monotone, or leave it out there."
+    )
+
+
 def _outliers(rows: int, named: Sequence[int], limit: float, has_losses: bool = True) -> str:
     numbers = listed(f"{number:,}" for number in named)
     if rows == 1:
@@ -264,6 +273,13 @@ def _unconfirmed(score: str, then: float, now: float, outside: bool, shuffled: b
     )
 
 
+def _biased(mean: float, rmse: float, without: float) -> str:
+    return (
+        f"On average, targets {_off(mean)}; without that, the RMSE would be {short(without)}, not {short(rmse)}. "
+        "Update the model with newer rows, or add inputs that show the difference."
+    )
+
+
 def _seasonal(period: int, score: str, own: float, baseline: float) -> str:
     return (
         f"The value {count(period, 'row')} before is a better prediction than the model's ({score} {short(baseline)} "
@@ -285,6 +301,7 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "new_classes": _new_classes,
     "series_differ": _series_differ,
     "intervals": _intervals,
+    "wrong_sign": _wrong_sign,
     "outliers": _outliers,
     "marker": _marker,
     "frozen": _frozen,
@@ -296,4 +313,5 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "seen": _seen,
     "unconfirmed": _unconfirmed,
     "seasonal": _seasonal,
+    "biased": _biased,
 }

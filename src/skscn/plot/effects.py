@@ -16,13 +16,15 @@ from skscn.extras import optional
 from skscn.following import is_recurrent
 from skscn.plot.style import BLUE, GREEN, GREY, ORANGE, PURPLE, axes_for, legend_above, time_axis
 from skscn.readers import as_file
-from skscn.tables.values import read_values
+from skscn.tables.columns import Category, Moment, Number
+from skscn.tables.text import dates, stripped
+from skscn.tables.values import ColumnValues, read_values
 from skscn.words import count, not_found, quoted
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from skscn.tables.values import ColumnValues
+    from skscn.tables.columns import Column
 
 # Lines of several outputs: colour and dashes, so that either tells them apart.
 LINES = ((BLUE, "none"), (ORANGE, "6 2"), (GREEN, "2 2"), (PURPLE, "8 2 2 2"), (GREY, "4 4"))
@@ -169,7 +171,7 @@ class EffectDisplay:
             raise ValueError(
                 "EffectDisplay sets inputs row by row, and this model depends on earlier rows; write a report of it."
             )
-        rows = _SampledRows.of(X, max_rows, random_state)
+        rows = _SampledRows.of(X, max_rows, random_state, estimator)
         pair = not isinstance(features, str) and np.ndim(features) == 1
         wanted: Any = features if pair else [features]
         places = [rows.find(feature) for feature in wanted]
@@ -259,35 +261,50 @@ class _SampledRows:
 
     X: Any
     names: list[str]
+    inputs: list[str]
+    learnt: dict[str, Column]
 
     @classmethod
-    def of(cls, X: Any, most: int, random_state: Any) -> _SampledRows:
+    def of(cls, X: Any, most: int, random_state: Any, estimator: Any) -> _SampledRows:
         table = X if isinstance(X, np.ndarray | list) else as_file(X).read()
         if isinstance(table, np.ndarray | list):
             table = check_array(table, dtype=None, ensure_all_finite=False)
             table = table.astype(np.float64) if table.dtype.kind in "biu" else table
-            names = [f"x{j}" for j in range(table.shape[1])]
+            names = inputs = [f"x{j}" for j in range(table.shape[1])]
         else:
             table = nw.from_native(getattr(table, "frame", table), eager_only=True, pass_through=False)
             names = list(table.columns)
+            inputs = _inputs_of(estimator) or names
         if len(table) > most:
             table = table[np.sort(check_random_state(random_state).permutation(len(table))[:most])]
-        return cls(table, names)
+        encoder = getattr(estimator, "encoder_", None)
+        columns = getattr(getattr(encoder, "table", encoder), "columns_", [])
+        return cls(table, names, inputs, {column.name: column for column in columns})
 
     def find(self, feature: str | int) -> int:
         """The place of a column."""
         if isinstance(feature, str):
             if feature not in self.names:
                 raise ValueError(not_found("column", feature, self.names))
-            return self.names.index(feature)
+            feature = self.names.index(feature)
         if not 0 <= feature < len(self.names):
             raise ValueError(f"There is no column {feature}; there are {count(len(self.names), 'column')}.")
+        if self.names[feature] not in self.inputs:
+            raise ValueError(not_found("input", self.names[feature], self.inputs))
         return int(feature)
 
     def column(self, place: int) -> ColumnValues:
-        """The values of a column."""
+        """The values of a column; text is what the model reads it as."""
         values = self.X[:, place] if isinstance(self.X, np.ndarray) else self.X[self.names[place]]
-        return read_values(values, self.names[place])
+        column, learnt = read_values(values, self.names[place]), self.learnt.get(self.names[place])
+        if column.is_text and isinstance(learnt, Moment):
+            return dates(stripped(column), learnt.format)
+        if isinstance(learnt, Category):
+            return column.categories() or column
+        if not column.is_text or not isinstance(learnt, Number):
+            return column
+        numbers = learnt.floats(column)
+        return ColumnValues("number", numbers, np.isnan(numbers))
 
     def set(self, columns: dict[int, Any]) -> Any:
         """The rows once for each value of some columns; of categories, the values are places of rows that have them."""
@@ -314,6 +331,12 @@ class _SampledRows:
         else:
             found = np.asarray(estimator.predict(rows))
         return found.reshape(-1, len(self.X), found.shape[1] if found.ndim > 1 else 1)
+
+
+def _inputs_of(estimator: Any) -> list[str]:
+    """The columns that a model uses, if it knows their names."""
+    named = getattr(estimator, "feature_names_in_", [])
+    return list(getattr(getattr(estimator, "encoder_", None), "read_types", named))
 
 
 def _effect(estimator: Any, rows: _SampledRows, place: int, given: Any) -> Effect:

@@ -9,6 +9,9 @@ from skscn.extras import optional
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# What the metadata of a table say about its file.
+_DECIMAL = b"skscn decimal"
+
 
 def is_text(type: pa.DataType) -> bool:
     """Whether a column of this type holds text."""
@@ -37,3 +40,14 @@ def without_views(table: pa.Table) -> pa.Table:
 def arrow(module: str = "pyarrow") -> Any:
     """pyarrow, or one of its modules."""
     return optional(module, "Working on tables")
+
+
+def with_decimal(table: pa.Table, sign: str) -> pa.Table:
+    """A table that says by which decimal sign its file writes numbers."""
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _DECIMAL: sign})
+
+
+def decimal_of(table: Any) -> str:
+    """The decimal sign of the file that a table comes from; a point if it does not say."""
+    metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
+    return str(metadata.get(_DECIMAL, b".").decode())

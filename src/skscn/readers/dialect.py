@@ -22,6 +22,8 @@ _SAMPLE_ROWS = 200
 _DELIMITERS = (",", ";", "\t", "|")
 _DELIMITER_NAMES = {";": "semicolons", "\t": "tabs", "|": "bars"}
 _FRACTION = {sign: re.compile(rf"\s*[-+]?\d+[{sign}]\d+\s*") for sign in ".,"}
+# A fraction, or thousands.
+_EITHER = re.compile(r"\s*[-+]?[1-9]\d{0,2}[.,]\d{3}\s*")
 NUMBER = re.compile(r"\s*[-+]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][-+]?\d+)?\s*")
 # A unit of measurement: symbols with their prefixes and powers, possibly in brackets: "°C", "[m3/h]", "kg/(m²·s)".
 _SYMBOL = (
@@ -145,15 +147,19 @@ def _find_delimiter(lines: list[str], ending: str) -> str:
 
 
 def _find_decimal(rows: Iterator[Row], delimiter: str) -> str:
-    """A comma where another sign separates columns and fractions are written with it."""
+    """A comma where another sign separates columns and fractions are written with it.
+
+    Values such as 57.346, which may be thousands, decide only where no others do.
+    """
     if delimiter == ",":
         return "."
     # Usually the first rows tell; the others are looked at one by one until one holds a fraction.
     for some in chain([list(islice(rows, _SAMPLE_ROWS))], ([row] for row in rows)):
         values = [value for row in some for value in row.values]
-        fractions = {sign: sum(bool(_FRACTION[sign].fullmatch(value)) for value in values) for sign in ".,"}
-        if any(fractions.values()):
-            return "," if fractions[","] > fractions["."] else "."
+        found = [value for value in values if any(pattern.fullmatch(value) for pattern in _FRACTION.values())]
+        clear = [value for value in found if not _EITHER.fullmatch(value)] or found
+        if clear:
+            return "," if 2 * sum("," in value for value in clear) > len(clear) else "."
     return "."
 
 

@@ -86,7 +86,10 @@ def _open_folder(path: Path) -> TableFile:
         raise DataFileError(
             f"The folder {path} contains no files; name one with {', '.join((*_TEXT_FILES, *_OTHER_FILES))} files."
         )
-    return Folder(path, [open_table(file) for file in files])
+    try:
+        return Folder(path, [open_table(file) for file in files])
+    except DataFileError as wrong:
+        raise DataFileError(f"{wrong} All files in a folder are one table; to read one of them, name it.") from None
 
 
 def _open_file(path: Path, place: str) -> TableFile:

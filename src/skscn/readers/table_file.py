@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from skscn.words import not_found, refuse_twins
+from skscn.words import not_found, quoted, refuse_twins
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,6 +42,8 @@ class TableFile(ABC):
     def find(self, name: str) -> str:
         """The name, if there is such a column; else ValueError with what may have been meant."""
         if name not in self.names:
+            if not self.names:
+                raise ValueError(f"There are no columns in {self.label}, so none is named {quoted(name)}.")
             hint = ""
             if all(re.fullmatch(r"[-+\d.,eE ]+", known) for known in self.names):
                 hint = f" The first line of {self.label} seems to hold values; put a line of names above it."

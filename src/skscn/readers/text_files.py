@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from skscn.readers.arrow import arrow
+from skscn.readers.arrow import arrow, with_decimal
 from skscn.readers.dialect import NUMBER, find_dialect, open_quote
 from skscn.readers.errors import DataFileError, Readable, is_too_long
 from skscn.readers.missing import MISSING, means_no_number
@@ -116,6 +116,7 @@ class TextFile(TableFile):
             raise DataFileError(
                 f"{self.place} is not UTF-8 throughout (column {quoted(binary[0])}); save it as UTF-8 and try again."
             )
+        table = with_decimal(table, self._dialect.decimal)
         return _with_exact(table, exact, lambda name: self._read([name], {name: arrow().string()}))
 
     def _read(self, columns: list[str] | None, types: Mapping[str, pa.DataType]) -> pa.Table:
@@ -127,7 +128,7 @@ class TextFile(TableFile):
 
     def head(self, columns: list[str], exact: Sequence[str] = ()) -> pa.Table:
         blocks = [block for block in self._blocks if block >= _HEAD]
-        table = self._first_block(columns, self._dialect.types, blocks)
+        table = with_decimal(self._first_block(columns, self._dialect.types, blocks), self._dialect.decimal)
         return _with_exact(table, exact, lambda name: self._first_block([name], {name: arrow().string()}, blocks))
 
     def _first_block(self, columns: list[str], types: Mapping[str, pa.DataType], blocks: list[int]) -> pa.Table:

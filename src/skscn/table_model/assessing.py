@@ -54,7 +54,7 @@ def assess_model(model: TableModel, file: TableFile, target_name: str | None) ->
     scores, outside = judged["scores"], rows.outside.found()
     share = rows.sketch.share_in(model.sketch_)
     tested = unconfirmed(scores, model.record_.get("tested"))
-    cautions = [seen_caution(share, file.label)]
+    cautions = [seen_caution(share, file.label), *judged.pop("cautions")]
     if tested is not None:
         values = {"score": TITLES[tested[0]], "then": tested[1], "now": scores[tested[0]], "outside": bool(outside)}
         cautions.append(Caution("unconfirmed", values))

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.pipeline import Pipeline
 
 from skscn.estimators.ensemble.members import resolve_members
-from skscn.estimators.networks import grown_networks, growth_of, layer_sizes
+from skscn.estimators.networks import grown_networks, growth_of, layer_sizes, sign_of
 from skscn.fitted_loss import estimated, loss_of
 from skscn.following import is_recurrent
 from skscn.growth import StopReason
@@ -193,6 +193,7 @@ def describe_file(model: TableModel, path: Path) -> tuple[dict[str, Any], list[t
         "layers": [layer_sizes(network) for network in networks],
         "stopped": [network.stop_reason_ for network in networks],
         "columns": _columns(model),
+        "monotone": _signs(model),
         "lags": None if model.lags_ is None else added_columns(model.lags_, model.encoder_),
     }
     return facts, _file_lines(model, description, scopes)
@@ -202,6 +203,13 @@ def _columns(model: TableModel) -> dict[str, str] | None:
     if isinstance(model.encoder_, TableEncoder):
         return {column.name: column.kind for column in model.encoder_.columns_}
     return dict.fromkeys(model.encoder_.read_types, "number") if model.encoder_ else None
+
+
+def _signs(model: TableModel) -> dict[str, int]:
+    """The columns that predictions are certain to increase or to decrease with, and 1 or −1."""
+    groups = model.encoder_.groups_ if isinstance(model.encoder_, TableEncoder) else {}
+    signs = {name: sign_of(model.estimator_, places[0]) for name, places in groups.items() if places}
+    return {name: sign for name, sign in signs.items() if sign}
 
 
 def _kept_scopes(network: BaseEstimator) -> np.ndarray:
@@ -236,6 +244,8 @@ def _file_lines(model: TableModel, description: dict[str, Any], scopes: np.ndarr
         lines.append(("Classes", listed(map(str, estimator.classes_))))
     if columns:
         lines.append(("Columns", listed(f"{name} ({kind})" for name, kind in columns.items())))
+    if signs := _signs(model):
+        lines.append(("Monotone", listed(f"{name}={'+' if sign > 0 else '-'}" for name, sign in signs.items())))
     lines += lag_lines(model.lags_, model.encoder_)
     lines += [] if model.every_ is None else [("Resampled", str(model.every_))]
     if "data" in record:

@@ -19,10 +19,13 @@ from skscn.judging.cautions import Caution
 from skscn.judging.faults import find_faults
 from skscn.judging.held_out import HeldOutPart, HeldOutTests, far_residuals
 from skscn.judging.sketch import RowSketch
+from skscn.judging.uncertainty import row_blocks
 from skscn.losses import OUTLIER, are_counts
 from skscn.progress import listening
+from skscn.readers.arrow import decimal_of
 from skscn.rows import Chunks
 from skscn.rows.reading import default_memory_limit
+from skscn.scaling import medians_of
 from skscn.table_model.clock import check_length, check_series, clock_of, gap_caution, zone_of
 from skscn.table_model.description import are_whole, describe_columns, limit_reached
 from skscn.table_model.model import TableModel, today
@@ -49,6 +52,7 @@ from skscn.table_model.settings import FitSettings, build_estimator, check_targe
 from skscn.table_model.testing import Folds, cross_validate, split, split_groups, split_series
 from skscn.tables import TableEncoder, TableFile, Target, learn_target
 from skscn.tables.columns import Number
+from skscn.tables.filling import fill_medians
 from skscn.tables.values import read_values
 from skscn.words import count, listed, quoted, short, shortened, size
 
@@ -68,6 +72,11 @@ _SMALLEST_RATE = 1e-3
 _MOST_ERRORS = 500
 # How long a fit of a recurrent network takes whose structure is known, compared with one that has to find it.
 _REGROWN = 0.4
+# Held-out rows contradict a sign if, among rows of the same prediction, the target moves the other way: by this many
+# standard errors, by this share of what predictions move, and so that this share of the squared errors is due to it.
+_SIGNIFICANT, _AGAINST, _DUE = 3.5, 0.5, 0.02
+# Rows on which it is measured how far predictions move; with fewer rows for each column, others are not set apart.
+_ROWS_MOVED, _ROWS_PER_COLUMN = 1000, 10
 # Faults of columns that are described.
 _FAULTS_NAMED = 8
 _SORT_FIRST = "sort the file by {time} first, raise memory_limit, or use time=False if the order does not matter."
@@ -212,7 +221,7 @@ def _read_table(fit: _TableFit) -> _TrainingTable:
     table = file.read([*fit.inputs, *apart], exact=fit.exact)
     if len(table) < FEWEST_ROWS:
         raise ValueError(f"{file.label} has {count(len(table), 'row')}; training needs at least {FEWEST_ROWS}.")
-    target, reason = learn_target(fit.target, table.column(fit.target), model.task)
+    target, reason = learn_target(fit.target, table.column(fit.target), model.task, decimal_of(table))
     check_target(model, fit.settings, target)
     series, groups = _series(fit, table, cycles=bool(fit.settings.encoder.get("cycles", True)))
     whole = model.past is not None
@@ -368,14 +377,64 @@ def _count_outliers(estimator: Any, X: np.ndarray, rows: TableRows) -> int | Non
 
 def _cautions(model: TableModel, table: _TrainingTable, tests: HeldOutTests | None) -> list[Caution]:
     """What to be careful about in the rows and in the tests; without tests, in the predictions out of bag."""
-    faults = _faults(table)
+    faults, signs = _faults(table), _wrong_signs(model, table, tests)
     if tests is None:
-        return [*faults, *([] if faults else _out_of_bag_outliers(model, table.prepared.rows))]
-    cautions = [*faults, *tests.cautions(bool(faults))]
+        return [*faults, *signs, *([] if faults else _out_of_bag_outliers(model, table.prepared.rows))]
+    cautions = [*faults, *tests.cautions(bool(faults)), *signs]
     if model.recurrent and tests.training is not None:
         unlike = unlike_tests(tests.training, tests.value("rmse"))
         cautions += [] if unlike is None else [unlike]
     return cautions
+
+
+def _wrong_signs(model: TableModel, table: _TrainingTable, tests: HeldOutTests | None) -> list[Caution]:
+    """Signs of columns that the tests or, without them, predictions out of bag contradict."""
+    if model.monotone is None:
+        return []
+    preparation, rows, X = table.prepared
+    predicted = np.full(len(rows.y), np.nan)
+    if tests is None:
+        predicted = getattr(model.estimator_, "oob_prediction_", predicted)
+    else:
+        places = {number: place for place, number in enumerate(rows.numbers.tolist())}
+        for part in tests.parts:
+            predicted[[places[number] for number in part.numbers.tolist()]] = part.predicted
+    labels = rows.groups if rows.series is None else rows.series
+    # With few rows, other columns would explain all that is left.
+    others = fill_medians(X, medians_of(X)) if len(X) >= _ROWS_PER_COLUMN * X.shape[1] else np.zeros_like(X)
+    found = []
+    for name, sign in model.monotone.items():
+        columns = preparation.places(name)
+        x = X[:, columns].mean(axis=1) if columns else np.full(len(X), np.nan)
+        known = np.isfinite(x) & np.isfinite(predicted)
+        if not sign or not known.any() or np.ptp(x[known]) == 0.0:
+            continue
+        step, some = np.zeros(X.shape[1]), X[known][:_ROWS_MOVED]
+        step[columns] = 0.5 * np.std(x[known])
+        own = float(np.mean(model.estimator_.predict(some + step) - model.estimator_.predict(some - step)))
+        apart = np.column_stack([np.ones(len(X)), predicted, np.delete(others, columns, axis=1)])[known]
+        blocks = row_blocks(len(apart), table.series.time is not None, None if labels is None else labels[known])
+        blocks = np.arange(len(apart)) if blocks is None else blocks
+        against, errors, due = _left_over(x[known], apart, (rows.y - predicted)[known], blocks)
+        if -sign * errors > _SIGNIFICANT and -sign * against > _AGAINST * sign * own and due > _DUE:
+            gain = 1.0 - float(np.sqrt(1.0 - due))
+            found.append(Caution("wrong_sign", {"column": name, "sign": sign, "gain": gain}))
+    return found
+
+
+def _left_over(
+    x: np.ndarray, others: np.ndarray, residuals: np.ndarray, blocks: np.ndarray
+) -> tuple[float, float, float]:
+    """How far residuals move with a standard deviation of x where the others stay; rows of a block are alike.
+
+    The slope, its ratio to its standard error, and its share of the squared residuals.
+    """
+    both = np.column_stack([x / np.std(x), residuals])
+    moves, left = (both - others @ np.linalg.lstsq(others, both)[0]).T
+    squares = max(float(moves @ moves), np.finfo(float).tiny)
+    slope = float(moves @ left) / squares
+    error = float(np.sqrt(np.sum(np.bincount(blocks, moves * (left - slope * moves)) ** 2))) / squares
+    return slope, slope / error if error > 0.0 else 0.0, slope**2 * squares / float(residuals @ residuals)
 
 
 def _out_of_bag_outliers(model: TableModel, rows: TableRows) -> list[Caution]:
@@ -413,7 +472,7 @@ def _fit_from_disk(fit: _TableFit, limit: int) -> None:
         f"{file.label} ({size(file.size)}) is read from disk in chunks; its first rows decide how columns are encoded."
     )
     column = head.column(fit.target)
-    target, reason = learn_target(fit.target, column, model.task)
+    target, reason = learn_target(fit.target, column, model.task, decimal_of(head))
     check_target(model, settings, target)
     series = find_series(head, fit.inputs, model.time, dates=settings.dates, tested=False)
     if series.order is not None:

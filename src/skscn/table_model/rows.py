@@ -15,7 +15,7 @@ from sklearn.preprocessing import StandardScaler
 
 from skscn.estimators import SCNEnsembleRegressor
 from skscn.fit.data import targets_to_learn
-from skscn.fit.plan import not_a_number
+from skscn.fit.plan import can_be_monotone, not_a_number
 from skscn.following import FreeRuns, GroupRows, free_runs, limits_of_stretches, predict_stretches, stretches
 from skscn.judging.cautions import Caution
 from skscn.judging.drift import PredictedRows
@@ -215,20 +215,26 @@ class Preparation:
         """An estimator for the encoded rows, monotone in the user's columns and in what lags make of them."""
         if self.monotone is None:
             return estimator
-        encoder, signs = self.encoder, [0] * len(self.encoder.get_feature_names_out())
-        kinds = {column.name: type(column) for column in encoder.columns_}
+        signs = [0] * len(self._origins)
+        kinds = {column.name: column for column in self.encoder.columns_}
         for name, sign in self.monotone.items():
-            if sign and kinds.get(name, Number) is not Number:
-                raise not_a_number(name)
-            # A column that is left out, because it never varies, needs no sign.
-            for place in encoder.groups_.get(name, [])[:1]:
+            if sign and name in kinds and not can_be_monotone(kinds[name]):
+                raise not_a_number(kinds[name])
+            for place in self.places(name):
                 signs[place] = sign
-        if self.lags is not None:
-            # Earlier targets, whose origin is the last place, have no sign.
-            signs = [[*signs, 0][place] for place in self.lags.origins()]
         one: Any = estimator.estimator if isinstance(estimator, SCNEnsembleRegressor) else estimator
         one.set_params(monotone=signs)
         return estimator
+
+    @property
+    def _origins(self) -> list[int]:
+        """For each number of a row, the encoded column whose present or earlier value it is; −1 for earlier targets."""
+        return list(range(len(self.encoder.get_feature_names_out()))) if self.lags is None else self.lags.origins()
+
+    def places(self, name: str) -> list[int]:
+        """Where a column of numbers and its earlier values are; nowhere if it is left out, because it never varies."""
+        own = self.encoder.groups_.get(name, [])[:1]
+        return [place for place, origin in enumerate(self._origins) if origin in own]
 
     def learn(self, rows: TableRows, task: str) -> PreparedRows:
         """Learn from the targets of training rows; with lags, those rows remain of which all earlier values are known.

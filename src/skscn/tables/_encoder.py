@@ -170,7 +170,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):
     def _learn(self, table: TableColumns) -> tuple[dict[str, Learnt], RowTime | None]:
         """What each column is, and the one that orders the rows."""
         columns = {name: table.column(name) for name in table.names}
-        learnt = {name: learn(name, column, self.max_categories, self.dates) for name, column in columns.items()}
+        about = self.max_categories, self.dates, table.decimal
+        learnt = {name: learn(name, column, *about) for name, column in columns.items()}
         if self.time is None:
             return learnt, None
         if self.time not in learnt:

@@ -111,7 +111,7 @@ class Target:
         return cls(**{**state, "words": None if words is None else tuple(words)})
 
 
-def learn_target(name: str, column: Any, task: str = "auto") -> tuple[Target, str]:
+def learn_target(name: str, column: Any, task: str = "auto", decimal: str = ".") -> tuple[Target, str]:
     """Decide what a target is.
 
     Parameters
@@ -120,6 +120,8 @@ def learn_target(name: str, column: Any, task: str = "auto") -> tuple[Target, st
     column : column of pyarrow, pandas or Polars
         Its values in training.
     task : {"auto", "regression", "classification"}
+    decimal : str
+        The decimal sign to prefer where text can be read with both.
 
     Returns
     -------
@@ -131,7 +133,7 @@ def learn_target(name: str, column: Any, task: str = "auto") -> tuple[Target, st
     if values.missing.all():
         raise ValueError(f"The target {quoted(name)} has no value in any row; name another column.")
     if values.is_text:
-        return _learn_text(name, stripped(values), task)
+        return _learn_text(name, stripped(values), task, decimal)
     if values.kind == "boolean":
         target = Target(name, "number" if task == "regression" else "boolean")
         return target, _reason(task, "the target is boolean")
@@ -146,13 +148,13 @@ def _reason(task: str, holds: str) -> str:
     return holds if task == "auto" else "as requested"
 
 
-def _learn_text(name: str, texts: ColumnValues, task: str) -> tuple[Target, str]:
+def _learn_text(name: str, texts: ColumnValues, task: str, usual: str) -> tuple[Target, str]:
     distinct = texts.levels
     words = {text.lower(): text for text in reversed(distinct)} if len(distinct) <= _MOST_WRITINGS else {}
     if set(words) == {"false", "true"} and task != "regression":
         return Target(name, "boolean", words=(words["false"], words["true"])), _reason(task, "the target is boolean")
     present = tuple(text for text in distinct if not means_no_number(text))
-    decimal, unit = number_format(present)
+    decimal, unit = number_format(present, usual)
     wrong = [text for text, number in zip(present, numbers(present, decimal, unit), strict=True) if np.isnan(number)]
     are_numbers = not wrong and len(present) > 0
     if are_numbers and len(present) < len(distinct):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import narwhals as nw
 import numpy as np
 
-from skscn.readers.arrow import arrow
+from skscn.readers.arrow import arrow, decimal_of
 from skscn.readers.frames import FrameRows
 from skscn.readers.table_file import ROW_LABELS
 from skscn.tables.values import ColumnValues, read_values
@@ -32,11 +32,13 @@ class TableColumns:
     ----------
     columns : dict of str to columns of some package, arrays or ColumnValues
     n_rows : int
+    decimal : str
+        The decimal sign of the numbers in text, if nothing else decides.
     """
 
-    def __init__(self, columns: Mapping[str, Any], n_rows: int):
+    def __init__(self, columns: Mapping[str, Any], n_rows: int, decimal: str = "."):
         self._columns = dict(columns)
-        self.n_rows = n_rows
+        self.n_rows, self.decimal = n_rows, decimal
 
     @property
     def names(self) -> list[str]:
@@ -50,7 +52,7 @@ class TableColumns:
 
     def with_columns(self, columns: Mapping[str, ColumnValues]) -> TableColumns:
         """The table with other values in some columns."""
-        return TableColumns({**self._columns, **columns}, self.n_rows)
+        return TableColumns({**self._columns, **columns}, self.n_rows, self.decimal)
 
 
 def is_frame(X: Any) -> bool:
@@ -114,7 +116,8 @@ def as_table(X: TableLike, names: Sequence[str] | None = None) -> TableColumns:
     if is_frame(X):
         frame = _frame(X)
         columns = zip(map(str, frame.columns), frame.iter_columns(), strict=True)
-        return TableColumns({name: column for name, column in columns if not ROW_LABELS.fullmatch(name)}, len(frame))
+        named = {name: column for name, column in columns if not ROW_LABELS.fullmatch(name)}
+        return TableColumns(named, len(frame), decimal_of(X))
     array = np.asarray(X)
     if array.ndim != 2:
         raise ValueError(f"A table must have 2 dimensions, rows by columns, not {array.ndim}.")

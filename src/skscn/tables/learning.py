@@ -78,7 +78,7 @@ class Learnt:
         return self
 
 
-def learn(name: str, values: ColumnValues, max_categories: int, date_order: str = "auto") -> Learnt:
+def learn(name: str, values: ColumnValues, max_categories: int, date_order: str = "auto", decimal: str = ".") -> Learnt:
     """Learn a column from its values in training.
 
     Parameters
@@ -89,6 +89,8 @@ def learn(name: str, values: ColumnValues, max_categories: int, date_order: str 
         The most frequent categories that get a column of their own.
     date_order : {"auto", "day-first", "month-first"}
         What to prefer where text can be read as dates in both orders.
+    decimal : str
+        The decimal sign to prefer where text can be read with both.
     """
     learnt = Learnt()
     if values.missing.all():
@@ -96,7 +98,7 @@ def learn(name: str, values: ColumnValues, max_categories: int, date_order: str 
     if values.kind == "category":
         return _learn_category(learnt, name, stripped(values), max_categories)
     if values.kind == "text":
-        return _learn_text(learnt, name, stripped(values), max_categories, date_order)
+        return _learn_text(learnt, name, stripped(values), max_categories, date_order, decimal)
     if values.kind == "boolean":
         return _finish(learnt, Flag(name, 0.0, False), values)
     if values.kind == "date":
@@ -164,12 +166,14 @@ def _counts_rows(values: ColumnValues) -> bool:
     )
 
 
-def _learn_text(learnt: Learnt, name: str, texts: ColumnValues, max_categories: int, order: str) -> Learnt:
+def _learn_text(
+    learnt: Learnt, name: str, texts: ColumnValues, max_categories: int, order: str, usual_decimal: str
+) -> Learnt:
     if not texts.levels:
         return learnt.remark(EMPTY, name)
     usual = np.array([means_no_number(text) for text in texts.levels])
     others = tuple(text for text, no_number in zip(texts.levels, usual, strict=True) if not no_number)
-    decimal, unit = number_format(others)
+    decimal, unit = number_format(others, usual_decimal)
     read = np.where(usual, np.nan, numbers(texts.levels, decimal, unit))
     wrong = np.isnan(read) & ~usual
     if np.count_nonzero(wrong) <= _MOST_PLACEHOLDERS and np.count_nonzero(wrong) < len(others):

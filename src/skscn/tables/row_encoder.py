@@ -14,7 +14,7 @@ import numpy as np
 
 from skscn.scaling import medians_of
 from skscn.tables._encoder import TableEncoder
-from skscn.tables.columns import Category, Column, Measured, Number, RowTime
+from skscn.tables.columns import Category, Column, Measured, RowTime
 from skscn.tables.filling import Filling, fill_medians, learn_filling
 from skscn.tables.frames import TableColumns, as_table, column_names, is_frame
 from skscn.tables.learning import FILLED, FILLED_LATER, POOLED, RARE_LEVELS, relearn
@@ -83,12 +83,11 @@ class RowEncoder:
             owners[column].append(self.filling.n_features + mark)
         return groups
 
-    def is_number(self, place: int) -> bool:
-        """Whether one of the user's columns is a number, which is then the first in its group."""
-        columns = [] if self.table is None or self.names is None else self.table.columns_
-        return self.table is None or any(
-            type(column) is Number and column.name == (self.names or ())[place] for column in columns
-        )
+    def column(self, place: int) -> Column | None:
+        """One of the user's columns; None for columns of arrays, and for those that are left out."""
+        if self.table is None or self.names is None:
+            return None
+        return next((column for column in self.table.columns_ if column.name == self.names[place]), None)
 
     def encoded_names(self, columns: Sequence[str]) -> list[str]:
         """Names of the numbers that a row becomes, where its columns have these names."""

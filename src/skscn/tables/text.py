@@ -89,11 +89,11 @@ def stripped(texts: ColumnValues) -> ColumnValues:
     return texts.with_levels(None if text in missing else text for text in levels)
 
 
-def decimal_sign(texts: Sequence[str]) -> str:
+def decimal_sign(texts: Sequence[str], usual: str = ".") -> str:
     """The decimal sign of the numbers in text.
 
-    Points separate thousands if every value with a point could be meant so, and if one has two of them, or others are
-    below a thousand and have none, such as 806 next to 2.607.
+    Points separate thousands if every value with a point could be meant so, and if one has two of them, if others are
+    below a thousand and have none, such as 806 next to 2.607, or if commas are ``usual``.
     """
     if any("," in text and _DECIMAL_COMMA.fullmatch(text) for text in texts):
         return ","
@@ -102,7 +102,7 @@ def decimal_sign(texts: Sequence[str]) -> str:
         return "."
     others = [text for text in texts if "." not in text and _NUMBER["."].fullmatch(text)]
     small = bool(others) and all(map(_BELOW_A_THOUSAND.fullmatch, others))
-    return "," if small or any(text.count(".") > 1 for text in pointed) else "."
+    return "," if usual == "," or small or any(text.count(".") > 1 for text in pointed) else "."
 
 
 def numbers(texts: Sequence[str], decimal: str, unit: str | None = None) -> np.ndarray:
@@ -120,12 +120,12 @@ def common_unit(texts: Sequence[str]) -> str | None:
     return found.pop() if len(found) == 1 else None
 
 
-def number_format(texts: Sequence[str]) -> tuple[str, str | None]:
+def number_format(texts: Sequence[str], usual: str = ".") -> tuple[str, str | None]:
     """The decimal sign of the numbers in text, and their unit if they all have the same."""
-    decimal = decimal_sign(texts)
+    decimal = decimal_sign(texts, usual)
     others = np.flatnonzero(np.isnan(numbers(texts, decimal)))
     unit = common_unit([texts[place] for place in others.tolist()])
-    return (decimal, None) if unit is None else (decimal_sign(without_unit(texts, unit)), unit)
+    return (decimal, None) if unit is None else (decimal_sign(without_unit(texts, unit), usual), unit)
 
 
 def without_unit(texts: Sequence[str], unit: str | None) -> Sequence[str]:

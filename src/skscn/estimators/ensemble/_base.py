@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from skscn.checks import fit_context, is_dask
 from skscn.declarations import Estimator, attribute, parameter
-from skscn.estimators.base import GrowingNetwork
+from skscn.estimators.base import GrowingNetwork, network_attributes
 from skscn.estimators.ensemble.compact import imitate
 from skscn.estimators.ensemble.members import (
     DistinctRows,
@@ -257,7 +257,7 @@ class BaseEnsemble(Estimator, ABC):
         X: MatrixLike,
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        validation: ValidationArguments = NO_VALIDATION_ROWS,
+        given: ValidationArguments = NO_VALIDATION_ROWS,
     ) -> Self:
         """Grow the members by this method, ``fit`` or ``partial_fit``, weight them, and set all attributes."""
         _refuse_chunks(X)
@@ -265,7 +265,7 @@ class BaseEnsemble(Estimator, ABC):
         plain = self.encoder_ is None and isinstance(rows, np.ndarray)
         self._medians = medians_of(rows[sampled(len(rows))]) if plain else None
         weights, self._weight_unit = check_weights(sample_weight, rows)
-        held_out = self._read_held_out(validation, outputs)
+        held_out = self._read_held_out(given, outputs)
         numbers = self._number_targets(outputs, weights)
         if self.validation == "last":
             data = DistinctRows(rows, outputs, weights, np.arange(len(outputs)), held_out.groups)
@@ -293,20 +293,20 @@ class BaseEnsemble(Estimator, ABC):
         self._score(data, out_of_bag)
         return self
 
-    def _read_held_out(self, validation: ValidationArguments, y: np.ndarray) -> EnsembleHoldOut:
+    def _read_held_out(self, given: ValidationArguments, y: np.ndarray) -> EnsembleHoldOut:
         """What ``fit`` was given for early stopping of the members, for training rows with targets y."""
-        check_validation_arguments(validation)
-        if validation.groups is not None:
+        check_validation_arguments(given)
+        if given.groups is not None:
             if self.bootstrap:
                 raise ValueError(
                     "groups keep whole groups out of bag, and bootstrap=True draws single rows; use bootstrap=False."
                 )
-            return EnsembleHoldOut(groups=group_numbers(validation.groups, len(y)))
-        if validation.X_val is None:
+            return EnsembleHoldOut(groups=group_numbers(given.groups, len(y)))
+        if given.X_val is None:
             return EnsembleHoldOut()
-        _refuse_chunks(validation.X_val)
-        X, targets = read_further(self, *validation[:3], **self._checks)
-        sample_weight, _ = check_weights(validation.sample_weight_val, X)
+        _refuse_chunks(given.X_val)
+        X, targets = read_further(self, *given[:3], **self._checks)
+        sample_weight, _ = check_weights(given.sample_weight_val, X)
         if targets.size != len(targets) * (y.size // len(y)):
             raise ValueError("y_val must have as many columns as y.")
         return EnsembleHoldOut(rows=(X, targets.reshape(-1, *y.shape[1:]), sample_weight))
@@ -413,16 +413,11 @@ class BaseEnsemble(Estimator, ABC):
         network, history = imitate(networks, self.features_, self.weights_, rows, weights, max_nodes)
         parameters = {"max_nodes": max_nodes, "categorical_features": self.categorical_features, "checkpoint": None}
         model = self._template(self.n_rows_seen_).set_params(**parameters)
-        shared = ("n_features_in_", "feature_names_in_", "encoder_", "_medians", "n_rows_seen_", "_weight_unit")
+        shared = ("n_features_in_", "feature_names_in_", "_medians", "n_rows_seen_", "_weight_unit")
         few = sampled(rows.shape[0])
-        learnt = {name: vars(self)[name] for name in shared if name in vars(self)} | {
-            "network_": network,
-            "history_": history,
+        learnt = {name: vars(self)[name] for name in shared if name in vars(self)}
+        learnt |= network_attributes(network, history, self.encoder_, np.zeros(0, dtype=int), seed=0) | {
             "stop_reason_": str(StopReason.MAX_NODES),
-            "held_out_": np.zeros(0, dtype=int),
-            "n_nodes_": network.n_nodes,
-            "n_iter_": len(history),
-            "_seed": 0,
             "_fingerprint": None,
             "_feature_importances": feature_importances(network, rows[few], weights[few]),
         }

@@ -125,11 +125,11 @@ class SCNEnsembleClassifier(ClassifierMixin, BaseEnsemble):
         X: MatrixLike,
         y: ArrayLike | None,
         sample_weight: ArrayLike | None,
-        validation: ValidationArguments = NO_VALIDATION_ROWS,
+        given: ValidationArguments = NO_VALIDATION_ROWS,
     ) -> Self:
         check_labels(y)
-        check_labels(validation.y_val)
-        return super()._grow(method, X, y, sample_weight, validation)
+        check_labels(given.y_val)
+        return super()._grow(method, X, y, sample_weight, given)
 
     def _number_targets(self, y: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
         check_classification_targets(y)
