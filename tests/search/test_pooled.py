@@ -202,3 +202,21 @@ def test_functions_of_the_user_see_double_precision():
 
     SCNRegressor(max_nodes=4, activation=softplus, random_state=0).fit(X, T)
     assert seen == {np.dtype(np.float64)}
+
+
+@pytest.mark.parametrize(("size", "drawn"), [(4, list(range(4, 101, 4))), (200, [200])])
+def test_further_pools_are_drawn_where_all_candidates_of_a_small_one_are_refused(size, drawn):
+    def tried(accepted):
+        """How many candidates had been drawn at each proposal, of each of which so many nodes were accepted."""
+        proposals = Polished((1.0, 10.0), (0.9, 0.999999), size).propose(grown(), 7, np.random.default_rng(0), 2)
+        numbers, proposal = [], next(proposals)
+        while proposal is not None:
+            numbers.append(proposal.candidates)
+            try:
+                proposal = proposals.send(accepted)
+            except StopIteration:
+                proposal = None
+        return numbers
+
+    assert sorted(set(tried(0))) == drawn
+    assert set(tried(1)) == {size}

@@ -76,7 +76,7 @@ class NetworkParameters(Estimator):
         default=200,
         constraint=[AT_LEAST_1],
         text="""int
-        T_max, the number of candidates: for each scope with "ladder" and "renewal", otherwise in total.""",
+        T_max, the number of candidates: for each scope with "ladder" and "renewal", otherwise of a pool.""",
     )
     scopes: Sequence[float] = parameter(
         default=SCOPES,

@@ -45,10 +45,11 @@ _SHORTEST, _FEW = 2048, 4
 _SHARES = 8
 # Number of basis vectors that are allocated and multiplied at a time.
 PANEL = 16
-# Inputs of up to this size are kept scaled; larger ones are scaled again in every pass, which saves memory.
+# Inputs of up to this size are kept scaled, like those of few columns; others are scaled again in every pass, which
+# saves memory.
 _SMALL = 16_000_000
 # The largest component along the basis that an orthogonalised column may still have, relative to its remainder.
-_ORTHOGONAL = 1e-13
+_ORTHOGONAL = 1e-10
 # Rows that tell how large columns of unbounded activations are, and how much the network depends on each feature.
 _FEW_ROWS = 500
 
@@ -158,8 +159,8 @@ class MemoryStorage(Storage):
     sample_weight : ndarray of shape (n,) or None
         Positive weights p.
     n_rows : int or None
-        How many rows there are in all, of which these may be a part. If they have at most ``small`` inputs, the inputs
-        are kept scaled.
+        How many rows there are in all, of which these may be a part. If they have at most ``small`` inputs, or no more
+        columns than a panel of the basis, the inputs are kept scaled.
     small : int
     panel : int
         How many basis vectors are allocated and multiplied at a time.
@@ -177,7 +178,8 @@ class MemoryStorage(Storage):
         panel: int = PANEL,
     ):
         self.inputs = Inputs(X, scaling)
-        if (X.shape[0] if n_rows is None else n_rows) * X.shape[1] <= small:
+        width = len(scaling.sources)
+        if width <= panel or (X.shape[0] if n_rows is None else n_rows) * width <= small:
             self.inputs = self.inputs.prepared()
         self._first, self.residual, self.columns = residual, residual.copy(), np.empty((0, len(residual)))
         self.sample_weight = sample_weight
@@ -203,7 +205,7 @@ class MemoryStorage(Storage):
     def reserve(self, basis: int, columns: int) -> None:
         while basis > self._panel * len(self._panels):
             self._panels.append(np.empty((self._panel, len(self.residual))))
-        if columns != len(self.columns):
+        if columns > len(self.columns):
             self.columns = np.empty((columns, len(self.residual)))
 
     def restart(self) -> None:

@@ -17,6 +17,7 @@ is a sample.
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from copy import copy
 from dataclasses import replace
 from typing import Self
@@ -52,6 +53,8 @@ _TINY, _MODERATE = 1e-6, 100.0
 # Up to this number of rows, transitions are placed at quantiles of the rows along the direction, which depend neither
 # on their order nor on whether a row is given twice or with weight 2; beyond, at a random row, which is cheaper.
 _FEW_ROWS = 256
+# Where all candidates of a small pool are refused, further pools are drawn, of up to this number of candidates.
+_FEWEST_CANDIDATES = 100
 # Candidates of a pool, of those that do best given a constant alone, that are scored given all columns.
 _FINALISTS = 48
 # ‖v‖², relative to its initial value, below which a candidate duplicates those selected before it.
@@ -385,8 +388,17 @@ class Pooled(Configuration):
         fails the inequality for one of them; then the next ones follow.
         """
         search = self._open(rows, rng, self.most_rows)
-        drawn = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng, self._relevance)
-        ranked = search.rank(Nodes(rows.layer, *drawn), rng)
+        for pool in range(1, 1 + max(1, _FEWEST_CANDIDATES // self.max_candidates)):
+            accepted = yield from self._pool(search, rows, node, rng, count, pool * self.max_candidates)
+            if accepted:
+                return
+
+    def _pool(
+        self, search: Search, rows: Rows, node: int, rng: np.random.Generator, count: int, drawn: int
+    ) -> Generator[Proposal, int, int]:
+        """Propose candidates of one pool, the last of ``drawn`` ones; return how many were accepted."""
+        candidates = draw_by_data(search.X, search.weights, self.scopes, self.max_candidates, rng, self._relevance)
+        ranked = search.rank(Nodes(rows.layer, *candidates), rng)
         best_first = ranked.take(slice(max(_FINALISTS, _PER_NODE * count)))
         together = search.select(best_first, count, self.contractions[-1], node)
         if len(together) and self.polishes and search.layer.differentiable and search.total >= _ENOUGH_TO_POLISH:
@@ -394,15 +406,17 @@ class Pooled(Configuration):
             allowed = self._improvable(together, rows.signs)
             together = search.polish(together, steps, max(self.scopes), _MUCH_DAMPING, allowed)
             together = search.passing(together, self.contractions[-1], node)
+        accepted = 0
         if len(together):
-            accepted = yield Proposal(together, self.contractions, self.max_candidates)
+            accepted = yield Proposal(together, self.contractions, drawn)
             if accepted:
-                return
+                return accepted
         for start in range(0, len(best_first), _BATCH):
             # With r = 1 the inequality excludes none of them: the remaining error may be on other rows than these.
             batch = search.select(best_first.take(slice(start, start + _BATCH)), _BATCH, 1.0, node)
             for j in range(len(batch)):
-                yield Proposal(batch.take(slice(j, j + 1)), self.contractions, self.max_candidates)
+                accepted += yield Proposal(batch.take(slice(j, j + 1)), self.contractions, drawn)
+        return accepted
 
 
 class Polished(Pooled):
