@@ -277,7 +277,8 @@ class HeldOutTests:
         ``faulty`` says that training rows were recorded wrongly, which then explains what looks like drift.
         """
         no_better = self._no_better()
-        found = [no_better, self._no_better_forecasts(), self._too_good(), self._doubts(faulty, useless=no_better is not None)]
+        found = [no_better, self._no_better_forecasts(), self._too_good()]
+        found += [self._doubts(faulty, useless=no_better is not None)]
         found += [None if faulty else self._moving(), self._between(), self._misjudged_intervals()]
         found += [None if faulty else self._outliers()]
         return [caution for caution in found if caution]
