@@ -77,7 +77,7 @@ def test_weights_count(fitted):
 
 
 def test_few_rows_are_not_looked_at():
-    assert (rows_needed(2999, 5), rows_needed(3000, 5), rows_needed(10**6, 5)) == (0, 3000, 40_000)
+    assert (rows_needed(2999, 5), rows_needed(3000, 5), rows_needed(10**6, 5)) == (0, 3000, 30_000)
     assert rows_needed(10**6, 10**5) == 0
 
 

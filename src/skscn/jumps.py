@@ -1,7 +1,7 @@
 """Jumps of a function along single inputs, found on some training rows; they become inputs 1[x > t] of a network.
 
-Boosted trees of one half of the rows say where jumps may be, and how high they are at the values of the other inputs.
-Rows of the other half, in a narrow window around such a place, confirm a jump: there a step explains their targets much
+Boosted trees of up to half of the rows say where jumps may be, and how high they are at the values of the other inputs.
+The other rows, in a narrow window around such a place, confirm a jump: there a step explains their targets much
 better than a polynomial of the input does. Along a slope, however steep, it no longer does in a part of the window.
 """
 
@@ -11,14 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-# Rows and numbers that are enough; and the number of rows below which a window is not narrow.
-_MOST_ROWS, _MOST_NUMBERS, _FEWEST_ROWS = 40_000, 1_000_000, 3000
+# Rows and numbers that are enough, and rows of the first half; the number of rows below which a window is not narrow.
+_MOST_ROWS, _MOST_NUMBERS, _MOST_FIRST, _FEWEST_ROWS = 30_000, 1_000_000, 10_000, 3000
 # Bins of each input; trees, their depth, the share of a residual that a tree learns, and the least weight of a side.
 _BINS, _TREES, _DEPTH, _RATE, _LEAST = 64, 15, 3, 0.5, 20
 # The largest number of jumps.
 _MOST_JUMPS = 12
 # The share of the rows on each side of a window's centre, and their least number; the least numbers of rows of the
-# other half and of distinct values in it; and of rows on one side of a jump.
+# other rows and of distinct values in it; and of rows on one side of a jump.
 _SHARE, _ROWS, _FEWEST, _DISTINCT, _SIDE = 0.03, 120, 40, 16, 8
 # The least share of the rows on each side of a jump, and of the targets' spread that it must explain.
 _END, _MATTERS = 0.05, 0.03
@@ -67,9 +67,12 @@ def find_jumps(X: np.ndarray, y: np.ndarray, sample_weight: np.ndarray | None) -
     order = np.random.default_rng(0).permutation(n_rows)
     X, y = X[order].astype(np.float64), y[order] - y.mean()
     p = np.ones(n_rows) if sample_weight is None else sample_weight[order]
-    ordered, half = np.sort(X, axis=0), n_rows // 2
+    ordered, half = np.sort(X, axis=0), min(n_rows // 2, _MOST_FIRST)
     knots = ordered[np.arange(1, _BINS) * n_rows // _BINS]
-    codes = np.column_stack([np.searchsorted(*pair) for pair in zip(knots.T, X.T, strict=True)])
+    codes = np.empty(X.shape, dtype=np.intp)
+    for column, (values, places) in enumerate(zip(X.T.copy(), knots.T, strict=True)):
+        # Of so few knots, to count the smaller ones is faster than to search.
+        codes[:, column] = sum((values > place for place in places), np.zeros(n_rows, dtype=np.uint8))
     y = y / np.abs(y).max()
     variance = float(np.var(y))
     trees = _Trees(codes[:half], y[:half], p[:half])
@@ -168,7 +171,7 @@ class _Trees:
 
     def __init__(self, codes: np.ndarray, y: np.ndarray, p: np.ndarray):
         (n_rows, d), width = codes.shape, codes.shape[1] * _BINS
-        flat, rows = codes + np.arange(d) * _BINS, np.arange(n_rows)
+        flat, starts = codes + np.arange(d) * _BINS, np.arange(0, codes.size, d)
         self._trees: list[tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]] = []
         # What each cut, the largest bin on its left, has gained.
         self._gains = np.zeros((d, _BINS))
@@ -190,7 +193,7 @@ class _Trees:
                 columns, cuts = np.divmod(best, _BINS)
                 np.add.at(self._gains, (columns, cuts), gains.reshape(2**level, -1).max(axis=1))
                 levels.append((columns, cuts))
-                node = 2 * node + (codes[rows, columns[node]] > cuts[node])
+                node = 2 * node + (codes.take(starts + columns.take(node)) > cuts[node])
             leaves = np.bincount(node, p, 2**_DEPTH)
             values = _RATE * np.bincount(node, p * left, 2**_DEPTH) / np.maximum(leaves, 1e-300)
             left -= values[node]
@@ -198,11 +201,11 @@ class _Trees:
 
     def predict(self, codes: np.ndarray) -> np.ndarray:
         """The sum of the trees for binned rows."""
-        rows, predicted = np.arange(len(codes)), np.zeros(len(codes))
+        starts, predicted = np.arange(0, codes.size, codes.shape[1]), np.zeros(len(codes))
         for levels, values in self._trees:
             node = np.zeros(len(codes), dtype=np.intp)
             for columns, cuts in levels:
-                node = 2 * node + (codes[rows, columns[node]] > cuts[node])
+                node = 2 * node + (codes.take(starts + columns.take(node)) > cuts[node])
             predicted += values[node]
         return predicted
 

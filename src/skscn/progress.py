@@ -63,6 +63,9 @@ class Listener:
         """Called with each finished member of an ensemble; whether to stop with the members finished so far."""
         return False
 
+    def begin_processes(self, n_jobs: int | None) -> None:
+        """Called before members grow in this number of processes, which joblib starts unless they are there."""
+
     def stopped(self) -> bool:
         """Whether to end the fit; called before each member, and when the processes that grow them have died."""
         return False

@@ -1,3 +1,4 @@
+import os
 import pickle
 
 import numpy as np
@@ -13,9 +14,10 @@ from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import GridSearchCV, cross_validate, train_test_split
 from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.parallel import delayed
 
 from skscn import IRVFLRegressor, SCNClassifier, SCNEnsembleClassifier, SCNEnsembleRegressor, SCNRegressor
-from skscn.estimators.ensemble.members import resolve_members
+from skscn.estimators.ensemble.members import Workers, resolve_members
 
 X, y = make_friedman1(300, n_features=6, noise=0.5, random_state=0)
 iris, species = load_iris(return_X_y=True)
@@ -88,6 +90,14 @@ def test_intervals_are_learnt_when_they_are_first_needed():
     # They are learnt once.
     assert "_learn_conformal" not in vars(first)
     assert "_conformal" not in vars(first.fit(X, y))
+
+
+@pytest.mark.slow
+def test_short_fits_use_threads_and_long_ones_processes():
+    short, long = Workers(2, 0, 1000), Workers(2, 0, 10**6)
+    assert {*short.run([delayed(os.getpid)()] * 2)} == {os.getpid()}
+    assert os.getpid() not in long.run([delayed(os.getpid)()] * 2)
+    assert [workers.are_processes for workers in (short, long, Workers(1, 0, 10**6))] == [False, True, False]
 
 
 @pytest.mark.slow

@@ -78,8 +78,6 @@ class Growth(FitObserver):
         if not self._bar.live.is_started:
             # From here on, Ctrl-C keeps what has grown.
             self._closing.enter_context(on_interrupt(self.interrupt))
-            if n_members is not None and effective_n_jobs(estimator.n_jobs) > 1:
-                _start_workers(estimator.n_jobs)
             self._bar.start()
         # Until the first of "auto" is finished, the bar is that of ten.
         members = 10 if n_members == "auto" else n_members or 1
@@ -91,6 +89,11 @@ class Growth(FitObserver):
             # Networks that are compared and, without feedback, the final one.
             self._rounds = 3 if estimator.feedback else 4
         self._bar.reset(self._task, description=description, state=state, total=float(self._members))
+
+    def begin_processes(self, n_jobs: int | None) -> None:
+        """Start them so that Ctrl-C, which a terminal sends to all, is for us alone."""
+        with Parallel(n_jobs=n_jobs) as parallel, _uninterruptible_children():
+            parallel(delayed(int)() for _ in range(2 * effective_n_jobs(n_jobs)))
 
     def begin_round(self, number: int, most: int) -> None:
         self._round, self._rounds = number, most
@@ -143,12 +146,6 @@ def _state(nodes: int, train_rmse: float, validation_rmse: float) -> str:
     """Nodes, and the error on held-out rows if there are any."""
     kind, error = ("training", train_rmse) if validation_rmse != validation_rmse else ("validation", validation_rmse)
     return f"{nodes} nodes, {kind} RMSE {error:.4g}"
-
-
-def _start_workers(n_jobs: int) -> None:
-    """Start the processes that will grow members so that Ctrl-C, which a terminal sends to all, is for us alone."""
-    with Parallel(n_jobs=n_jobs) as parallel, _uninterruptible_children():
-        parallel(delayed(int)() for _ in range(2 * effective_n_jobs(n_jobs)))
 
 
 if sys.platform == "win32":

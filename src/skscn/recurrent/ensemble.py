@@ -13,7 +13,7 @@ import numpy as np
 from scipy.linalg import qr
 
 from skscn.declarations import attribute, parameter
-from skscn.estimators.ensemble.members import Processes, member_checkpoint, member_seeds, member_tasks
+from skscn.estimators.ensemble.members import Workers, member_checkpoint, member_seeds, member_tasks
 from skscn.estimators.parameters import AT_LEAST_1
 from skscn.factor import Factor
 from skscn.fit.checkpoint import open_checkpoint
@@ -181,7 +181,7 @@ class RecurrentSCNEnsembleRegressor(ReservoirRegressor):
             finished.append(member)
             return callbacks.stop_after_step(lambda: _fitted_attributes(data, finished), "member")
 
-        return Processes(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
+        return Workers(self.n_jobs, self.verbose).grow(tasks, self.n_estimators, stop_after)
 
     def _learn_further(self, rows: Given, reservoir: Reservoir, columns: np.ndarray) -> dict[str, Any]:
         members = [copy(member) for member in self.members_]

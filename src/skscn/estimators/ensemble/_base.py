@@ -23,7 +23,7 @@ from skscn.estimators.ensemble.compact import imitate
 from skscn.estimators.ensemble.members import (
     DistinctRows,
     MemberPlan,
-    Processes,
+    Workers,
     bootstrap_counts,
     check_weights,
     distinct_rows,
@@ -147,7 +147,8 @@ class BaseEnsemble(Estimator, ABC):
         default=None,
         constraint=[None, Integral],
         text="""int or None
-        Processes that grow members; None means 1, −1 all processors. The ensemble does not depend on it.""",
+        Threads or, in long fits, processes that grow members; None means 1, −1 all processors. The ensemble does not
+        depend on it.""",
     )
     random_state: Seed = parameter(
         default=None,
@@ -280,7 +281,7 @@ class BaseEnsemble(Estimator, ABC):
         seeds = member_seeds(self.random_state, n_members)
         plans = [self._plan(*each, data, strata, jumps) for each in enumerate(seeds)]
         tasks = member_tasks(grow_member, [(estimator, data, plan, method) for plan in plans])
-        grown = self._processes.grow(tasks, n_members)
+        grown = self._workers(targets.size * n_members).grow(tasks, n_members)
         predictions = np.stack([member.predictions for member in grown]).astype(np.float64)
         unseen = np.stack([member.unseen for member in grown])
         out_of_bag = OutOfBag(predictions.reshape(len(grown), *targets.shape), unseen, targets, data.sample_weight)
@@ -346,9 +347,8 @@ class BaseEnsemble(Estimator, ABC):
         by_quantiles = self.validation == "random" and number % self._quantiles_every == self._quantiles_every - 1
         return MemberPlan(number, seed, features, counts, stretch, by_quantiles, own_jumps)
 
-    @property
-    def _processes(self) -> Processes:
-        return Processes(self.n_jobs, self.verbose)
+    def _workers(self, n_targets: int) -> Workers:
+        return Workers(self.n_jobs, self.verbose, n_targets)
 
     def _ordinary(self, out_of_bag: OutOfBag, data: DistinctRows) -> OutOfBag:
         """The out-of-bag rows, each with what it counts for if some look like outliers."""

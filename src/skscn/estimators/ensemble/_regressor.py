@@ -141,7 +141,8 @@ class SCNEnsembleRegressor(RegressorMixin, MultiOutputMixin, BaseEnsemble):
         ordinary = self._ordinary(out_of_bag, data)
         # Intervals are learnt when they are first needed.
         self.__dict__.pop("_conformal", None)
-        about = data.X, ordinary, self.weights_, self.members_, self._processes
+        workers = self._workers(out_of_bag.predictions.size)
+        about = data.X, ordinary, self.weights_, self.members_, workers
         self._learn_conformal = partial(learn_conformal, *about)
         self.__dict__.pop("row_weights_", None)
         if self.members_[0].network_.loss.weighs:

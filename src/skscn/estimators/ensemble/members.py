@@ -1,4 +1,4 @@
-"""The members of an ensemble: their seeds, their files, and the processes in which they grow.
+"""The members of an ensemble: their seeds, their files, and the threads or processes in which they grow.
 
 Those of an ensemble of networks draw rows and columns. They are grown on the distinct rows, each with the sum of its
 weights. So a weight of 2 is the row twice, the order of the rows does not matter, and a member is never grown on a copy
@@ -19,6 +19,7 @@ from itertools import takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.base import clone, is_regressor
@@ -68,23 +69,37 @@ def resolve_members(n_members: int | str, n_rows: int, *, classes: bool) -> int:
     return 20 if n_rows < FEW_ROWS else 10 if n_rows < many else 6 if n_rows < 100_000 else 5
 
 
+# Up to this number of targets, those of all members together, threads grow them: a few seconds on one processor.
+_MOST_IN_THREADS = 300_000
+
+
 @dataclass(frozen=True)
-class Processes:
-    """The processes of an ensemble, as its parameters ``n_jobs`` and ``verbose`` say."""
+class Workers:
+    """The threads or processes of an ensemble, as its parameters ``n_jobs`` and ``verbose`` say.
+
+    ``n_targets`` is the number of targets, those of all members together, which tells how long growth will take.
+    """
 
     n_jobs: int | None
     verbose: int
+    n_targets: float = np.inf
+
+    @property
+    def are_processes(self) -> bool:
+        """Whether members grow in other processes, unless the user has chosen another joblib backend."""
+        return self.n_targets > _MOST_IN_THREADS and effective_n_jobs(self.n_jobs) > 1
 
     def run(self, tasks: Iterable[Any], **settings: Any) -> Any:
-        """Run the tasks in processes, unless the user has chosen another joblib backend.
+        """Run the tasks, those of short fits in threads.
 
-        Growth is many short NumPy calls, in which threads wait for each other. With configuration="ladder" on two
-        cores, 6 members of 1000 rows took 0.52 s one by one, 0.55 s in two threads and 0.37 s in two processes (1.5 s
-        with their start); 4 members of 20000 rows and 15 nodes took 0.92 s, 0.68 s and 0.55 s.
+        Growth is many short NumPy calls, in which threads wait for each other, but two processes take 3.6 s of
+        processor time to start: 6 members of 20,000 rows take 1.7 s one by one or in two threads, and 5.4 s in two
+        processes.
         """
+        prefer = None if self.n_targets > _MOST_IN_THREADS else "threads"
         # Around all of them: threads that each set and restore the limit of the process would undo each other's.
         with single_threaded():
-            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, **settings)(tasks)
+            return Parallel(n_jobs=self.n_jobs, verbose=self.verbose, prefer=prefer, **settings)(tasks)
 
     def grow(self, tasks: Iterable[Any], n_members: int, stop_after: Callable[[Any], bool] | None = None) -> list[Any]:
         """Grow members and notify the listener; when it asks to stop, no more are started and finished ones are kept.
@@ -96,6 +111,8 @@ class Processes:
         if listener is None and stop_after is None:
             return list(self.run(tasks))
         listener = Listener() if listener is None else listener
+        if self.are_processes:
+            listener.begin_processes(self.n_jobs)
         grown: list[Any] = []
         ended = False
         tasks = takewhile(lambda _: not (ended or listener.stopped()), tasks)

@@ -15,7 +15,7 @@ from sklearn.utils.parallel import delayed
 
 from skscn.adaptive_intervals import conformal_rank
 from skscn.estimators.base import GrowingNetwork
-from skscn.estimators.ensemble.members import Processes
+from skscn.estimators.ensemble.members import Workers
 from skscn.estimators.parameters import HeldOut
 from skscn.estimators.regressor import SCNRegressor
 from skscn.progress import listening
@@ -207,7 +207,7 @@ def learn_conformal(
     out_of_bag: OutOfBag,
     weights: np.ndarray,
     members: list[GrowingNetwork],
-    processes: Processes,
+    workers: Workers,
 ) -> Conformal | None:
     """The values that intervals need, from the out-of-bag rows; None without any.
 
@@ -219,7 +219,7 @@ def learn_conformal(
         The members' predictions for them.
     weights : ndarray of shape (n_members,)
     members : list of GrowingNetwork
-    processes : Processes
+    workers : Workers
         To grow the networks in that learn the sizes of the residuals.
     """
     rows, shares = out_of_bag.shares(weights)
@@ -234,7 +234,7 @@ def learn_conformal(
     held_out = float(np.mean([len(member.held_out_) for member in members]))
     part = (shares**2).sum(axis=0)[:, np.newaxis]
     sizes *= _fairness(sizes, spread / units, part, float((weights**2).sum()), held_out, sample_weight)
-    networks, learnt = _learn_sizes(X[rows], sizes, sample_weight, members[0], processes)
+    networks, learnt = _learn_sizes(X[rows], sizes, sample_weight, members[0], workers)
     scale = choose_scale(networks, learnt, sizes, spread / units, units)
     scores = sizes * units / scale.of(learnt * units, spread)
     return Conformal(scale, scores, sample_weight, residuals > 0.0)
@@ -262,7 +262,7 @@ def _fairness(
 
 
 def _learn_sizes(
-    X: Any, sizes: np.ndarray, sample_weight: np.ndarray, member: GrowingNetwork, processes: Processes
+    X: Any, sizes: np.ndarray, sample_weight: np.ndarray, member: GrowingNetwork, workers: Workers
 ) -> tuple[list[SCNRegressor], np.ndarray]:
     """Small networks for the size of the residual at x, and their predictions for rows they were not grown on."""
     n_rows = len(sizes)
@@ -275,7 +275,7 @@ def _learn_sizes(
     folds = np.arange(n_rows) * _SCALE_FOLDS // n_rows if ordered else np.arange(n_rows) % _SCALE_FOLDS
     # They are not members.
     with listening(None):
-        fitted = processes.run(
+        fitted = workers.run(
             delayed(_learn_size)(X, sizes, sample_weight * (folds != fold), seed + fold, member.validation)
             for fold in range(_SCALE_FOLDS)
         )
