@@ -29,8 +29,9 @@ class Loss(ABC):
 
     # Whether working targets and weights are always those of the rows themselves.
     plain: ClassVar[bool] = False
-    # The largest number of rounds; they end earlier once the loss hardly changes.
+    # The largest number of rounds; they end earlier once the loss changes by less than this share of it.
     rounds: ClassVar[int] = 1
+    hardly: ClassVar[float] = 1e-3
     # How output weights are refitted after growth: "reweighted" solves weighted least squares on z and c, again and
     # again; "penalised" minimises the loss, smoothed and with a ridge that held-out rows choose, by its gradient; None
     # leaves those of growth.
