@@ -240,11 +240,12 @@ class Reweigh(Operation[WorkingSums]):
     coefficients: np.ndarray
     outputs: Scaling
     loss: Loss
+    damped: bool
 
     def __call__(self, storage: Storage, rows: slice) -> WorkingSums:
         """For the rows of one stretch."""
         stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
-        z, c = self.loss.working(stretch.y, stretch.f)
+        z, c = (self.loss.damped if self.damped else self.loss.working)(stretch.y, stretch.f)
         p, t = stretch.weights, self.outputs.transform(z)
         c = np.ones(len(p)) if c is None else c
         q = np.concatenate([np.zeros((0, len(p))), *stretch.basis])
@@ -283,7 +284,7 @@ class Reweighting:
         """
         columns, rows = self.columns, self.columns.rows
         for number in range(_PASSES):
-            sums = rows.backend.total(Reweigh(self.coefficients, columns.outputs, loss))
+            sums = rows.backend.total(Reweigh(self.coefficients, columns.outputs, loss, damped=number == 0))
             self.factor = sums.factor(columns.triangle, len(columns.linear))
             if number == 0:
                 self._chosen = self.factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)

@@ -252,7 +252,7 @@ def test_rows_of_weight_0_counted_for_nothing_at_all():
 def test_a_steep_region_is_learnt_in_spite_of_outliers():
     """Welsch's loss with a tenth of the targets wrong, compared with squared error without any, on a narrow peak."""
     ratios = []
-    for seed in range(3):
+    for seed in range(6):
         rng = np.random.default_rng(seed)
         rows, test = rng.uniform(size=(1000, 4)), rng.uniform(size=(1500, 4))
         wanted, true = (

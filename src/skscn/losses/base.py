@@ -108,6 +108,10 @@ class Loss(ABC):
             Outputs of the network of the last round; None before the first round.
         """
 
+    def damped(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Working targets and weights by which a ridge is chosen, if others tell better how noisy the rows are."""
+        return self.working(y, f)
+
     @abstractmethod
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """The loss of each row, shape (n,)."""

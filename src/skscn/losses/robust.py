@@ -177,10 +177,19 @@ class Huber(BySize):
 
     # Most of the loss is that of the outliers, whatever becomes of the others.
     hardly: ClassVar[float] = 0.01
-    # The square of an outlier, times its weight, grows with its distance. Least squares on such targets would look as
-    # noisy, and choose a ridge that is too large.
+    # Only to choose a ridge: the square of an outlier, times its weight, grows with its distance and would look like
+    # noise.
     floor: ClassVar[float] = 0.25
     threshold: float = 1.345
+
+    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """The targets themselves: rows return where nodes are found that explain them."""
+        assert f is not None, "a robust fit begins with a constant output"
+        return y, self.row_weights(y, f)
+
+    def damped(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Far targets closer, with the weight that their pull has there."""
+        return super().working(y, f)
 
     def rho(self, u: np.ndarray) -> np.ndarray:
         """Convex, so the output weights of fixed nodes are unique."""
