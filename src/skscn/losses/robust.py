@@ -71,7 +71,7 @@ class Robust(Loss):
     weighs: ClassVar[bool] = True
     earlier_patience: ClassVar[float] = 0.3
     # Once the loss changes by less, the outliers are known, and the nodes of another round would only overfit.
-    hardly: ClassVar[float] = 0.1
+    hardly: ClassVar[float] = 0.05
     # The smallest weight in weighted least squares. A row that is worth less is moved closer instead, so that it pulls
     # as much as it should.
     floor: ClassVar[float] = 1e-4
