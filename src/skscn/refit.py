@@ -280,7 +280,8 @@ class Reweighting:
     def minimise(self, loss: Loss) -> None:
         """Minimise a loss from the present output weights; "gcv" chooses α in the first pass.
 
-        Each weighted problem lies above the loss with its ridge and touches it, so that no pass increases it.
+        Where weights fall off with the residual, each weighted problem lies above the loss with its ridge and touches
+        it, so that no pass increases it.
         """
         columns, rows = self.columns, self.columns.rows
         for number in range(_PASSES):
