@@ -193,8 +193,6 @@ def prefix_shares(held_out: HeldOut, loss: Loss, columns: Columns, solution: Sol
 # The largest number of passes in which a loss is minimised by reweighting, and the change of the outputs, relative to
 # the residual, with which it ends.
 _PASSES, _CONVERGED = 20, 1e-3
-# How often a step that increases the loss is halved.
-_HALVINGS = 5
 
 
 @dataclass(frozen=True)
@@ -209,15 +207,12 @@ class WorkingSums:
         zᵀcz.
     weight : float
         The sum of the weights.
-    value : float
-        The loss at the coefficients that were sent.
     """
 
     gram: np.ndarray
     inner: np.ndarray
     squares: np.ndarray
     weight: float
-    value: float
 
     def __add__(self, other: WorkingSums) -> WorkingSums:
         """The sums over two sets of rows together."""
@@ -226,7 +221,6 @@ class WorkingSums:
             self.inner + other.inner,
             self.squares + other.squares,
             self.weight + other.weight,
-            self.value + other.value,
         )
 
     def factor(self, triangle: np.ndarray, linear: int) -> Factor:
@@ -246,17 +240,17 @@ class Reweigh(Operation[WorkingSums]):
     coefficients: np.ndarray
     outputs: Scaling
     loss: Loss
+    damped: bool
 
     def __call__(self, storage: Storage, rows: slice) -> WorkingSums:
         """For the rows of one stretch."""
         stretch = Stretch.of(storage, rows, self.coefficients, self.outputs)
-        z, c = self.loss.working(stretch.y, stretch.f)
+        z, c = (self.loss.damped if self.damped else self.loss.working)(stretch.y, stretch.f)
         p, t = stretch.weights, self.outputs.transform(z)
         c = np.ones(len(p)) if c is None else c
         q = np.concatenate([np.zeros((0, len(p))), *stretch.basis])
         weighted = q * c
-        value = float(p @ self.loss.value(stretch.y, stretch.f))
-        return WorkingSums(weighted @ q.T, weighted @ (stretch.roots * t), (c * p) @ t**2, float(c @ p), value)
+        return WorkingSums(weighted @ q.T, weighted @ (stretch.roots * t), (c * p) @ t**2, float(c @ p))
 
 
 class Reweighting:
@@ -281,19 +275,17 @@ class Reweighting:
         self.coefficients = columns.nothing
         size, n_outputs = self.coefficients.shape
         self.factor = Factor.empty(size, n_outputs, len(columns.linear))
-        self._chosen, self._halved = 0.0, False
+        self._chosen = 0.0
 
     def minimise(self, loss: Loss) -> None:
-        """Minimise a loss from the present output weights; "gcv" chooses α in the first pass."""
+        """Minimise a loss from the present output weights; "gcv" chooses α in the first pass.
+
+        Where weights fall off with the residual, each weighted problem lies above the loss with its ridge and touches
+        it, so that no pass increases it.
+        """
         columns, rows = self.columns, self.columns.rows
-        value, step, halvings = np.inf, columns.nothing, 0
         for number in range(_PASSES):
-            sums = rows.backend.total(Reweigh(self.coefficients, columns.outputs, loss))
-            if sums.value > value and halvings < _HALVINGS:
-                step, halvings = step / 2.0, halvings + 1
-                self.coefficients = self.coefficients - step
-                continue
-            value, halvings = sums.value, 0
+            sums = rows.backend.total(Reweigh(self.coefficients, columns.outputs, loss, damped=number == 0))
             self.factor = sums.factor(columns.triangle, len(columns.linear))
             if number == 0:
                 self._chosen = self.factor.cross_validated() if self.alpha == "gcv" else float(self.alpha)
@@ -302,12 +294,10 @@ class Reweighting:
             left = self.factor.residual_squares.sum() / self.factor.weight
             if (step**2).sum() / rows.weight <= _CONVERGED**2 * left:
                 break
-        self._halved = halvings > 0
 
     def solution(self) -> Solution:
         """The output weights of the last weighted problem, and those of every smaller network with the same weights."""
-        # A step that was still being halved is not that of the weighted problem.
-        return self.columns.solution(self.coefficients) if self._halved else solved(self.factor, self._chosen)
+        return solved(self.factor, self._chosen)
 
 
 # Minimising a convex loss with a ridge, for several penalties, and averaging what is plausible on held-out rows.

@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 # Members of an ensemble keep this many times the nodes with which each is best: what they overfit is averaged out. Of
 # few rows they keep an average over numbers of nodes, as single networks do.
 _MEMBERS_KEEP = 2.0
-# The relative change of the loss with which rounds end.
-_HARDLY = 1e-3
 
 
 def fit_network(
@@ -350,7 +348,7 @@ class Fit:
             network, history = layer.fitted["network_"], layer.fitted["history_"]
             if this.final:
                 break
-            if layer.is_stopped or self._is_last(model, network, loss.in_round(number + 1)):
+            if layer.is_stopped or self._is_last(present, model, network, loss.in_round(number + 1)):
                 this = this._replace(goal=loss, final=True)
                 if loss.refit is not None:
                     network = self.refit_round(this, layer.candidates, len(layer.best))
@@ -359,16 +357,19 @@ class Fit:
             model = network
         return this, layer
 
-    def _is_last(self, model: Outputs | None, network: Network, following: Loss) -> bool:
-        """Whether the loss of the next round needs no further round, or has stayed almost as it was."""
+    def _is_last(self, present: Loss, model: Outputs | None, network: Network, following: Loss) -> bool:
+        """Whether no further round is needed: neither before nor after this one has its loss found outliers.
+
+        Or it has stayed almost as it was.
+        """
         training = self.rows.training
-        statistics_of = training.statistics_of(network)
-        if following.adapted(statistics_of).is_finished(statistics_of):
+        before, after = training.statistics_of(model), training.statistics_of(network)
+        if following.adapted(after).is_finished(after) and present.is_finished(before):
             return True
-        if not isinstance(model, Network) or type(model.loss) is not type(following):
+        if not isinstance(model, Network) or type(model.loss) is not type(network.loss):
             return False
-        before, value = (training.mean_loss(network.loss, some) for some in (model, network))
-        return abs(before - value) <= _HARDLY * abs(value)
+        old, new = (training.mean_loss(network.loss, some) for some in (model, network))
+        return abs(old - new) <= network.loss.hardly * abs(new)
 
     def grow_layer(
         self, this: Round, spec: NetworkSpec, previous: PreviousRounds, most: int | None = None
@@ -750,20 +751,18 @@ class Refit:
         return self._network(columns.first(len(solution.coefficients)), loss, solution, None)
 
     def _minimised(self, columns: Columns, loss: Loss, data: TrainingData, earlier: int) -> Reweighting:
-        """The loss is minimised in its stages; before that, round by round, for the nodes of earlier rounds alone.
+        """The loss is minimised in its stages; before that the first one, for the nodes of earlier rounds alone.
 
         So the scale is narrow from the beginning, and rows that were set aside return where new nodes explain them.
         The last stage only adapts the scale once more, which is needed without earlier rounds.
         """
-        reweighting = Reweighting(columns, self.alpha)
+        reweighting, stages = Reweighting(columns, self.alpha), loss.stages()
         ends = len(columns.linear) + np.cumsum([len(block) for block in columns.blocks])
-        for number, end in enumerate(ends[:earlier].tolist(), start=1):
+        for end in ends[:earlier].tolist():
             known = Reweighting(columns.first(end), self.alpha)
             known.coefficients = reweighting.coefficients[:end]
-            for stage in self.spec.loss.in_round(number).stages()[:2]:
-                self._minimise(known, stage, data)
+            self._minimise(known, stages[0], data)
             reweighting.coefficients[:end] = known.coefficients
-        stages = loss.stages()
         for stage in (stages[:-1] or stages) if earlier else stages:
             self._minimise(reweighting, stage, data)
         return reweighting

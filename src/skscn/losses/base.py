@@ -29,8 +29,9 @@ class Loss(ABC):
 
     # Whether working targets and weights are always those of the rows themselves.
     plain: ClassVar[bool] = False
-    # The largest number of rounds; they end earlier once the loss hardly changes.
+    # The largest number of rounds; they end earlier once the loss changes by less than this share of it.
     rounds: ClassVar[int] = 1
+    hardly: ClassVar[float] = 1e-3
     # How output weights are refitted after growth: "reweighted" solves weighted least squares on z and c, again and
     # again; "penalised" minimises the loss, smoothed and with a ridge that held-out rows choose, by its gradient; None
     # leaves those of growth.
@@ -106,6 +107,10 @@ class Loss(ABC):
         f : ndarray of shape (n, m) or None
             Outputs of the network of the last round; None before the first round.
         """
+
+    def damped(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Working targets and weights by which a ridge is chosen, if others tell better how noisy the rows are."""
+        return self.working(y, f)
 
     @abstractmethod
     def value(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:

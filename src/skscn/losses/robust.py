@@ -19,8 +19,6 @@ _NORMAL = 1.4826
 _WIDTH = 4.0
 # If more than half of the values are equal, the first of these quantiles of the deviations that is positive is used.
 _SHARES = np.array([0.5, 0.75, 0.9, 0.99, 1.0])
-# The smallest weight in growth, and the largest residual there, in units of the scale.
-_FLOOR, _FARTHEST = 1e-4, 10.0
 # Rows of at least this weight are ordinary, and rows below that are outliers; which share of them is negligible.
 ORDINARY, OUTLIER, _FEW = 0.5, 0.2, 0.002
 # At the beginning, targets farther from the median than this many scales are moved closer.
@@ -72,6 +70,11 @@ class Robust(Loss):
     rounds: ClassVar[int] = 4
     weighs: ClassVar[bool] = True
     earlier_patience: ClassVar[float] = 0.3
+    # Once the loss changes by less, the outliers are known, and the nodes of another round would only overfit.
+    hardly: ClassVar[float] = 0.05
+    # The smallest weight in weighted least squares. A row that is worth less is moved closer instead, so that it pulls
+    # as much as it should.
+    floor: ClassVar[float] = 1e-4
     scales: tuple[float, ...] = ()
 
     def scaling(self, statistics_of: StatisticsOf) -> Scaling:
@@ -101,8 +104,9 @@ class Robust(Loss):
     def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
         """The targets, outliers moved closer; rows count for what they are worth."""
         assert f is not None, "a robust fit begins with a constant output"
-        far = _FARTHEST * np.array(self.scales)
-        return f + np.clip(y - f, -far, far), np.maximum(self.row_weights(y, f), _FLOOR)
+        weights = self.row_weights(y, f)
+        counted = np.maximum(weights, self.floor)
+        return f + (weights / counted)[:, np.newaxis] * (y - f), counted
 
     def bounding(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
         """The targets of ordinary rows, and the outputs of outliers."""
@@ -153,8 +157,9 @@ class Winsorised(Robust):
         return losses
 
     def row_weights(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
-        """All are 1."""
-        return np.ones(len(y))
+        """1 for targets that stay as they are, 0 for those that are moved."""
+        inside = np.abs(y - f) <= _BEGINNING * np.array(self.scales)
+        return np.asarray(inside.all(axis=1), dtype=np.float64)
 
 
 # Huber's loss: squared for ordinary residuals, absolute for large ones, which then pull with constant force.
@@ -170,12 +175,21 @@ class Huber(BySize):
         k. The default is 95 % as efficient as least squares for normal residuals.
     """
 
+    # Most of the loss is that of the outliers, whatever becomes of the others.
+    hardly: ClassVar[float] = 0.01
+    # Only to choose a ridge: the square of an outlier, times its weight, grows with its distance and would look like
+    # noise.
+    floor: ClassVar[float] = 0.25
     threshold: float = 1.345
 
-    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The targets themselves: even an outlier that counts little still pulls."""
+    def working(self, y: np.ndarray, f: np.ndarray | None) -> tuple[np.ndarray, np.ndarray | None]:
+        """The targets themselves: rows return where nodes are found that explain them."""
         assert f is not None, "a robust fit begins with a constant output"
         return y, self.row_weights(y, f)
+
+    def damped(self, y: np.ndarray, f: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Far targets closer, with the weight that their pull has there."""
+        return super().working(y, f)
 
     def rho(self, u: np.ndarray) -> np.ndarray:
         """Convex, so the output weights of fixed nodes are unique."""
