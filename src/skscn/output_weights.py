@@ -21,8 +21,9 @@ block, and a Cholesky factorisation of VᵀV has the same effect as adding them 
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -192,6 +193,13 @@ class OutputWeights:
         self._joined: list[Nodes] = []
         self._directions: list[np.ndarray] = []
         self._coefficients: list[np.ndarray] = []
+
+    def copied(self) -> Self:
+        """A copy that other nodes can join; the arrays are the same."""
+        other = copy(self)
+        for name in ("_joined", "_directions", "_coefficients"):
+            setattr(other, name, list(getattr(self, name)))
+        return other
 
     @property
     def fixed(self) -> int:
