@@ -9,7 +9,7 @@ when to stop, how many nodes are kept, and which penalty their output weights ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -228,7 +228,7 @@ class GrowingReservoir:
         """A copy of one with linear columns only, which can have ``most`` nodes of this configuration."""
         course = Course(self.course.z, self.course.segments, most)
         rows, state = deepcopy(self.rows, {id(self.course): course}), replace(self.state, round=round, records=[])
-        rule = self.output_weights.copied()
+        rule = copy(self.output_weights)
         return replace(self, config=config, course=course, rows=rows, output_weights=rule, state=state)
 
     @property
