@@ -260,7 +260,7 @@ class OutputWeights:
     def join(self, rows: Rows, block: Admission) -> None:
         """Add the nodes of a block, all of which were admitted, to the network and re-evaluate."""
         self._join(rows, block)
-        self._joined.append(block.nodes)
+        self._joined = [*self._joined, block.nodes]
         block.nodes.layer.join(block.nodes, self.nodes)
         self.nodes += len(block.factor)
 
@@ -284,12 +284,13 @@ class OutputWeights:
         if block.orthogonal:
             transform = dtrtri(block.factor, lower=0)[0]
         rows.join(transform, block.coefficients, keep=block.orthogonal)
-        self._coefficients.extend(block.coefficients)
+        # New lists, so that a shallow copy can grow by itself.
+        self._coefficients = [*self._coefficients, *block.coefficients]
         # Each direction is a combination of the kept columns and the columns of its block up to its own.
         kept = dtrtrs(self.factor, projection @ transform)[0] if size else projection @ transform
-        for j in range(count):
-            first = 0 if block.orthogonal else j
-            self._directions.append(np.concatenate([-kept[:, j], transform[first : j + 1, j]]))
+        starts = [0 if block.orthogonal else j for j in range(count)]
+        added = [np.concatenate([-kept[:, j], transform[first : j + 1, j]]) for j, first in enumerate(starts)]
+        self._directions = [*self._directions, *added]
         if block.orthogonal:
             extended = np.zeros((size + count, size + count))
             extended[:size, :size], extended[:size, size:], extended[size:, size:] = (

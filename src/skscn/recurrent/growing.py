@@ -9,7 +9,7 @@ when to stop, how many nodes are kept, and which penalty their output weights ha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from copy import deepcopy
+from copy import copy, deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -226,11 +226,10 @@ class GrowingReservoir:
 
     def copied(self, config: ReservoirConfig, most: int, round: int) -> GrowingReservoir:
         """A copy of one with linear columns only, which can have ``most`` nodes of this configuration."""
-        course, z = Course(self.course.z, self.course.segments, most), self.course.z
-        rows, rule, state = deepcopy((self.rows, self.output_weights, self.state), {id(self.course): course, id(z): z})
-        return replace(
-            self, config=config, course=course, rows=rows, output_weights=rule, state=replace(state, round=round)
-        )
+        course = Course(self.course.z, self.course.segments, most)
+        rows, state = deepcopy(self.rows, {id(self.course): course}), replace(self.state, round=round, records=[])
+        rule = copy(self.output_weights)
+        return replace(self, config=config, course=course, rows=rows, output_weights=rule, state=state)
 
     @property
     def nodes(self) -> RecurrentNodes:

@@ -57,7 +57,7 @@ def later_errors(
     factor, squares = growing.factor(SHARE).leading(size), np.zeros(len(penalties))
     for number, block in enumerate(blocks):
         if number:
-            factor = factor.with_rows(columns[blocks[number - 1]], targets[blocks[number - 1]])
+            factor = factor.joined(columns[blocks[number - 1]], targets[blocks[number - 1]])
         outputs = np.tensordot(columns[block], growing.weights(factor, penalties), axes=(1, 1))
         squares += ((outputs - targets[block, np.newaxis]) ** 2).mean(axis=2).sum(axis=0)
     return np.asarray(np.sqrt(squares / sum(map(len, blocks))))
