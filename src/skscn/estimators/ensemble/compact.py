@@ -2,9 +2,9 @@
 
 The outputs of the ensemble are known without noise, and at any point. So nodes can be chosen among those of all members
 by forward selection, each time the one that leaves least of the outputs unexplained, and then be polished together,
-without overfitting. If some members see quantiles of the inputs, the network sees both. Tables of few rows are completed
-by points between neighbouring rows, as in model compression (Buciluă, Caruana and Niculescu-Mizil, 2006). Output
-weights are evaluated as in any network, with the predictions of the ensemble as targets.
+without overfitting. If some members see quantiles of the inputs, the network sees both. Tables of few rows are
+completed by points between neighbouring rows, as in model compression (Buciluă, Caruana and Niculescu-Mizil,
+2006). Output weights are evaluated as in any network, with the predictions of the ensemble as targets.
 """
 
 from __future__ import annotations
