@@ -216,7 +216,7 @@ def test_signs_of_the_program_are_those_of_python(tmp_path):
     assert chunks.estimator_.monotone[:2] == [1, -1]
     for sign, sentence in (
         ("steam=up", "steam=up"),
-        ("steam=1", "must be COLUMN=+ or COLUMN=-; got 'steam=1'"),
+        ("steam=2", "must be COLUMN=+ or COLUMN=-; got 'steam=2'"),
         ("stem=+", "did you mean 'steam'"),
         ("kind=+", "not numeric; leave"),
     ):
@@ -411,3 +411,12 @@ def test_one_column_to_drop_may_be_a_string():
     table = plant(60).assign(id=range(60))
     model = TableModel("quality", drop="id", estimator="network", folds=0, parameters={"max_nodes": 2}).fit(table)
     assert "id" not in model.encoder_.read_types
+
+
+@pytest.mark.parametrize("given_away", [True, False])
+def test_a_target_that_is_among_the_inputs_is_a_caution(given_away):
+    table = pump(300)
+    if given_away:
+        table = table.assign(per_minute=table["flow"] / 60.0)
+    model = TableModel("flow", estimator="network", parameters={"max_nodes": 20}).fit(table)
+    assert ("too_good" in [caution.code for caution in model.assessment_.cautions]) == given_away

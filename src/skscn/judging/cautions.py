@@ -291,6 +291,10 @@ SENTENCES: dict[str, Callable[..., str]] = {
     "no_better": _no_better,
     "no_better_one_step": lambda: "One step ahead, the model is no better than predicting the last known value.",
     "no_better_forecast": _no_better_forecast,
+    "too_good": lambda: (
+        "Almost nothing of the target is left unexplained. If a column is computed from the target, or is only known "
+        "after it, leave it out: predictions of new rows would be worse, or impossible."
+    ),
     "constant_target": lambda: "R² is not defined: the target is the same in all test rows. Look at the RMSE instead.",
     "unreliable": _unreliable,
     "drift": _drift,

@@ -31,6 +31,8 @@ _TOO_LOW_FURTHER_ON = 0.8
 _STANDARD_ERRORS = 2.0
 # A model whose error is no further than this below the baseline's is no better than that.
 _NO_BETTER = 0.995
+# Only inputs that contain the target leave errors this small, compared with the baseline, or functions without noise.
+_TOO_GOOD = 0.01
 # How much R² may gain where predictions are too high or too low for long, and how far R² of later rows may be below the
 # one of the tests, in this share of cases, before that is said.
 _UNCERTAIN, _FAR_BELOW, _CASES = 0.15, 0.3, 0.6
@@ -275,7 +277,8 @@ class HeldOutTests:
         ``faulty`` says that training rows were recorded wrongly, which then explains what looks like drift.
         """
         no_better = self._no_better()
-        found = [no_better, self._no_better_forecasts(), self._doubts(faulty, useless=no_better is not None)]
+        found = [no_better, self._no_better_forecasts(), self._too_good()]
+        found += [self._doubts(faulty, useless=no_better is not None)]
         found += [None if faulty else self._moving(), self._between(), self._misjudged_intervals()]
         found += [None if faulty else self._outliers()]
         return [caution for caution in found if caution]
@@ -307,6 +310,14 @@ class HeldOutTests:
             return Caution("no_better_one_step")
         worse = [h for h in runs.horizons if runs.rmse[h - 1] >= _NO_BETTER * runs.persistence_rmse[h - 1]]
         return Caution("no_better_forecast", {"rows": int(worse[0])}) if worse else None
+
+    def _too_good(self) -> Caution | None:
+        """The target is all but known from the inputs, which do not include its own past."""
+        if not self.is_regression or self.persistence is not None:
+            return None
+        error = main_error(self.parts[0].scores, self.parts[0].baseline)
+        value, guessed = self.value(error), self.value(error, baseline=True)
+        return Caution("too_good") if value <= _TOO_GOOD * guessed > 0.0 else None
 
     def _doubts(self, faulty: bool, useless: bool) -> Caution | None:
         """Why the error may be another one on later rows than on those tested.
