@@ -141,8 +141,46 @@ class WithJumps:
         return inputs
 
 
+@dataclass(frozen=True, eq=False)
+class WithQuantiles:
+    """A scaling, and the quantiles of all columns as further inputs, for nodes of networks with either.
+
+    Attributes
+    ----------
+    scaling : Scaling or WithJumps
+    quantiles : QuantileScaling
+    """
+
+    scaling: Scaling | WithJumps
+    quantiles: QuantileScaling
+
+    @property
+    def name(self) -> str | None:
+        """The name of the scaling."""
+        return self.scaling.name
+
+    @property
+    def sources(self) -> np.ndarray:
+        """The column of X that each input of a network is computed from."""
+        return np.append(self.scaling.sources, self.quantiles.sources)
+
+    def transform(self, values: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """``values`` scaled, and their quantiles, as a new float64 array or in ``out``; sparse rows are made dense."""
+        values = values.toarray() if sparse.issparse(values) else values
+        first, width = len(self.scaling.sources), len(self.sources)
+        inputs = np.empty((width, len(values))).T if out is None else out
+        self.scaling.transform(values, inputs[:, :first])
+        self.quantiles.transform(values, inputs[:, first:])
+        return inputs
+
+
 ColumnScaling = Scaling | QuantileScaling
-InputScaling = ColumnScaling | WithJumps
+InputScaling = ColumnScaling | WithJumps | WithQuantiles
+
+
+def scaling_of_columns(scaling: InputScaling) -> ColumnScaling:
+    """The scaling of the columns themselves, without further inputs."""
+    return scaling_of_columns(scaling.scaling) if isinstance(scaling, WithJumps | WithQuantiles) else scaling
 
 
 # An array, a sparse matrix (SciPy has no types), or inputs in a file, with ``shape`` and a method ``column(number)``.

@@ -33,7 +33,7 @@ from skscn.export._code import _ACTIVATIONS
 from skscn.losses import LOSSES, Loss
 from skscn.nodes import LAYERS, Layer
 from skscn.output_weights import ALGORITHMS
-from skscn.scaling import SCALINGS
+from skscn.scaling import SCALINGS, WithQuantiles
 from skscn.series import Lags
 from skscn.tables import TableEncoder
 
@@ -126,7 +126,9 @@ def test_jumps_along_inputs(compiled):
     models["three"] = SCNEnsembleRegressor(SCNRegressor(**SMALL), 3, max_features=0.8, random_state=0).fit(
         rows, targets
     )
+    models["small"] = models["three"].compact(20)
     assert models["one"].network_.inputs.columns.tolist() == [0, 2]
+    assert isinstance(models["small"].network_.inputs, WithQuantiles)
     agree(compiled(models), models, rows[:200])
 
 

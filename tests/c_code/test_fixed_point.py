@@ -22,7 +22,7 @@ from skscn import (
 from skscn.export import to_c
 from skscn.export._examples import answers
 from skscn.export._fixed import _REACH, BITS, in_fixed_point
-from skscn.scaling import SCALINGS
+from skscn.scaling import SCALINGS, WithQuantiles
 from skscn.series import Lags
 from skscn.table_model import TableModel
 
@@ -69,10 +69,15 @@ def test_bits_of_the_emulation(compiled, dtype):
 
 def test_bits_of_jumps_along_inputs(compiled):
     rows = np.random.default_rng(0).uniform(size=(4000, 4))
-    model = SCNRegressor(**SMALL).fit(rows, 3.0 * (rows[:, 2] > 0.5) + rows[:, 1])
+    targets = 3.0 * (rows[:, 2] > 0.5) + rows[:, 1]
+    model = SCNRegressor(**SMALL).fit(rows, targets)
     assert model.network_.inputs.columns.tolist() == [2]
-    found, _ = compiled({"jumping": model}, "int16", rows=rows)["jumping"](rows[:200])
-    np.testing.assert_array_equal(found, answers(emulated(model, "int16", rows), rows[:200]))
+    models = {"jumping": model, "small": SCNEnsembleRegressor(model, 3, random_state=0).fit(rows, targets).compact(20)}
+    assert isinstance(models["small"].network_.inputs, WithQuantiles)
+    functions = compiled(models, "int16", rows=rows)
+    for name, each in models.items():
+        found, _ = functions[name](rows[:200])
+        np.testing.assert_array_equal(found, answers(emulated(each, "int16", rows), rows[:200]))
 
 
 @pytest.mark.parametrize("dtype", BITS)

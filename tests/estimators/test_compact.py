@@ -3,6 +3,7 @@
 import pickle
 
 import numpy as np
+import onnxruntime
 import pandas as pd
 import pytest
 from scipy import sparse
@@ -22,7 +23,7 @@ from skscn import (
 from skscn.estimators.ensemble.compact import _with_points_between
 from skscn.export import to_c
 from skscn.onnx import to_onnx
-from skscn.scaling import scale_inputs
+from skscn.scaling import WithJumps, WithQuantiles, scale_inputs
 
 X, y = make_friedman1(400, n_features=6, noise=0.5, random_state=0)
 iris, species = load_iris(return_X_y=True)
@@ -45,12 +46,14 @@ def fitted():
     return regressor().fit(X[:300], y[:300])
 
 
-def test_with_all_nodes_of_the_members_it_is_the_ensemble():
-    # Nodes of another scaling would not be among them.
-    fitted = regressor({"scaling": "robust"}).fit(X[:300], y[:300])
+@pytest.mark.parametrize(("parameters", "tolerance"), [({"scaling": "robust"}, 0.02), ({}, 0.06)])
+def test_with_all_nodes_of_the_members_it_is_the_ensemble(parameters, tolerance):
+    # By default the third member has quantiles as inputs, of other rows than the compact model.
+    fitted = regressor(parameters).fit(X[:300], y[:300])
     model = fitted.compact(max_nodes=sum(member.n_nodes_ for member in fitted.members_))
     assert isinstance(model, SCNRegressor)
-    np.testing.assert_allclose(model.predict(X[300:]), fitted.predict(X[300:]), atol=0.02 * y.std())
+    np.testing.assert_allclose(model.predict(X[300:]), fitted.predict(X[300:]), atol=tolerance * y.std())
+    assert isinstance(model.network_.inputs, WithQuantiles) == (not parameters)
 
 
 def test_more_nodes_imitate_better(fitted):
@@ -163,6 +166,20 @@ def test_it_encodes_tables_is_saved_and_exported(tmp_path):
     np.testing.assert_array_equal(load_model(tmp_path / "model.skscn").predict(frame), compact.predict(frame))
     assert "double" in to_c(compact)
     assert to_onnx(compact).graph.node
+
+
+def test_quantiles_and_jumps_in_files_and_graphs(tmp_path):
+    rows = np.random.default_rng(0).uniform(size=(4000, 4)) ** 3
+    model = regressor({}).fit(rows, 3.0 * (rows[:, 0] > 0.2) + np.log(rows[:, 1] + 0.01))
+    compact = model.compact(30)
+    inputs = compact.network_.inputs
+    assert (type(inputs), type(inputs.scaling)) == (WithQuantiles, WithJumps)
+    assert np.sqrt(np.mean((compact.predict(rows) - model.predict(rows)) ** 2)) < 0.05
+    save_model(compact, tmp_path / "model.skscn")
+    np.testing.assert_array_equal(load_model(tmp_path / "model.skscn").predict(rows), compact.predict(rows))
+    session = onnxruntime.InferenceSession(to_onnx(compact).SerializeToString())
+    np.testing.assert_allclose(session.run(None, {"X": rows})[0][:, 0], compact.predict(rows), atol=1e-8)
+    assert compact.feature_importances_.argmax() < 2
 
 
 def test_a_model_that_was_pickled_needs_rows(fitted):

@@ -12,7 +12,7 @@ from skscn.estimators.base import GrowingNetwork
 from skscn.estimators.networks import grown_networks
 from skscn.export._fixed import FixedNetwork
 from skscn.recurrent.predicting import ReservoirRegressor
-from skscn.scaling import InputScaling, QuantileScaling, WithJumps
+from skscn.scaling import InputScaling, QuantileScaling, scaling_of_columns
 from skscn.series import Lags
 from skscn.tables import TableEncoder
 from skscn.tables.columns import Category, Clock, Column, Flag, Measured, Moment
@@ -185,8 +185,7 @@ def within(estimator: Any, count: int = COUNT) -> np.ndarray:
 
 
 def _unscaled(scaling: InputScaling, shares: np.ndarray) -> np.ndarray:
-    if isinstance(scaling, WithJumps):
-        return _unscaled(scaling.scaling, shares)
+    scaling = scaling_of_columns(scaling)
     if isinstance(scaling, QuantileScaling):
         numbers = (shares * len(scaling.knots)).astype(int)
         return np.take_along_axis(scaling.knots, numbers, axis=0).astype(np.float64)

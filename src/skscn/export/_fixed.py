@@ -21,7 +21,7 @@ from skscn.export._code import CCode
 from skscn.losses import Loss
 from skscn.network import Network
 from skscn.nodes import ACTIVATIONS, Dense
-from skscn.scaling import InputScaling, QuantileScaling, WithJumps
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps, WithQuantiles, scaling_of_columns
 from skscn.words import count
 
 BITS = {"int16": 16, "int8": 8}
@@ -73,7 +73,7 @@ class FixedInputs:
     @classmethod
     def of(cls, scaling: InputScaling, z: np.ndarray, *, known: bool) -> Self:
         """Between the limits of the scaling or, without any, in twice the range of rows that are ``known``."""
-        own = scaling.scaling if isinstance(scaling, WithJumps) else scaling
+        own = scaling_of_columns(scaling)
         if isinstance(own, QuantileScaling):
             low, high = 0.0, 1.0
         elif own.high - own.low < 2.0**10:
@@ -100,20 +100,10 @@ class FixedInputs:
 
     def __call__(self, X: np.ndarray) -> np.ndarray:
         """The whole numbers of rows."""
-        scaling, largest = self.scaling, np.finfo(np.float32).max
-        own = scaling.scaling if isinstance(scaling, WithJumps) else scaling
+        largest = np.finfo(np.float32).max
         x = np.asarray(X, np.float64).clip(-largest, largest).astype(np.float32)
         with np.errstate(over="ignore", invalid="ignore"):
-            if isinstance(own, QuantileScaling):
-                columns = zip(x.T, own.knots.T, own.shares.T, strict=True)
-                scaled = np.column_stack([_interpolated(*column) for column in columns])
-            else:
-                limits = np.array([own.low, own.high]).clip(-largest, largest).astype(np.float32)
-                moved = x - own.offset.astype(np.float32)
-                scaled = (moved / own.scale.astype(np.float32)).clip(*limits)
-            if isinstance(scaling, WithJumps):
-                jumps = x[:, scaling.columns] > scaling.thresholds.astype(np.float32)
-                scaled = np.column_stack([scaled, jumps.astype(np.float32)])
+            scaled = _scaled(self.scaling, x)
             steps = (scaled - self.low) * self.rate
         return _whole(np.nan_to_num(steps).clip(0.0, 65535.0)) - 32768
 
@@ -130,6 +120,22 @@ class FixedInputs:
             "    u[i] = (int16_t)((steps >= 65535 ? 65535 : steps > 0 ? (int32_t)steps : 0) - 32768);",
             "}",
         ]
+
+
+def _scaled(scaling: InputScaling, x: np.ndarray) -> np.ndarray:
+    """Rows scaled as the program does, in single precision."""
+    if isinstance(scaling, WithQuantiles):
+        return np.column_stack([_scaled(scaling.scaling, x), _scaled(scaling.quantiles, x)])
+    if isinstance(scaling, WithJumps):
+        jumps = x[:, scaling.columns] > scaling.thresholds.astype(np.float32)
+        return np.column_stack([_scaled(scaling.scaling, x), jumps.astype(np.float32)])
+    if isinstance(scaling, QuantileScaling):
+        columns = zip(x.T, scaling.knots.T, scaling.shares.T, strict=True)
+        return np.column_stack([_interpolated(*column) for column in columns])
+    largest = np.finfo(np.float32).max
+    limits = np.array([scaling.low, scaling.high]).clip(-largest, largest).astype(np.float32)
+    moved = x - scaling.offset.astype(np.float32)
+    return np.asarray((moved / scaling.scale.astype(np.float32)).clip(*limits))
 
 
 def _interpolated(x: np.ndarray, knots: np.ndarray, shares: np.ndarray) -> np.ndarray:

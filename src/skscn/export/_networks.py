@@ -7,7 +7,7 @@ import numpy as np
 from skscn.export._code import CCode
 from skscn.export._fixed import FixedNetwork
 from skscn.network import Network
-from skscn.scaling import InputScaling, QuantileScaling, WithJumps
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps, WithQuantiles
 
 # As in np.interp. A number that is stored is rounded to its type, whatever the processor computes with.
 _INTERPOLATE = """
@@ -38,6 +38,10 @@ def scaled(code: CCode, scaling: InputScaling, features: np.ndarray | None = Non
             f"{scaled(code, scaling.scaling, features)}(x, z);",
             f"for (int i = 0; i < {count}; i++) z[{first} + i] = x[{places}[i]] > {thresholds}[i];",
         ]
+        return code.function("scaled", "void", "const real *x, real *z", "\n".join(lines))
+    if isinstance(scaling, WithQuantiles):
+        more = scaled(code, scaling.quantiles, features)
+        lines = [f"{scaled(code, scaling.scaling, features)}(x, z);", f"{more}(x, z + {len(scaling.scaling.sources)});"]
         return code.function("scaled", "void", "const real *x, real *z", "\n".join(lines))
     x = "x[i]" if features is None else f"x[{code.integers('features', features)}[i]]"
     if isinstance(scaling, QuantileScaling):

@@ -9,7 +9,7 @@ import numpy as np
 
 from skscn.network import Network
 from skscn.onnx._graph import GraphBuilder
-from skscn.scaling import InputScaling, QuantileScaling, WithJumps
+from skscn.scaling import InputScaling, QuantileScaling, WithJumps, WithQuantiles
 from skscn.tables.filling import Filling
 
 _LARGEST = np.finfo(np.float64).max
@@ -50,6 +50,9 @@ def scaled_rows(graph: GraphBuilder, x: str, scaling: InputScaling) -> str:
         columns = graph("Gather", x, graph.constant(scaling.columns.astype(np.int64)), axis=1)
         jumps = graph("Cast", graph("Greater", columns, graph.constant(scaling.thresholds)), to=graph.double)
         return graph("Concat", scaled_rows(graph, x, scaling.scaling), jumps, axis=1)
+    if isinstance(scaling, WithQuantiles):
+        both = scaled_rows(graph, x, scaling.scaling), scaled_rows(graph, x, scaling.quantiles)
+        return graph("Concat", *both, axis=1)
     if isinstance(scaling, QuantileScaling):
         return _quantiles(graph, x, scaling)
     moved = graph("Sub", x, graph.constant(scaling.offset))

@@ -38,7 +38,7 @@ from skscn.persistence._fields import (
     shorten,
     write_fields,
 )
-from skscn.scaling import SCALINGS, QuantileScaling, Scaling, WithJumps
+from skscn.scaling import SCALINGS, QuantileScaling, Scaling, WithJumps, WithQuantiles
 from skscn.tables.filling import Filling
 from skscn.tables.row_encoder import RowEncoder
 
@@ -88,6 +88,10 @@ _JUMPS = Record(
     columns=f.Array("j", np.int64, lowest=0),
     thresholds="j",
 )
+
+
+_INPUTS: dict[str, Field] = {**_SCALINGS, "WithJumps": _JUMPS}
+_BOTH = Record(WithQuantiles, scaling=f.OneOf("scalings", _INPUTS), quantiles=_QUANTILES)
 
 
 def _check_filling(filling: Filling) -> None:
@@ -233,7 +237,7 @@ def _check_network(network: Network) -> None:
 
 # What has not changed since the first version.
 _COMMON: dict[str, Field | str] = {
-    "inputs": f.OneOf("scalings", {**_SCALINGS, "WithJumps": _JUMPS}),
+    "inputs": f.OneOf("scalings", {**_INPUTS, "WithQuantiles": _BOTH}),
     "outputs": scaling("m"),
     "bounds": f.Optional(f.Converted(f.Several(f.Array("m")), list, tuple)),
     "coefficients": "qm",

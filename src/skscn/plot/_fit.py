@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from skscn.estimators.networks import grown_networks
 from skscn.network import Network
 from skscn.plot.style import BLUE, GREY, ORANGE, axes_for
-from skscn.scaling import WithJumps
+from skscn.scaling import scaling_of_columns
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,5 +87,4 @@ def _transitions(network: Network) -> np.ndarray:
     """The x at which wx + b = 0, for each node; NaN or infinite where there is none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         scaled = -network.biases / network.weights[0]
-        inputs = network.inputs.scaling if isinstance(network.inputs, WithJumps) else network.inputs
-        return inputs.inverse_transform(scaled[:, np.newaxis])[:, 0]
+        return scaling_of_columns(network.inputs).inverse_transform(scaled[:, np.newaxis])[:, 0]

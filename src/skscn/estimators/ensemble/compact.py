@@ -2,9 +2,9 @@
 
 The outputs of the ensemble are known without noise, and at any point. So nodes can be chosen among those of all members
 by forward selection, each time the one that leaves least of the outputs unexplained, and then be polished together,
-without overfitting. Tables of few rows are completed by points between neighbouring rows, as in model compression
-(Buciluă, Caruana and Niculescu-Mizil, 2006). Output weights are evaluated as in any network, with the predictions of
-the ensemble as targets.
+without overfitting. If some members see quantiles of the inputs, the network sees both. Tables of few rows are
+completed by points between neighbouring rows, as in model compression (Buciluă, Caruana and Niculescu-Mizil,
+2006). Output weights are evaluated as in any network, with the predictions of the ensemble as targets.
 """
 
 from __future__ import annotations
@@ -30,7 +30,15 @@ from skscn.network import Network, sampled
 from skscn.nodes import IDENTITY, Dense, Inputs, Nodes
 from skscn.output_weights import LeastSquares
 from skscn.rows import Rows
-from skscn.scaling import InputScaling, QuantileScaling, Scaling, WithJumps, scale_inputs
+from skscn.scaling import (
+    InputScaling,
+    QuantileScaling,
+    Scaling,
+    WithJumps,
+    WithQuantiles,
+    scale_inputs,
+    scaling_of_columns,
+)
 from skscn.search import Polished
 from skscn.search.pool import Search
 from skscn.supervision import Sums, forward_selection
@@ -85,9 +93,8 @@ def imitate(
     first, inputs = networks[0], _common_inputs(networks, features, X)
     width = len(inputs.sources)
     X, sample_weight = _with_points_between(X, sample_weight, inputs, _ROWS_PER_NODE * max_nodes)
-    # Nodes of another scaling would compute something else.
-    alike = [pair for pair in zip(networks, features, strict=True) if pair[0].inputs.name == inputs.name]
-    nodes = Nodes.joined([_rescaled(*pair, inputs) for pair in alike])
+    pairs = zip(networks, features, strict=True)
+    nodes = Nodes.joined([_rescaled(*pair, inputs) for pair in pairs if _is_part(pair[0].inputs, inputs)])
     direct = width if max(network.linear.size for network in networks) > 1 else 0
     linear = Nodes(IDENTITY, np.eye(width, direct + 1, k=1), np.eye(1, direct + 1)[0])
     outputs = np.tensordot(
@@ -127,15 +134,25 @@ def imitate(
 
 
 def _common_inputs(networks: Sequence[Network], features: Sequence[np.ndarray], X: Any) -> InputScaling:
-    """The scaling of the first network for all columns, with the jumps of all networks."""
+    """The scaling of the first network for all columns, with the jumps of all networks, and quantiles if some have."""
     scaling, jumps = scale_inputs(networks[0].inputs.name, X), set[tuple[int, float]]()
     for network, own in zip(networks, features, strict=True):
         if isinstance(network.inputs, WithJumps):
             jumps |= set(zip(own[network.inputs.columns].tolist(), network.inputs.thresholds.tolist(), strict=True))
-    if not jumps:
-        return scaling
-    columns, thresholds = zip(*sorted(jumps), strict=True)
-    return WithJumps(scaling, np.array(columns), np.array(thresholds))
+    inputs: Any = scaling
+    if jumps:
+        columns, thresholds = zip(*sorted(jumps), strict=True)
+        inputs = WithJumps(scaling, np.array(columns), np.array(thresholds))
+    if isinstance(scaling, QuantileScaling) or all(network.inputs.name != "quantile" for network in networks):
+        return inputs
+    quantiles = scale_inputs("quantile", X)
+    assert isinstance(quantiles, QuantileScaling)
+    return WithQuantiles(inputs, quantiles)
+
+
+def _is_part(own: InputScaling, inputs: InputScaling) -> bool:
+    """Whether the nodes of a network can be nodes of the common inputs."""
+    return own.name == inputs.name or (isinstance(inputs, WithQuantiles) and own.name == inputs.quantiles.name)
 
 
 def _with_points_between(
@@ -180,17 +197,20 @@ def _rescaled(network: Network, features: np.ndarray, inputs: InputScaling) -> N
     """The nodes of a network as nodes of all inputs, in another scaling; in one of quantiles, as they are."""
     nodes, own = network.nodes, network.inputs
     weights, biases = np.zeros((len(inputs.sources), len(nodes))), nodes.biases
-    weights[features] = nodes.weights[: len(features)]
-    if isinstance(own, WithJumps) and isinstance(inputs, WithJumps):
-        places = list(zip(inputs.columns.tolist(), inputs.thresholds.tolist(), strict=True))
+    common = inputs.scaling if isinstance(inputs, WithQuantiles) else inputs
+    by_quantiles = isinstance(inputs, WithQuantiles) and own.name == inputs.quantiles.name
+    first = len(common.sources) if by_quantiles else 0
+    weights[first + features] = nodes.weights[: len(features)]
+    if isinstance(own, WithJumps) and isinstance(common, WithJumps):
+        places = list(zip(common.columns.tolist(), common.thresholds.tolist(), strict=True))
         jumps = zip(features[own.columns].tolist(), own.thresholds.tolist(), strict=True)
-        weights[[len(inputs.scaling.sources) + places.index(jump) for jump in jumps]] = nodes.weights[len(features) :]
-    inputs, own = (each.scaling if isinstance(each, WithJumps) else each for each in (inputs, own))
-    if not isinstance(inputs, QuantileScaling) and not isinstance(own, QuantileScaling):
+        weights[[len(common.scaling.sources) + places.index(jump) for jump in jumps]] = nodes.weights[len(features) :]
+    scaling, own = scaling_of_columns(common), scaling_of_columns(own)
+    if not isinstance(scaling, QuantileScaling) and not isinstance(own, QuantileScaling):
         # An input that is constant has an infinite scale, and is 0 in any case.
-        scale = np.where(np.isfinite(inputs.scale), inputs.scale, 0.0)[features]
+        scale = np.where(np.isfinite(scaling.scale), scaling.scale, 0.0)[features]
         weights[features] *= (scale / own.scale)[:, np.newaxis]
-        biases = biases + ((inputs.offset[features] - own.offset) / own.scale) @ nodes.weights[: len(features)]
+        biases = biases + ((scaling.offset[features] - own.offset) / own.scale) @ nodes.weights[: len(features)]
     return Nodes(nodes.layer, weights, biases)
 
 
