@@ -20,6 +20,8 @@ _LARGEST_FLOAT = float(np.finfo(np.float64).max)
 _KNOTS = 101
 # Between these quantiles lies the part of a column that the robust scaling maps to [0, 1].
 _INNER = (0.02, 0.98)
+# The share of its range by which a column moves, of those that rise or fall with time; a straight line moves by half.
+_MOVED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -268,11 +270,14 @@ def _robust(inputs: Statistics) -> Scaling:
 def moved(earlier: Statistics, later: Statistics) -> tuple[np.ndarray, np.ndarray]:
     """How far columns have moved downwards and upwards from the first half of the rows to the second.
 
-    Their middle and the end on that side have; one of them alone moves by chance, or because a sensor fails.
+    Their middle and the end on that side have; one of them alone moves by chance, or because a sensor fails. What moves
+    by a small share of its range, as most columns do that wander, has not moved.
     """
     before, after = (half.quantiles(np.array([_INNER[0], 0.5, _INNER[1]])) for half in (earlier, later))
+    least = _MOVED * (np.maximum(before[2], after[2]) - np.minimum(before[0], after[0]))
     low, middle, high = after - before
-    return np.maximum(np.minimum(-low, -middle), 0.0), np.maximum(np.minimum(middle, high), 0.0)
+    downwards, upwards = np.minimum(-low, -middle), np.minimum(middle, high)
+    return np.where(downwards > least, downwards, 0.0), np.where(upwards > least, upwards, 0.0)
 
 
 def with_room(scaling: ColumnScaling, below: np.ndarray, above: np.ndarray) -> ColumnScaling:
