@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from skscn.scaling import SCALINGS, scale_inputs, scale_targets
+from skscn.scaling import SCALINGS, ArrayStatistics, moved, scale_inputs, scale_targets, with_room
 
 X = np.random.default_rng(0).normal(size=(50, 3)) * [1.0, 1e-6, 1e6] + [0.0, 5.0, -1e7]
 
@@ -41,6 +41,23 @@ def test_robust_scaling_is_not_ruled_by_outliers():
     assert scaled.max() == 1.5
     mostly_zero = np.r_[np.zeros(1000), np.arange(5.0)][:, None]
     assert scale_inputs("robust", mostly_zero).transform(mostly_zero).max() == 1.0
+
+
+def test_columns_that_rise_or_fall_get_room():
+    passed, noise = np.linspace(0, 1, 1000), np.random.default_rng(0).normal(size=1000)
+    failing = np.where(passed > 0.96, 50.0, noise)
+    values = np.column_stack([passed, -passed, failing, np.full(1000, 7.0)])
+    below, above = moved(*(ArrayStatistics(half) for half in np.split(values, 2)))
+    np.testing.assert_allclose(below, [0.0, 0.5, below[2], 0.0], atol=0.01)
+    np.testing.assert_allclose(above, [0.5, 0.0, above[2], 0.0], atol=0.01)
+    assert max(below[2], above[2]) < 0.2
+    scaling = scale_inputs("robust", values)
+    wider = with_room(scaling, below, above)
+    reach = wider.offset + wider.scale * wider.high
+    assert reach[0] > 2.0
+    assert reach[1] < 1.0
+    np.testing.assert_array_equal(wider.transform(values)[:, 3], 0.0)
+    assert with_room(scale_inputs("standard", values), below, above).name == "standard"
 
 
 def test_standard_scaling():

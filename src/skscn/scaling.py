@@ -4,7 +4,7 @@ A :class:`Scaling` is applied block by block while rows are read, so the trainin
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -18,6 +18,10 @@ _LARGEST = 1e30
 _LARGEST_FLOAT = float(np.finfo(np.float64).max)
 # Knots of the map to quantiles.
 _KNOTS = 101
+# Between these quantiles lies the part of a column that the robust scaling maps to [0, 1].
+_INNER = (0.02, 0.98)
+# The share of its range by which a column moves, of those that rise or fall with time; a straight line moves by half.
+_MOVED = 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,13 +296,33 @@ def _robust(inputs: Statistics) -> Scaling:
 
     Outliers neither compress the other values nor distort predictions.
     """
-    low, inner_low, median, inner_high, high = inputs.quantiles(np.array([0.0, 0.02, 0.5, 0.98, 1.0]))
+    low, inner_low, median, inner_high, high = inputs.quantiles(np.array([0.0, _INNER[0], 0.5, _INNER[1], 1.0]))
     everything = _span(low, high, "X")
     inner = inner_high - inner_low
     # A column that consists mostly of one value has no usable middle range.
     spread_out = (inner_low < median) & (median < inner_high)
     offset, scale = np.where(spread_out, inner_low, low), np.where(spread_out, inner, everything)
     return _affine("robust", offset, scale, low=-0.5, high=1.5)
+
+
+def moved(earlier: Statistics, later: Statistics) -> tuple[np.ndarray, np.ndarray]:
+    """How far columns have moved downwards and upwards from the first half of the rows to the second.
+
+    Their middle and the end on that side have; one of them alone moves by chance, or because a sensor fails. What moves
+    by a small share of its range, as most columns do that wander, has not moved.
+    """
+    before, after = (half.quantiles(np.array([_INNER[0], 0.5, _INNER[1]])) for half in (earlier, later))
+    least = _MOVED * (np.maximum(before[2], after[2]) - np.minimum(before[0], after[0]))
+    low, middle, high = after - before
+    downwards, upwards = np.minimum(-low, -middle), np.minimum(middle, high)
+    return np.where(downwards > least, downwards, 0.0), np.where(upwards > least, upwards, 0.0)
+
+
+def with_room(scaling: ColumnScaling, below: np.ndarray, above: np.ndarray) -> ColumnScaling:
+    """The robust scaling with a range that is extended, so that values there are told apart; others as they are."""
+    if not isinstance(scaling, Scaling) or scaling.name != "robust":
+        return scaling
+    return replace(scaling, offset=scaling.offset - below, scale=scaling.scale + below + above)
 
 
 def _standard(inputs: Statistics) -> Scaling:

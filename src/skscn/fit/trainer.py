@@ -49,7 +49,7 @@ from skscn.refit import (
     solve_path,
 )
 from skscn.rows import Rows
-from skscn.scaling import SCALINGS, InputScaling, Scaling, WithJumps, medians_of, scale_targets
+from skscn.scaling import SCALINGS, InputScaling, Scaling, WithJumps, medians_of, moved, scale_targets, with_room
 from skscn.stopping import INFORMATION, Criterion, Stalled, StoppingMonitor, Validation
 from skscn.supervision import Inequality
 
@@ -162,6 +162,8 @@ class NetworkSpec:
         As in the network.
     below : tuple of Nodes
         The layers below, which are finished.
+    room : tuple of arrays
+        How far scaled targets may go below and above the range of training.
     """
 
     layer: Layer
@@ -173,6 +175,7 @@ class NetworkSpec:
     single_output: bool
     single_precision: bool
     below: tuple[Nodes, ...] = ()
+    room: tuple[np.ndarray | float, np.ndarray | float] = (0.0, 0.0)
 
     @property
     def n_inputs(self) -> int:
@@ -210,7 +213,7 @@ class NetworkSpec:
         loss, outputs = network.loss, network.outputs
         ends = np.stack(data.statistics_of(None if loss.refit is None else network)(loss.bounding).range())
         low, high = outputs.transform(ends)
-        lower, upper = low - MARGIN * (high - low), high + MARGIN * (high - low)
+        lower, upper = low - MARGIN * (high - low) - self.room[0], high + MARGIN * (high - low) + self.room[1]
         if data.classes is None and not loss.has_link:
             # The smallest scaled outputs that are not negative when they are scaled back.
             zero = outputs.transform(np.zeros((1, len(outputs.offset))))
@@ -283,10 +286,16 @@ class Fit:
         loss, train = recipe.loss, self.rows.training
         # The scaling of the outputs that the loss asks for, if it does.
         self.own_scaling = None if loss.plain else loss.scaling(train.statistics_of(None))
+        # In order of time, what rises or falls may go on.
+        halves = None
+        if recipe.validation == "last" and train.shape[0] > 1:
+            halves = [train.keep(half).statistics() for half in np.array_split(np.arange(train.shape[0]), 2)]
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
         else:
             scaling, own = SCALINGS[recipe.scaling](train.statistics().inputs), self.own_scaling
+            if halves is not None:
+                scaling = with_room(scaling, *moved(*(half.inputs for half in halves)))
             jumps = found_jumps(recipe, train) if estimator._jumps is None else estimator._jumps
             inputs = WithJumps(scaling, *jumps) if len(jumps.columns) else scaling
             outputs = own or scale_targets(recipe.scaling, train.working(loss, None).statistics().targets)
@@ -303,6 +312,10 @@ class Fit:
             single_output=train.single_output,
             single_precision=train.single_precision,
         )
+        if halves is not None and train.classes is None and not loss.has_link:
+            # As far as in as many rows again; the scaling of inputs has half its range to spare.
+            below, above = (2.0 * distance / outputs.scale for distance in moved(*(half.targets for half in halves)))
+            self.spec = replace(self.spec, room=(below, above))
         # Held-out rows are seen in the end, but not those of an ensemble's member, nor those that were given.
         self.sees_everything = not estimator._averaged and hold_out.rows is None
         self.refit = Refit(

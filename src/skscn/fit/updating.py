@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
 # Rows in order of time are divided into this number of stretches, each of which counts for one of these shares of the
 # one after it. With output weights of the first ones, at least _FIRST of them, up to _AHEAD further ones are predicted:
-# nobody knows how far ahead a model is used. Older rows count for less if at most this share of the errors is left.
-_STRETCHES, _FIRST, _AHEAD, _WORTHWHILE = 16, 8, 5, 0.95
+# nobody knows how far ahead a model is used. Older rows count for less if at most this share of the errors is left,
+# and errors are smaller from this share of the beginnings, as a season that has begun to return shows from some only.
+_STRETCHES, _FIRST, _AHEAD, _WORTHWHILE, _CONFIRMED = 16, 8, 5, 0.95, 0.75
 _KEPT = (1.0, *(0.5 ** (1.0 / life) for life in (8.0, 4.0, 2.0, 1.0)))
 # The largest number of passes over further rows in which their loss is minimised, and the change of the outputs,
 # relative to their size, with which it ends.
@@ -93,8 +94,9 @@ def following(network: Network, X: Any, targets: np.ndarray, weights: np.ndarray
     """The network with output weights in which older rows count for less, if that predicts later rows better.
 
     So predictions follow what has changed. Each choice is tested from several times on: with output weights of the rows
-    before, on the rows after. A network under squared error, for which nothing has changed, stays as it is, and so does
-    one with too few rows to tell.
+    before, on the rows after. The best one must be better from most of these times on, not by the errors after a few. A
+    network under squared error, for which nothing has changed, stays as it is, and so does one with too few rows to
+    tell.
 
     Parameters
     ----------
@@ -119,19 +121,17 @@ def following(network: Network, X: Any, targets: np.ndarray, weights: np.ndarray
         penalty = factor.cross_validated() if alpha == "gcv" else float(alpha)
         return factor.regularised(penalty) if penalty > 0.0 else factor
 
-    tried = list[tuple[float, Factor]]()
-    for keep in _KEPT:
-        factor, squares = empty, 0.0
+    squares, factors = np.zeros((len(_KEPT), _STRETCHES - _FIRST)), [empty] * len(_KEPT)
+    for choice, keep in enumerate(_KEPT):
         for number, stretch in enumerate(stretches):
             if number >= _FIRST:
-                beta = penalised(factor).solution(network.shares)
-                squares += sum(later.squared_error(beta) for later in stretches[number : number + _AHEAD])
-            factor = factor.merged(stretch, keep)
-        tried.append((squares, factor))
-    squares, factor = min(tried, key=lambda choice: choice[0])
-    if squares > _WORTHWHILE * tried[0][0]:
+                beta, later = penalised(factors[choice]).solution(network.shares), stretches[number : number + _AHEAD]
+                squares[choice, number - _FIRST] = sum(rows.squared_error(beta) for rows in later)
+            factors[choice] = factors[choice].merged(stretch, keep)
+    best, alike = int(squares.sum(axis=1).argmin()), squares[0]
+    if squares[best].sum() > _WORTHWHILE * alike.sum() or np.mean(squares[best] < alike) < _CONFIRMED:
         return network
-    return _solved(network, penalised(factor), network.shares)
+    return _solved(network, penalised(factors[best]), network.shares)
 
 
 @dataclass(frozen=True)
