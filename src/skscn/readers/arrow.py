@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from narwhals.dependencies import is_pyarrow_table
+
 from skscn.extras import optional
 
 if TYPE_CHECKING:
@@ -49,5 +51,5 @@ def with_decimal(table: pa.Table, sign: str) -> pa.Table:
 
 def decimal_of(table: Any) -> str:
     """The decimal sign of the file that a table comes from; a point if it does not say."""
-    metadata = getattr(getattr(table, "schema", None), "metadata", None) or {}
+    metadata = (table.schema.metadata or {}) if is_pyarrow_table(table) else {}
     return str(metadata.get(_DECIMAL, b".").decode())
