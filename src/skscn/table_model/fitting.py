@@ -430,7 +430,7 @@ def _left_over(
     The slope, its ratio to its standard error, and its share of the squared residuals.
     """
     both = np.column_stack([x / np.std(x), residuals])
-    moves, left = (both - others @ np.linalg.lstsq(others, both)[0]).T
+    moves, left = (both - others @ np.linalg.lstsq(others, both, rcond=None)[0]).T
     squares = max(float(moves @ moves), np.finfo(float).tiny)
     slope = float(moves @ left) / squares
     error = float(np.sqrt(np.sum(np.bincount(blocks, moves * (left - slope * moves)) ** 2))) / squares
