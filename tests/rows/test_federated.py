@@ -306,3 +306,10 @@ def test_a_site_refuses_what_its_owner_would_not_want(rows):
         SCNRegressor(**LADDER, scaling=None).fit(in_this_process(plants_of(1e29 * X, 1e29 * y)))
     with pytest.raises(ValueError, match="NaN"):
         Site("A", np.where(X < 0.0, np.nan, X), y)
+
+
+def test_without_held_out_rows_their_order_does_not_matter(rows):
+    fits = [
+        SCNRegressor(**LADDER, validation=which).fit(in_this_process(plants_of(*rows))) for which in ("last", "random")
+    ]
+    np.testing.assert_array_equal(*(fit.network_.coefficients for fit in fits))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 STANDARD_INPUT = "standard input"
 _LONGEST_LAG = 100_000
 _MEGABYTE = 2**20
-# As in the shell, and as in Python.
+# As `skscn inspect` shows them, or as in Python.
 _SIGNS = {"+": 1, "-": -1, "1": 1, "-1": -1}
 _SETTING_WORDS = {"true": "True", "false": "False", "none": "None"}
 

@@ -286,9 +286,9 @@ class Fit:
         loss, train = recipe.loss, self.rows.training
         # The scaling of the outputs that the loss asks for, if it does.
         self.own_scaling = None if loss.plain else loss.scaling(train.statistics_of(None))
-        # In order of time, what rises or falls may go on.
+        # Where the last rows are held out, rows are in order of time: what rises or falls may go on.
         halves = None
-        if recipe.validation == "last" and train.shape[0] > 1:
+        if recipe.validation == "last" and self.rows.held_out.shape[0] and train.shape[0] > 1:
             halves = [train.keep(half).statistics() for half in np.array_split(np.arange(train.shape[0]), 2)]
         if check is None and estimator.is_continued():
             inputs, outputs = estimator.network_.inputs, estimator.network_.outputs
